@@ -1,0 +1,75 @@
+"""What a drafter is: the seam between the loop and every strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from app.engine.draws import Draws
+from app.engine.sampling import Sampler
+from app.engine.types import Alternatives, Draw
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    TokenIds = NDArray[np.int32]
+    Floats = NDArray[np.float32]
+
+
+@dataclass(slots=True)
+class Proposal:
+    """The tokens that a drafter proposes, in order; may be empty.
+
+    The lists that describe tokens have one entry each, or are empty where nothing is to be told.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    q: list[Floats] = field(default_factory=list)  # full rows of a sampled draft; empty: one-hot
+    draft_p: list[float] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+    top: list[Alternatives] = field(default_factory=list)
+    match: int | None = None  # draftless: context index where the copied tokens begin
+    end: str = ""  # why it ended here, in a few words
+
+    def cut(self, k: int) -> None:
+        """Keep the first `k` tokens."""
+        for values in (self.ids, self.q, self.draft_p, self.draws, self.top):
+            del values[k:]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a drafter may use in a generation besides the tokens."""
+
+    sampler: Sampler  # the target's settings: a sampled draft is drawn under the same
+    draws: Draws
+    prompt_length: int  # answer positions count from here
+    end_ids: frozenset[int]  # tokens behind which nothing follows
+
+
+class Drafter(Protocol):
+    """Proposes tokens and learns what became of them.
+
+    `context` is always the whole truth: prompt and emitted tokens, shape [n].
+    """
+
+    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+        """A generation starts: read the prompt."""
+
+    def propose(self, context: TokenIds, k: int) -> Proposal:
+        """At most `k` (1 or more) tokens to follow the context."""
+
+    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
+        """A round is over: `context` now ends with what was emitted. `proposal` is this drafter's own of
+        this round (empty where another one's was verified), `accepted` how many tokens of it passed."""
+
+    def reset(self) -> None:
+        """Forget everything: the next generation is a cold one."""
+
+
+def one_hot(proposal: Proposal) -> Sequence[Floats | None]:
+    """q for the verifier: the proposal's rows, or None for every token of a one-hot proposal."""
+    return proposal.q or [None] * len(proposal.ids)

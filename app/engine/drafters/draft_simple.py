@@ -1,0 +1,131 @@
+"""draft-simple: a small model drafts token by token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.drafters.base import Proposal, Surroundings
+from app.engine.draws import Purpose
+from app.engine.errors import SettingError
+from app.engine.params import param
+from app.engine.sampling import draw_token, softmax, top_indices
+from app.engine.types import Alternatives
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.engine.drafters.base import Floats, TokenIds
+    from app.engine.native import Context
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSimpleParams:
+    """Settings of draft-simple; names are llama.cpp's, `sample` is our own."""
+
+    n_max: int = param(3, "Draft at most this many tokens a round.", low=1, high=512, unit="tokens")
+    n_min: int = param(0, "Throw away drafts shorter than this.", low=0, high=512, unit="tokens")
+    p_min: float = param(
+        0.0, "Stop drafting where the draft's best token is less probable than this.", low=0, high=1
+    )
+    sample: bool = param(
+        False, "Draw draft tokens at the target's temperature instead of taking the most probable."
+    )
+
+    def __post_init__(self) -> None:
+        if self.sample and self.n_min:
+            raise SettingError(
+                "n_min cannot be used with sample=1.",
+                "Throwing drawn tokens away would change the target's distribution: leave n_min at 0.",
+            )
+
+
+class DraftSimple:
+    """Drafts with a model that shares the target's vocabulary.
+
+    The draft's cache follows the context by longest common prefix, so tokens that were accepted are never
+    decoded again: llama.cpp's own loop decodes every verified batch on the draft a second time.
+    """
+
+    def __init__(self, params: DraftSimpleParams, context: Context, n_vocab: int) -> None:
+        """`n_vocab` is the target's: a padded draft vocabulary is cut to it."""
+        self._params = params
+        self._context = context
+        self._n_vocab = min(n_vocab, context.model.vocabulary.size)
+        self._target_vocab = n_vocab
+
+    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        # A greedy target makes a sampled draft its argmax; there is nothing to draw.
+        self._draws_tokens = self._params.sample and not surroundings.sampler.is_greedy
+        prompt = context[: min(len(context) - 1, self._context.n_ctx)]
+        kept = self._context.sync(prompt)
+        self._context.decode(prompt[kept:])
+
+    def propose(self, context: TokenIds, k: int) -> Proposal:
+        proposal = Proposal()
+        k = min(k, self._params.n_max)
+        room = self._context.n_ctx - len(context)
+        if room < 0:
+            proposal.end = "the draft's context is full"
+            return proposal
+        step = context[self._context.sync(context[:-1]) :]
+        while len(proposal.ids) < k and len(proposal.ids) <= room:
+            row = self._context.decode(step, logits=1)[0, : self._n_vocab]
+            if not self._add_token(proposal, row, context):
+                break
+            step = np.array(proposal.ids[-1:], np.int32)
+        else:
+            proposal.end = "n_max" if k == self._params.n_max else "nothing more is wanted"
+        if len(proposal.ids) < self._params.n_min:
+            proposal.cut(0)
+            proposal.end = "shorter than n_min"
+        return proposal
+
+    def _add_token(self, proposal: Proposal, row: NDArray[np.float32], context: TokenIds) -> bool:
+        """Choose the token behind `proposal` from the draft's logits; False ends the draft."""
+        best = top_indices(row)
+        # llama.cpp's own figure: the softmax over the ten best (its draft sampler is top-k 10).
+        p_best = softmax(row[best])
+        if not self._draws_tokens:
+            if p_best[0] < self._params.p_min:
+                proposal.end = "p_min"
+                return False
+            token, draft_p = int(best[0]), float(p_best[0])
+        else:
+            q = self._distribution(proposal, row, context)
+            if float(q.max()) < self._params.p_min:  # looks only before the draw: keeps the law
+                proposal.end = "p_min"
+                return False
+            start = len(context) - self._around.prompt_length
+            place = start + len(proposal.ids)
+            u = self._around.draws.uniform(place, Purpose.DRAFT, start)
+            token, draw = draw_token(q, u)
+            proposal.q.append(q)
+            proposal.draws.append(draw)
+            draft_p = float(softmax(row)[token])
+        proposal.ids.append(token)
+        proposal.draft_p.append(draft_p)
+        piece = self._context.model.vocabulary.piece
+        ids = best.tolist()
+        proposal.top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), tuple(p_best.tolist())))
+        if token in self._around.end_ids:
+            proposal.end = "the draft ended the answer"
+            return False
+        return True
+
+    def _distribution(self, proposal: Proposal, row: NDArray[np.float32], context: TokenIds) -> Floats:
+        """q at this place over the target's vocabulary, under the target's own settings."""
+        before = np.concatenate([context, np.array(proposal.ids, np.int32)])
+        sampler = self._around.sampler
+        padded = np.full(self._target_vocab, -np.inf, np.float32)
+        padded[: self._n_vocab] = row
+        return sampler.distribution(sampler.adjust(padded, before))
+
+    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
+        """Nothing to learn: the next `propose` rolls the cache back to the truth."""
+
+    def reset(self) -> None:
+        self._context.clear()

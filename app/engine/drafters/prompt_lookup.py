@@ -1,0 +1,70 @@
+"""prompt-lookup: copy what followed the last time the same few tokens stood in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.engine.drafters.base import Proposal, Surroundings
+from app.engine.params import param
+
+if TYPE_CHECKING:
+    from app.engine.drafters.base import TokenIds
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLookupParams:
+    """Settings of prompt-lookup; names as in llama-cpp-python and transformers."""
+
+    max_ngram_size: int = param(
+        3, "Look for the last this many tokens, then for fewer.", low=1, high=64, unit="tokens"
+    )
+    num_pred_tokens: int = param(8, "Copy at most this many tokens.", low=1, high=512, unit="tokens")
+
+
+class PromptLookup:
+    """Keeps, for every n-gram length, where each n-gram of the context was last continued.
+
+    An index instead of a scan: a round costs the tokens that came since the last one, whatever the length
+    of the history.
+    """
+
+    def __init__(self, params: PromptLookupParams) -> None:
+        self._params = params
+        self.reset()
+
+    def reset(self) -> None:
+        self._known: list[int] = []
+        # n -> the n-gram's tokens -> index of the token that followed its latest occurrence
+        self._after: dict[int, dict[tuple[int, ...], int]] = {
+            n: {} for n in range(1, self._params.max_ngram_size + 1)
+        }
+
+    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+        self.reset()  # a drafter of this text only: nothing is carried over from other answers
+        self._learn(context)
+
+    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
+        self._learn(context)
+
+    def _learn(self, context: TokenIds) -> None:
+        """Index the n-grams that the new tokens continue."""
+        first_new = len(self._known)
+        self._known.extend(context[first_new:].tolist())
+        for at in range(max(1, first_new), len(self._known)):
+            for n, after in self._after.items():
+                if n <= at:
+                    after[tuple(self._known[at - n : at])] = at
+
+    def propose(self, context: TokenIds, k: int) -> Proposal:
+        # The longest n-gram wins, and of its occurrences the latest.
+        for n in range(min(self._params.max_ngram_size, len(self._known)), 0, -1):
+            at = self._after[n].get(tuple(self._known[-n:]))
+            if at is not None:
+                wanted = min(k, self._params.num_pred_tokens)
+                ids = self._known[at : at + wanted]
+                end = "end of the text" if len(ids) < wanted else "num_pred_tokens"
+                if len(ids) == k < self._params.num_pred_tokens:
+                    end = "nothing more is wanted"
+                return Proposal(ids=ids, match=at, end=end)
+        return Proposal(end="no match")

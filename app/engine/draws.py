@@ -1,0 +1,40 @@
+"""Uniform draws keyed by (seed, position, purpose): the same key always gives the same draw.
+
+So `match` verification gives what plain sampling gives, whatever is drafted, and any verdict of a trace can
+be recomputed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from enum import IntEnum
+
+_pack = struct.Struct("<qqqq").pack
+
+
+class Purpose(IntEnum):
+    """What a draw decides. Draws with different purposes are independent."""
+
+    TOKEN = 0  # a token from the target's own distribution
+    ACCEPT = 1  # whether a drafted token passes
+    RESIDUAL = 2  # the token in place of a rejected one
+    DRAFT = 3  # a token of a sampled draft
+
+
+class Draws:
+    """The draws of one answer."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def uniform(self, position: int, purpose: Purpose, round_start: int = 0) -> float:
+        """A number in [0, 1) with 53 random bits.
+
+        `position` is the token's index in the answer. A position can be drafted again in a later round,
+        and how long that round's draft is may depend on the earlier draw; `round_start` keeps the two
+        draws independent.
+        """
+        key = _pack(self.seed, position, purpose, round_start)
+        digest = hashlib.blake2b(key, digest_size=8).digest()
+        return float((int.from_bytes(digest, "little") >> 11) * 2.0**-53)

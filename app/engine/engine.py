@@ -1,0 +1,276 @@
+"""The engine: a loaded pair that answers requests. Five lines of Python run a generation."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from app import __version__
+from app.engine.chat import ChatTemplate
+from app.engine.compat import check_vocabularies
+from app.engine.drafters.base import Drafter, Surroundings
+from app.engine.drafters.registry import KINDS
+from app.engine.draws import Draws
+from app.engine.errors import PairError, PromptError, SettingError
+from app.engine.generate import Generation, TokenBuffer, rounds
+from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
+from app.engine.native import AbortFlag, Cancelled, Context, Model, devices
+from app.engine.params import check_params
+from app.engine.sampling import Sampler
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.text import TextStream
+from app.engine.trace import FORMAT
+from app.engine.types import (
+    FinishReason,
+    GenerationRequest,
+    ModelInfo,
+    ModelOptions,
+    PairInfo,
+    Totals,
+    TraceHeader,
+)
+
+LoadReport = Callable[[str, float], bool]
+"""(file name, fraction read) -> go on."""
+
+_PROMPT_CHUNK = 512  # tokens between two progress reports
+
+
+class Engine:
+    """A target, where there is one its draft, and the state of their drafters. Not for two threads at once;
+    only `stop` may come from another."""
+
+    def __init__(
+        self,
+        target: str | Path | ModelOptions,
+        draft: str | Path | ModelOptions | None = None,
+        on_progress: LoadReport | None = None,
+    ) -> None:
+        """Load the pair. Raises ModelFileError, PairError or SettingError."""
+        self._abort = AbortFlag()
+        with ExitStack() as cleanup:
+            self._target = self._open(target, on_progress, cleanup)
+            vocabulary = self._target.model.vocabulary
+            self._draft: Context | None = None
+            fit = ""
+            if draft is not None:
+                self._draft = self._open(draft, on_progress, cleanup, self._target)
+                fit = check_vocabularies(vocabulary, self._draft.model.vocabulary)
+            self._template = ChatTemplate(self._target.model.chat_template, vocabulary)
+            self.pair = PairInfo(
+                target=_describe(self._target),
+                draft=_describe(self._draft) if self._draft else None,
+                vocabulary=fit,
+                devices=", ".join(devices()) if devices() and _options(target).n_gpu_layers else "CPU",
+            )
+            self._cleanup = cleanup.pop_all()
+        self._drafters: dict[str, Drafter] = {}
+
+    def _open(
+        self,
+        source: str | Path | ModelOptions,
+        on_progress: LoadReport | None,
+        cleanup: ExitStack,
+        target: Context | None = None,
+    ) -> Context:
+        options = _options(source)
+        check_params(options)
+        name = Path(options.path).name
+
+        def report(fraction: float) -> bool:
+            return on_progress is None or on_progress(name, fraction)
+
+        model = Model(options, report)
+        cleanup.callback(model.close)
+        if not model.can_decode:
+            raise PairError(f"{name} is not a text generator.", "Choose a language model.")
+        if target is not None and not options.ctx_size:
+            options = replace(options, ctx_size=target.n_ctx)  # as far as the target goes
+        context = Context(model, options, self._abort)
+        cleanup.callback(context.close)
+        return context
+
+    def close(self) -> None:
+        """Free the models."""
+        self._cleanup.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def stop(self) -> None:
+        """Stop the running generation; safe from any thread. Its Finished follows."""
+        self._abort.set()
+
+    def generate(self, request: GenerationRequest, run: int = 0) -> Iterator[Event]:
+        """Answer a request: PromptProgress, Started, RoundFinished for every round, Finished.
+
+        Raises UserError where the request cannot be met, before anything is decoded.
+        """
+        self._abort.clear()
+        asked = time.perf_counter()
+        answer, header = self._prepare(request)
+        yield Started(run, header)
+        prompt_seconds = draft_seconds = 0.0
+        first_token: float | None = None
+        zero = asked
+        try:
+            for done in self._read_prompt(answer):
+                yield PromptProgress(run, "target", done, answer.prompt_length)
+            prompt_seconds = time.perf_counter() - asked
+            self._begin_drafters(answer)
+            zero = time.perf_counter()
+            draft_seconds = zero - asked - prompt_seconds
+            for one, text in rounds(answer):
+                if first_token is None:
+                    first_token = time.perf_counter() - asked
+                yield RoundFinished(run, one, text, self._target.n_cached)
+                if self._abort.is_set() and answer.finish is None:
+                    raise Cancelled
+        except Cancelled:
+            answer.finish = FinishReason.CANCELLED
+        seconds = time.perf_counter() - zero if first_token is not None else 0.0
+        answer.text.finish()
+        totals = Totals(
+            finish_reason=answer.finish or FinishReason.FAILED,
+            text=answer.text.text,
+            seconds=seconds,
+            prompt_seconds=prompt_seconds,
+            draft_prompt_seconds=draft_seconds,
+            first_token_seconds=first_token,
+        )
+        yield Finished(run, totals)
+
+    def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader]:
+        """Check everything that was asked for; nothing is decoded yet."""
+        sampling = request.sampling
+        check_params(sampling)
+        if request.max_tokens < 1:
+            raise SettingError("max_tokens cannot be below 1.", "Ask for at least one token.")
+        spec = StrategySpec.parse(request.strategy)
+        verification = spec.verification_at(sampling.temperature)
+        if spec.needs_draft and self._draft is None:
+            raise SettingError(
+                f"{spec} needs a draft model and none is loaded.",
+                "Choose a draft, or a strategy that needs none.",
+            )
+        text, ids = self._tokenize(request)
+        n_ctx = self._target.n_ctx
+        if len(ids) > n_ctx:
+            raise PromptError(
+                f"The prompt has {len(ids):,} tokens and the context holds {n_ctx:,}.",
+                "Shorten it, start a new chat, or raise the context size.",
+            )
+        drafters = [(part.name, self._drafter(part)) for part in spec.parts]
+        if request.cold:
+            self.reset()
+        vocabulary = self._target.model.vocabulary
+        seed = secrets.randbits(63) if sampling.seed < 0 else sampling.seed
+        ends = vocabulary.end_ids
+        answer = Generation(
+            target=self._target,
+            drafters=drafters,
+            draft_contexts=[self._draft] if self._draft else [],
+            verification=verification,
+            sampler=Sampler(sampling, ends if request.ignore_eos else ()),
+            draws=Draws(seed),
+            truth=TokenBuffer(ids, n_ctx + 1),
+            prompt_length=len(ids),
+            max_tokens=request.max_tokens,
+            end_ids=frozenset() if request.ignore_eos else ends,
+            text=TextStream(request.stop),
+        )
+        header = TraceHeader(
+            format=FORMAT,
+            app_version=__version__,
+            strategy=str(spec),
+            verification=verification,
+            sampling=sampling,
+            seed=seed,
+            max_tokens=request.max_tokens,
+            pair=self.pair,
+            prompt=text,
+            prompt_tokens=len(ids),
+            cached_tokens=self._target.sync(ids[:-1]),
+            cold=request.cold,
+            started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            stop=request.stop,
+        )
+        return answer, header
+
+    def _tokenize(self, request: GenerationRequest) -> tuple[str, np.ndarray]:
+        if (request.prompt is None) == (not request.messages):
+            raise PromptError("There is no prompt.", "Give a prompt or messages, not both.")
+        if request.prompt is None:
+            text, ids = self._template.tokenize(request.messages)
+        else:
+            text = request.prompt
+            ids = self._target.model.vocabulary.tokenize(text, special=True, parse_special=False)
+        if not len(ids):
+            raise PromptError("The prompt is empty.", "Type something first.")
+        return text, ids
+
+    def _drafter(self, part: StrategyPart) -> Drafter:
+        """The drafter of that name and those settings; it keeps what it learned between answers."""
+        key = str(part)
+        if key not in self._drafters:
+            size = self._target.model.vocabulary.size
+            self._drafters[key] = KINDS[part.name].make(part.params, self._draft, size)
+        return self._drafters[key]
+
+    def reset(self) -> None:
+        """Empty both caches and all drafters: what comes next is cold."""
+        self._target.clear()
+        if self._draft is not None:
+            self._draft.clear()
+        for drafter in self._drafters.values():
+            drafter.reset()
+
+    def _read_prompt(self, answer: Generation) -> Iterator[int]:
+        """Decode the prompt but for its last token, which belongs to round 0; yields tokens done."""
+        prompt = answer.truth.ids[:-1]
+        done = self._target.sync(prompt)
+        while done < len(prompt):
+            chunk = prompt[done : done + _PROMPT_CHUNK]
+            self._target.decode(chunk)
+            done += len(chunk)
+            yield done
+            if self._abort.is_set():
+                raise Cancelled
+
+    def _begin_drafters(self, answer: Generation) -> None:
+        around = Surroundings(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
+        for _name, drafter in answer.drafters:
+            drafter.begin(answer.truth.ids, around)
+
+
+def _options(source: str | Path | ModelOptions) -> ModelOptions:
+    return source if isinstance(source, ModelOptions) else ModelOptions(os.fspath(source))
+
+
+def _describe(context: Context) -> ModelInfo:
+    model = context.model
+    return ModelInfo(
+        path=str(model.path),
+        name=model.metadata("general.name") or model.path.stem,
+        architecture=model.metadata("general.architecture"),
+        quantisation=model.quantisation,
+        size=model.path.stat().st_size,
+        n_params=model.n_params,
+        n_layers=model.n_layers,
+        n_vocab=model.vocabulary.size,
+        n_ctx_train=model.n_ctx_train,
+        n_ctx=context.n_ctx,
+        threads=context.threads,
+        has_chat_template=bool(model.chat_template),
+    )

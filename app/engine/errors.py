@@ -1,0 +1,42 @@
+"""The errors meant for people. Everything else that is raised is a bug."""
+
+from __future__ import annotations
+
+
+class UserError(Exception):
+    """Something the user asked for cannot be done.
+
+    `message` says in one sentence what is wrong, `hint` what to do about it. Both are shown where the
+    user acted.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+    def __reduce__(self) -> tuple[type[UserError], tuple[str, str]]:
+        return type(self), (self.message, self.hint)
+
+
+class ModelFileError(UserError):
+    """A model file cannot be opened or used."""
+
+
+class PairError(UserError):
+    """A draft does not fit its target."""
+
+
+class SettingError(UserError):
+    """A setting is unknown or out of its range."""
+
+
+class PromptError(UserError):
+    """A prompt cannot be used as it stands (empty, longer than the context, template refuses it)."""
+
+
+class TraceError(UserError):
+    """A trace file cannot be read."""

@@ -1,0 +1,259 @@
+"""The loop. A round: draft, verify in one target pass, emit, learn; the caches follow the tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.drafters.base import Drafter, Proposal, one_hot
+from app.engine.draws import Draws
+from app.engine.native import Context, Vocabulary
+from app.engine.rows import TargetRows
+from app.engine.sampling import Sampler
+from app.engine.text import TextStream
+from app.engine.types import (
+    Alternatives,
+    DraftedToken,
+    Draw,
+    EmittedToken,
+    FinishReason,
+    Origin,
+    Round,
+    Verdict,
+    Verification,
+)
+from app.engine.verify import Outcome, verify_greedy, verify_match, verify_speculative
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NamedDrafter = tuple[str, Drafter]
+
+
+class TokenBuffer:
+    """The truth: prompt and emitted tokens of one sequence."""
+
+    def __init__(self, ids: NDArray[np.int32], room: int) -> None:
+        """`ids` of shape [n] with room for `room` tokens in all."""
+        self._ids = np.empty(max(room, len(ids)), np.int32)
+        self._ids[: len(ids)] = ids
+        self.length = len(ids)
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        """A view of shape [length]."""
+        return self._ids[: self.length]
+
+    def extend(self, ids: Sequence[int]) -> None:
+        self._ids[self.length : self.length + len(ids)] = ids
+        self.length += len(ids)
+
+
+@dataclass(slots=True)
+class Generation:
+    """One answer in the making: everything that the loop needs, and how far it is."""
+
+    target: Context
+    drafters: Sequence[NamedDrafter]
+    draft_contexts: Sequence[Context]
+    verification: Verification
+    sampler: Sampler
+    draws: Draws
+    truth: TokenBuffer
+    prompt_length: int
+    max_tokens: int
+    end_ids: frozenset[int]  # empty where the end of generation is ignored
+    text: TextStream
+    finish: FinishReason | None = None
+
+    @property
+    def position(self) -> int:
+        """Index in the answer of the next token."""
+        return self.truth.length - self.prompt_length
+
+    def native_seconds(self) -> float:
+        return self.target.seconds + sum(context.seconds for context in self.draft_contexts)
+
+
+def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
+    """Generate until `run.finish` is set; yields every round and the text that became readable by it.
+
+    Raises native.Cancelled between or within rounds when the abort flag is set.
+    """
+    zero = time.perf_counter()
+    index = 0
+    while run.finish is None:
+        began, native = time.perf_counter(), run.native_seconds()
+        position = run.position
+
+        name, proposal = propose(run, draft_room(run))
+        drafted = time.perf_counter()
+
+        truth = run.truth.ids
+        start = run.target.sync(truth[:-1])
+        missing = np.concatenate([truth[start:], np.array(proposal.ids, np.int32)])
+        logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
+        verified = time.perf_counter()
+
+        vocabulary = run.target.model.vocabulary
+        rows = TargetRows(logits, run.sampler, truth, proposal.ids, vocabulary)
+        outcome = judge(run, proposal, rows)
+        emitted, text = emit(run, proposal, outcome)
+        tokens, drafts, top = record(run, proposal, outcome, rows, emitted)
+
+        accepted = sum(token.verdict is Verdict.ACCEPTED for token in drafts)
+        for other, drafter in run.drafters:
+            own = other == name
+            drafter.observe(run.truth.ids, proposal if own else Proposal(), accepted if own else 0)
+        ended = time.perf_counter()
+        yield (
+            Round(
+                index=index,
+                position=position,
+                offset=began - zero,
+                seconds=ended - began,
+                draft_seconds=drafted - began,
+                verify_seconds=verified - drafted,
+                sample_seconds=ended - verified,
+                native_seconds=run.native_seconds() - native,
+                drafted=drafts,
+                emitted=tokens,
+                strategy=name if proposal.ids else None,
+                match=proposal.match,
+                draft_end=proposal.end,
+                target_top=top,
+                draft_top=tuple(proposal.top),
+            ),
+            text,
+        )
+        index += 1
+
+
+def draft_room(run: Generation) -> int:
+    """The most tokens worth drafting: one is always emitted without, and the context has an end."""
+    wanted = run.max_tokens - run.position - 1
+    return min(wanted, run.target.n_ctx - run.truth.length)
+
+
+def propose(run: Generation, k: int) -> tuple[str, Proposal]:
+    """The first proposal that is not empty, in order of precedence, and the name of its strategy."""
+    if not run.drafters:
+        return "", Proposal()
+    if k <= 0:
+        return "", Proposal(end="nothing more is wanted")
+    ends = []
+    for name, drafter in run.drafters:
+        proposal = drafter.propose(run.truth.ids, k)
+        if proposal.ids:
+            return name, proposal
+        ends.append(proposal.end)
+    return "", Proposal(end=ends[0] if len(ends) == 1 else "no strategy found a draft")
+
+
+def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:
+    """Verify the proposal by the rule of the run."""
+    match run.verification:
+        case Verification.GREEDY:
+            return verify_greedy(proposal.ids, rows.argmax)
+        case Verification.SPECULATIVE:
+            q = one_hot(proposal)
+            return verify_speculative(proposal.ids, q, rows.distribution, run.draws, run.position)
+        case Verification.MATCH:
+            return verify_match(proposal.ids, rows.distribution, run.draws, run.position)
+
+
+def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[int], str]:
+    """Extend the truth by what passed and the token behind, up to an end or a stop.
+
+    Returns the emitted ids and the text that became readable; sets `run.finish` where it ends here.
+    """
+    passed = [*proposal.ids[: outcome.accepted], outcome.token]
+    emitted: list[int] = []
+    readable = []
+    piece = run.target.model.vocabulary.piece
+    for token in passed:
+        emitted.append(token)
+        if token in run.end_ids:
+            run.finish = FinishReason.END
+            break
+        readable.append(run.text.add(piece(token)))
+        if run.text.stopped:
+            run.finish = FinishReason.STOP
+            break
+    run.truth.extend(emitted)
+    if run.finish is None and run.position >= run.max_tokens:
+        run.finish = FinishReason.LENGTH
+    if run.finish is None and run.truth.length > run.target.n_ctx:
+        run.finish = FinishReason.CONTEXT
+    return emitted, "".join(readable)
+
+
+def record(
+    run: Generation, proposal: Proposal, outcome: Outcome, rows: TargetRows, emitted: list[int]
+) -> tuple[tuple[EmittedToken, ...], tuple[DraftedToken, ...], tuple[Alternatives, ...]]:
+    """What the trace keeps: emitted tokens, drafted tokens, and the target's alternatives a row."""
+    vocabulary = run.target.model.vocabulary
+    piece, label = vocabulary.piece, vocabulary.label
+    accepted = outcome.accepted
+    tokens, drafts, tops = [], [], []
+    for row, token in enumerate(emitted):
+        behind = row == accepted  # the token behind the accepted ones
+        judged = outcome.judged[row] if row < len(outcome.judged) else None
+        draft = proposal.ids[row] if judged is not None else None
+        top, p = rows.record(row, [token] if draft is None else [token, draft])
+        tops.append(top)
+        text = piece(token)
+        tokens.append(
+            EmittedToken(
+                token,
+                text,
+                outcome.origin if behind else Origin.ACCEPTED,
+                p[0],
+                outcome.draw if behind else judged.draw if judged else None,
+                "" if text else label(token),
+            )
+        )
+        if judged is not None and draft is not None:
+            verdict = Verdict.ACCEPTED if judged.accepted else Verdict.REJECTED
+            drafts.append(
+                _drafted(
+                    vocabulary, proposal, row, verdict,
+                    p=p[1], u=judged.u, target_id=judged.target_id, draw=judged.draw,
+                )
+            )  # fmt: skip
+    # Behind the rejected token, or behind an end or a stop: never judged.
+    for row in range(len(drafts), len(proposal.ids)):
+        drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED))
+    return tuple(tokens), tuple(drafts), tuple(tops)
+
+
+def _drafted(
+    vocabulary: Vocabulary,
+    proposal: Proposal,
+    row: int,
+    verdict: Verdict,
+    *,
+    p: float | None = None,
+    u: float | None = None,
+    target_id: int | None = None,
+    draw: Draw | None = None,
+) -> DraftedToken:
+    id = proposal.ids[row]
+    piece = vocabulary.piece(id)
+    return DraftedToken(
+        id,
+        piece,
+        verdict,
+        q=float(proposal.q[row][id]) if proposal.q else 1.0,
+        draft_p=proposal.draft_p[row] if proposal.draft_p else None,
+        p=p,
+        u=u,
+        target_id=target_id,
+        draw=draw,
+        draft_draw=proposal.draws[row] if proposal.draws else None,
+        label="" if piece else vocabulary.label(id),
+    )

@@ -1,0 +1,125 @@
+"""Loads llama.cpp's library, keeps its log, and gives the few raw calls that need their own types."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import sys
+from collections.abc import Iterator
+
+# libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count a
+# second busy process on the same cores makes every decode many times slower.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+import llama_cpp
+
+log = logging.getLogger("llama.cpp")
+
+_LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
+_CONTINUES = 5
+_GPU_TYPES = (1, 2)  # GGML_BACKEND_DEVICE_TYPE_GPU and _IGPU
+_captures: list[list[str]] = []
+
+
+class _Log:
+    """Takes llama.cpp's log lines; a line may come in several calls."""
+
+    def __init__(self) -> None:
+        self._level = logging.DEBUG
+
+    def __call__(self, level: int, text: bytes, _data: object) -> None:
+        if level != _CONTINUES:
+            self._level = _LEVELS.get(level, logging.DEBUG)
+        line = text.decode("utf-8", errors="replace").rstrip("\n")
+        if not line:
+            return
+        serious = self._level >= logging.WARNING
+        if serious:
+            for lines in _captures:
+                lines.append(line)
+        # llama.cpp's INFO is a page per model: it is DEBUG to us.
+        log.log(self._level if serious else logging.DEBUG, "%s", line)
+
+
+# Set early and kept referenced by the module: otherwise the log floods standard error.
+_on_log = llama_cpp.llama_log_callback(_Log())
+llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
+llama_cpp.llama_backend_init()
+
+
+@contextlib.contextmanager
+def captured_log() -> Iterator[list[str]]:
+    """Collect llama.cpp's warnings and errors for the time of the block."""
+    lines: list[str] = []
+    _captures.append(lines)
+    try:
+        yield lines
+    finally:
+        # By identity: two captures may hold equal lines.
+        _captures[:] = [other for other in _captures if other is not lines]
+
+
+# llama_get_logits as a plain address: no ctypes pointer object for every call.
+get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
+    ("llama_get_logits", llama_cpp.llama_cpp._lib)
+)
+
+
+class AbortFlag:
+    """A flag that stops a running decode from any thread, on the CPU backend.
+
+    llama.cpp asks an abort callback before every graph node, some hundred times a pass. A Python callback
+    would take the interpreter's lock each time; here the callback is the C library's `strlen`, and the flag
+    is the string: empty is 0 (go on), one character is 1 (abort).
+    """
+
+    def __init__(self) -> None:
+        self._text = ctypes.create_string_buffer(2)
+        libc = ctypes.CDLL("msvcrt") if sys.platform == "win32" else ctypes.CDLL(None)
+        self.callback = ctypes.cast(libc.strlen, llama_cpp.llama_cpp.ggml_abort_callback)
+        self.data = ctypes.cast(self._text, ctypes.c_void_p)
+
+    def set(self) -> None:
+        self._text[0] = b"x"
+
+    def clear(self) -> None:
+        self._text[0] = b"\0"
+
+    def is_set(self) -> bool:
+        return self._text[0] != b"\0"
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def default_threads() -> int:
+    """One fewer than the cores, so that the rest of the machine (the window) has one."""
+    return max(1, cores() - 1)
+
+
+def system_info() -> str:
+    """llama.cpp's own line on the processor features and backends of this build."""
+    return str(llama_cpp.llama_print_system_info().decode())
+
+
+def devices() -> list[str]:
+    """Names of the devices besides the CPU that layers can be kept on, such as "CUDA0"."""
+    lib = llama_cpp.llama_cpp._lib
+    lib.ggml_backend_dev_count.restype = ctypes.c_size_t
+    lib.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
+    lib.ggml_backend_dev_get.restype = ctypes.c_void_p
+    lib.ggml_backend_dev_type.argtypes = [ctypes.c_void_p]
+    lib.ggml_backend_dev_name.argtypes = [ctypes.c_void_p]
+    lib.ggml_backend_dev_name.restype = ctypes.c_char_p
+    handles = [lib.ggml_backend_dev_get(i) for i in range(lib.ggml_backend_dev_count())]
+    return [
+        lib.ggml_backend_dev_name(handle).decode()
+        for handle in handles
+        if lib.ggml_backend_dev_type(handle) in _GPU_TYPES
+    ]

@@ -1,0 +1,131 @@
+"""Model files: opened with every failure turned into a sentence."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+
+from app.engine.errors import ModelFileError
+from app.engine.native.library import captured_log
+from app.engine.native.vocabulary import Vocabulary
+from app.engine.types import ModelOptions
+
+_OTHER_FILE = "Choose another GGUF file."
+_DOWNLOAD_AGAIN = "Download or copy it again."
+_VOCAB_NONE = 0
+
+
+def check_file(path: Path) -> None:
+    """Refuse what can be seen to be no model without llama.cpp; raises ModelFileError."""
+    name = path.name or str(path)
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+            size = path.stat().st_size
+    except FileNotFoundError:
+        raise ModelFileError(f"{name} is not there.", f"Looked for {path}.") from None
+    except IsADirectoryError:
+        raise ModelFileError(f"{name} is a folder.", "Choose a .gguf file inside it.") from None
+    except OSError as error:
+        raise ModelFileError(
+            f"{name} cannot be read: {error.strerror or error}.", "Check its permissions."
+        ) from error
+    if size == 0:
+        raise ModelFileError(f"{name} is empty.", _DOWNLOAD_AGAIN)
+    if magic != b"GGUF":
+        raise ModelFileError(f"{name} is not a GGUF file.", _OTHER_FILE)
+
+
+def _explain(name: str, lines: list[str]) -> ModelFileError:
+    """llama.cpp's last words on a failed load, as a sentence."""
+    text = "\n".join(lines)
+    if found := re.search(r"unknown model architecture: '([^']*)'", text):
+        return ModelFileError(
+            f"{name} has the architecture “{found[1]}”, which this llama.cpp does not know.",
+            "Update Draftscope, or choose another model.",
+        )
+    if re.search(
+        r"not within the file bounds|failed to read|unexpectedly reached end|"
+        r"corrupted or incomplete",
+        text,
+    ):
+        return ModelFileError(f"{name} is cut short or damaged.", _DOWNLOAD_AGAIN)
+    if re.search(r"tokenizer|vocab", text):
+        return ModelFileError(f"{name} has no usable vocabulary.", "Choose a file with a tokenizer.")
+    if re.search(r"alloc|out of memory", text):
+        return ModelFileError(
+            f"{name} does not fit into memory.", "Lower the GPU layers, or choose a smaller file."
+        )
+    reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
+    return ModelFileError(f"{name} cannot be loaded: {reason}.", _OTHER_FILE)
+
+
+class Model:
+    """Weights and vocabulary of one GGUF file. Close it after its contexts."""
+
+    def __init__(self, options: ModelOptions, on_progress: Callable[[float], bool] | None = None) -> None:
+        """Load the file; `on_progress` gets the fraction read and returns False to give up.
+
+        Raises ModelFileError.
+        """
+        path = Path(options.path)
+        check_file(path)
+        params = llama_cpp.llama_model_default_params()
+        params.n_gpu_layers = options.n_gpu_layers
+        params.use_extra_bufts = options.repack
+
+        report = llama_cpp.llama_progress_callback(
+            lambda fraction, _data: on_progress is None or on_progress(fraction)
+        )
+        params.progress_callback = report
+        with captured_log() as lines:
+            self.handle: Any = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
+        if not self.handle:
+            raise _explain(path.name, lines)
+        self.path = path
+        self.vocabulary = Vocabulary(self.handle)
+        if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
+            self.close()
+            raise ModelFileError(f"{path.name} has no vocabulary.", "Choose a file with a tokenizer.")
+        self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle))
+        self.n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(self.handle))
+        self.n_layers = int(llama_cpp.llama_model_n_layer(self.handle))
+        self.n_params = int(llama_cpp.llama_model_n_params(self.handle))
+        self.n_swa = int(llama_cpp.llama_model_n_swa(self.handle))
+
+    def metadata(self, key: str) -> str:
+        """A metadata value as text; empty where the file has none."""
+        room = 256
+        while True:
+            buffer = ctypes.create_string_buffer(room)
+            n = llama_cpp.llama_model_meta_val_str(self.handle, key.encode(), buffer, room)
+            if n < 0:
+                return ""
+            if n < room:
+                return buffer.raw[:n].decode("utf-8", errors="replace")
+            room = n + 1
+
+    @property
+    def quantisation(self) -> str:
+        """llama.cpp's own words, such as "Q8_0" or "Q4_K - Medium"."""
+        buffer = ctypes.create_string_buffer(256)
+        llama_cpp.llama_model_desc(self.handle, buffer, 256)
+        # "llama 10.9M Q8_0": architecture, size, then the file type
+        words = buffer.value.decode("utf-8", errors="replace").split(" ")
+        return " ".join(words[2:]) or " ".join(words)
+
+    @property
+    def chat_template(self) -> str:
+        """The Jinja source of the file's chat template; empty where it has none."""
+        raw = llama_cpp.llama_model_chat_template(self.handle, None)
+        return raw.decode("utf-8", errors="replace") if raw else ""
+
+    def close(self) -> None:
+        if self.handle:
+            llama_cpp.llama_model_free(self.handle)
+            self.handle = None

@@ -1,0 +1,108 @@
+"""Parameters that describe themselves: type, default, range and one line of help.
+
+A parameter dataclass is the single source for the strategy grammar, the generated forms, the tooltips
+and the command line's help.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, get_type_hints
+
+from app.engine.errors import SettingError
+
+P = TypeVar("P")
+Value = bool | int | float | str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Param:
+    """One field of a parameter dataclass, ready to be shown, parsed or checked."""
+
+    name: str
+    kind: type[bool] | type[int] | type[float] | type[str]
+    default: Value
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+
+    def range_text(self) -> str:
+        """The allowed values in words, as shown in messages and tooltips."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.kind is bool:
+            return "0 or 1"
+        noun = "a whole number" if self.kind is int else "a number"
+        if self.low is not None and self.high is not None:
+            return f"{noun} from {self.low:g} to {self.high:g}"
+        if self.low is not None:
+            return f"{noun}, {self.low:g} or more"
+        return noun if self.kind is not str else "text"
+
+    def check(self, value: Value) -> None:
+        """Raise SettingError when `value` is outside what the parameter allows."""
+        wrong = self.choices and value not in self.choices
+        if not wrong and self.kind in (int, float) and not isinstance(value, str):
+            # NaN fails both comparisons, so it is refused here as well. Large whole numbers are
+            # compared as they are: rounded to a float, the largest seed would be above its limit.
+            inside_low = self.low is None or value >= self.low
+            inside_high = self.high is None or value <= self.high
+            wrong = not (inside_low and inside_high)
+        if wrong:
+            raise SettingError(f"{self.name} cannot be {value!r}.", f"Allowed: {self.range_text()}.")
+
+    def parse(self, text: str) -> Value:
+        """Read the value from its written form; raises SettingError with what is allowed."""
+        try:
+            value: Value
+            if self.kind is bool:
+                value = {"0": False, "1": True}[text]
+            elif self.kind is int:
+                value = int(text)
+            elif self.kind is float:
+                value = float(text)
+            else:
+                value = text
+        except (KeyError, ValueError):
+            raise SettingError(f"{self.name} cannot be {text!r}.", f"Allowed: {self.range_text()}.") from None
+        self.check(value)
+        return value
+
+    def format(self, value: Value) -> str:
+        """The written form that `parse` reads back."""
+        if self.kind is bool:
+            return "1" if value else "0"
+        return f"{value:.12g}" if self.kind is float else str(value)
+
+
+def param(
+    default: Value,
+    doc: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    unit: str = "",
+) -> Any:
+    """Declare a dataclass field with its range and its one line of help."""
+    metadata = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def params_of(owner: type[Any]) -> Iterator[Param]:
+    """The parameters of a dataclass in the order in which they are declared."""
+    hints = get_type_hints(owner)
+    for field in dataclasses.fields(owner):
+        if "doc" in field.metadata:
+            meta: Mapping[str, Any] = field.metadata
+            default: Any = field.default  # `param` always sets one
+            yield Param(field.name, hints[field.name], default, **meta)
+
+
+def check_params(values: Any) -> None:
+    """Check every parameter of a dataclass instance; raises SettingError for the first that is wrong."""
+    for described in params_of(type(values)):
+        described.check(getattr(values, described.name))

@@ -1,0 +1,260 @@
+"""Statistics: folds over the rounds of one answer. The definitions are those of METRICS.md.
+
+A fold has no state beside its sums, so a live answer is `add` per round, a recorded one is `of` all
+of its rounds, and resetting the statistics is a new fold from a later round on. A ratio whose
+denominator is zero is None, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ctypes import c_float
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from app.engine.types import Origin, Round, Verdict
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+@dataclass(slots=True)
+class DraftStatistics:
+    """What became of drafts: of one strategy's, or (as the base of Statistics) of all of them."""
+
+    drafted_rounds: int = 0  # rounds with a draft
+    drafted: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    ignored: int = 0
+    draft_seconds: float = 0.0
+    longest_draft: int = 0
+    accept_lengths: list[int] = field(default_factory=list)
+    """Histogram: rounds with a draft of which j tokens were accepted. Ends at the longest that
+    occurred."""
+
+    def add_draft(self, one: Round) -> None:
+        """Add a round that has a draft."""
+        accepted = rejected = 0
+        for token in one.drafted:
+            if token.verdict is Verdict.ACCEPTED:
+                accepted += 1
+            elif token.verdict is Verdict.REJECTED:
+                rejected += 1
+        length = len(one.drafted)
+        self.drafted_rounds += 1
+        self.drafted += length
+        self.accepted += accepted
+        self.rejected += rejected
+        self.ignored += length - accepted - rejected
+        self.draft_seconds += one.draft_seconds
+        self.longest_draft = max(self.longest_draft, length)
+        while len(self.accept_lengths) <= accepted:
+            self.accept_lengths.append(0)
+        self.accept_lengths[accepted] += 1
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        """accepted / drafted, pooled over rounds."""
+        return _ratio(self.accepted, self.drafted)
+
+    @property
+    def alpha(self) -> float | None:
+        """accepted / (accepted + rejected): the chance that a judged draft token passes."""
+        return _ratio(self.accepted, self.accepted + self.rejected)
+
+    @property
+    def tau(self) -> float | None:
+        """Tokens per drafted round: 1 + accepted / rounds with a draft."""
+        mean = _ratio(self.accepted, self.drafted_rounds)
+        return None if mean is None else 1 + mean
+
+    @property
+    def draft_length(self) -> float | None:
+        """Mean draft length: drafted / rounds with a draft."""
+        return _ratio(self.drafted, self.drafted_rounds)
+
+    @property
+    def accepted_drafts(self) -> int:
+        """Rounds of which at least one drafted token was accepted."""
+        return sum(self.accept_lengths[1:])
+
+    @property
+    def accepted_at(self) -> tuple[int, ...]:
+        """For each position of the longest draft: the rounds whose draft was accepted there."""
+        counts = [0] * self.longest_draft
+        rounds = 0
+        # A draft accepted at position i is accepted at every position before it.
+        for position in reversed(range(len(self.accept_lengths) - 1)):
+            rounds += self.accept_lengths[position + 1]
+            counts[position] = rounds
+        return tuple(counts)
+
+    @property
+    def acceptance_at(self) -> tuple[float, ...]:
+        """Acceptance at position i, unconditional: / rounds with a draft."""
+        return tuple(count / self.drafted_rounds for count in self.accepted_at)
+
+    @property
+    def conditional_acceptance_at(self) -> tuple[float | None, ...]:
+        """Acceptance at position i, conditional: / rounds whose (i-1)-th was accepted.
+
+        A draft that ended behind its (i-1)-th token counts as not accepted at i.
+        """
+        counts = (self.drafted_rounds, *self.accepted_at)
+        return tuple(_ratio(here, before) for before, here in pairwise(counts))
+
+
+@dataclass(slots=True)
+class Statistics(DraftStatistics):
+    """Everything that can be told from the rounds of one answer, or of the end of one."""
+
+    rounds: int = 0
+    emitted: int = 0
+    origins: dict[Origin, int] = field(default_factory=lambda: dict.fromkeys(Origin, 0))
+    attempts: int = 0  # rounds in which a draft was asked for, also where none came
+    fruitless_seconds: float = 0.0  # drafting in rounds where none came
+    target_seconds: float = 0.0  # target passes
+    sample_seconds: float = 0.0
+    native_seconds: float = 0.0
+    start: float = 0.0  # offset of the first round
+    end: float = 0.0  # offset at which the last round was over
+    strategies: dict[str, DraftStatistics] = field(default_factory=dict)
+    """By the name of the strategy that drafted, in order of appearance."""
+
+    @classmethod
+    def of(cls, rounds: Iterable[Round]) -> Statistics:
+        """The fold over `rounds`, which follow one another in one answer."""
+        statistics = cls()
+        for one in rounds:
+            statistics.add(one)
+        return statistics
+
+    def add(self, one: Round) -> None:
+        """Add the next round."""
+        if self.rounds == 0:
+            self.start = one.offset
+        self.rounds += 1
+        self.emitted += len(one.emitted)
+        for token in one.emitted:
+            self.origins[token.origin] += 1
+        self.target_seconds += one.verify_seconds
+        self.sample_seconds += one.sample_seconds
+        self.native_seconds += one.native_seconds
+        self.end = one.offset + one.seconds
+        if one.drafted:
+            self.attempts += 1
+            self.add_draft(one)
+            if one.strategy is not None:
+                self.strategies.setdefault(one.strategy, DraftStatistics()).add_draft(one)
+        else:
+            # Time spent looking for a draft is drafting time, whether or not one was found.
+            self.draft_seconds += one.draft_seconds
+            self.fruitless_seconds += one.draft_seconds
+            self.attempts += bool(one.draft_end)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time from the start of the first round (of an answer: round 0)."""
+        return self.end - self.start
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """emitted / wall time from the start of round 0."""
+        return _ratio(self.emitted, self.seconds)
+
+    @property
+    def tokens_per_pass(self) -> float | None:
+        """emitted / rounds."""
+        return _ratio(self.emitted, self.rounds)
+
+    @property
+    def draft_share(self) -> float | None:
+        """accepted / emitted."""
+        return _ratio(self.accepted, self.emitted)
+
+    @property
+    def engine_overhead(self) -> float | None:
+        """1 - (time in native decode calls and the logits reads that wait for them) / wall time."""
+        share = _ratio(self.native_seconds, self.seconds)
+        return None if share is None else 1 - share
+
+
+def strategy_names(spec: str) -> tuple[str, ...]:
+    """The names in a strategy spec, in order of precedence; none for `none`.
+
+    Values percent-encode ":" and "+", so both always separate.
+    """
+    names = (part.split(":", 1)[0] for part in spec.split("+"))
+    return tuple(name for name in names if name != "none")
+
+
+def llama_cpp_lines(statistics: Statistics, strategies: Sequence[str], n_max: int | None = None) -> list[str]:
+    """The statistics of one generation as the built-in llama.cpp prints them.
+
+    The first two lines are `print_timings` of its tools/server/server-context.cpp, not there while
+    nothing was drafted; then comes one line a strategy, `common_speculative_print_stats` of its
+    common/speculative.cpp. What its log puts before a message (slot and task numbers, names of
+    functions) is left out.
+
+    `strategies` are names in order of precedence (see `strategy_names`); `n_max` is the most tokens
+    that a draft of this run may have, by default the longest that occurred: `acc per pos` lists
+    that many positions, also those where nothing was accepted.
+    """
+    lines = []
+    if statistics.drafted > 0:
+        # llama.cpp divides in single precision here.
+        accepted, drafted = (c_float(n).value for n in (statistics.accepted, statistics.drafted))
+        share = c_float(accepted / drafted).value
+        lines.append(
+            f"draft acceptance = {share:0.5f} ({statistics.accepted:5d} accepted / "
+            f"{statistics.drafted:5d} generated), mean len = {statistics.tau:5.2f}"
+        )
+        length = statistics.longest_draft if n_max is None else n_max
+        counts = (statistics.accepted_at + (0,) * length)[:length]
+        rates = ", ".join(f"{count / statistics.drafted_rounds:.3f}" for count in counts)
+        lines.append(f"     acc per pos = ({rates})")
+    return lines + [_strategy_line(statistics, strategies, name) for name in strategies]
+
+
+def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str) -> str:
+    """llama.cpp's `statistics <type>: …` line of one strategy.
+
+    Its counters in terms of rounds:
+
+    - #calls b, `n_call_begin`: once a generation for every strategy.
+    - #calls g, `n_call_draft`: rounds in which a draft was asked for, less those that a strategy of
+      higher precedence had already served.
+    - #calls a, `n_call_accept`, and #gen drafts, `n_gen_drafts`: rounds with a draft of this
+      strategy. The server calls accept in no other round. (llama-speculative-simple calls it in
+      every one: where a strategy often finds nothing, its #calls a is higher, its means are lower.)
+    - #acc drafts, `n_acc_drafts`: of these, rounds with at least one accepted token.
+    - #gen tokens, #acc tokens: drafted and accepted tokens of this strategy. llama.cpp also counts
+      as accepted what agrees behind an end of generation; here that is ignored, never judged.
+    - #acc rate/pos ends at the last position where a draft was ever accepted.
+    - dur b and a are printed as 0: rounds do not record them. (In llama.cpp they are next to nothing
+      too: the prompt is decoded on its draft outside of b, and draft-simple's accept is empty.)
+      dur g is the drafting time of this strategy's rounds. A round has one time for all strategies
+      that it asked: it counts for the one that drafted, or, where none did, for the last.
+    """
+    drafts = statistics.strategies.get(name, DraftStatistics())
+    earlier = strategies[: strategies.index(name)]
+    served = sum(
+        statistics.strategies[other].drafted_rounds for other in earlier if other in statistics.strategies
+    )
+    seconds = drafts.draft_seconds
+    if name == strategies[-1]:
+        seconds += statistics.fruitless_seconds
+    means = ""
+    if drafts.drafted_rounds > 0:
+        accepted = drafts.accepted_at[: len(drafts.accept_lengths) - 1]
+        rates = ", ".join(f"{count / drafts.drafted_rounds:.3f}" for count in accepted)
+        means = f", #mean acc len = {drafts.tau:.2f}, #acc rate/pos = ({rates})"
+    return (
+        f"statistics {name:>16}: "
+        f"#calls(b,g,a) = {1:4d} {statistics.attempts - served:6d} {drafts.drafted_rounds:6d}, "
+        f"#gen drafts = {drafts.drafted_rounds:6d}, #acc drafts = {drafts.accepted_drafts:5d}, "
+        f"#gen tokens = {drafts.drafted:6d}, #acc tokens = {drafts.accepted:5d}{means}, "
+        f"dur(b,g,a) = {0:.3f}, {seconds * 1000:.3f}, {0:.3f} ms"
+    )

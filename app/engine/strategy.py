@@ -1,0 +1,143 @@
+"""The strategy grammar: `name(:key=value)*`, joined by `+`. One grammar for window, command line, traces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from app.engine.drafters.registry import KINDS
+from app.engine.errors import SettingError
+from app.engine.params import check_params, params_of
+from app.engine.types import Verification
+from app.engine.verify import default_verification
+
+NONE = "none"
+_RUN_KEYS = ("verify", "length")
+_LENGTHS = ("fixed",)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyPart:
+    """One drafter of a strategy and its parameters."""
+
+    name: str
+    params: Any
+
+    def __str__(self) -> str:
+        changed = [
+            f"{one.name}={_quote(one.format(getattr(self.params, one.name)))}"
+            for one in params_of(type(self.params))
+            if getattr(self.params, one.name) != one.default
+        ]
+        return ":".join([self.name, *changed])
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySpec:
+    """A parsed strategy: drafters in order of precedence, and what holds for the whole run."""
+
+    parts: tuple[StrategyPart, ...] = ()
+    verification: Verification | None = None  # None: by temperature
+
+    @classmethod
+    def parse(cls, text: str) -> StrategySpec:
+        """Read a spec; raises SettingError that lists what is allowed."""
+        parts: list[StrategyPart] = []
+        run: dict[str, str] = {}
+        for written in text.strip().split("+"):
+            name, *pairs = (one.strip() for one in written.split(":"))
+            values = dict(_split_pair(pair) for pair in pairs)
+            for key in _RUN_KEYS:
+                if key in values:
+                    value = values.pop(key)
+                    if run.setdefault(key, value) != value:
+                        raise SettingError(
+                            f"{key} is given as {run[key]} and as {value}.",
+                            "It holds for the whole run: give it once.",
+                        )
+            part = _parse_part(unquote(name), values)
+            if part is not None:
+                parts.append(part)
+        _check_order(parts, text)
+        if run.get("length", "fixed") not in _LENGTHS:
+            raise SettingError(f"length cannot be {run['length']!r}.", f"Allowed: {', '.join(_LENGTHS)}.")
+        return cls(tuple(parts), _parse_verification(run.get("verify")))
+
+    def __str__(self) -> str:
+        written = "+".join(str(part) for part in self.parts) or NONE
+        if self.verification is not None:
+            written += f":verify={self.verification}"
+        return written
+
+    @property
+    def needs_draft(self) -> bool:
+        return any(KINDS[part.name].needs_draft for part in self.parts)
+
+    def verification_at(self, temperature: float) -> Verification:
+        """The rule in use; raises SettingError where the chosen one does not go with the temperature."""
+        if self.verification is None:
+            return default_verification(temperature)
+        if self.verification is Verification.GREEDY and temperature > 0:
+            raise SettingError(
+                f"verify=greedy needs temperature 0, not {temperature:g}.",
+                "Set the temperature to 0, or use verify=speculative or verify=match.",
+            )
+        return self.verification
+
+
+def _quote(value: str) -> str:
+    return value.replace("%", "%25").replace(":", "%3A").replace("+", "%2B")
+
+
+def _split_pair(pair: str) -> tuple[str, str]:
+    key, equals, value = pair.partition("=")
+    if not equals or not key:
+        raise SettingError(f"“{pair}” is not a setting.", "Write settings as key=value.")
+    return unquote(key), unquote(value)
+
+
+def _parse_part(name: str, values: dict[str, str]) -> StrategyPart | None:
+    if name == NONE:
+        if values:
+            raise SettingError(
+                f"none has no setting {next(iter(values))}.", f"Allowed: {', '.join(_RUN_KEYS)}."
+            )
+        return None
+    if name not in KINDS:
+        allowed = ", ".join([NONE, *KINDS])
+        raise SettingError(f"There is no strategy “{name}”.", f"Allowed: {allowed}.")
+    kind = KINDS[name]
+    known = {one.name: one for one in params_of(kind.params)}
+    for key in values:
+        if key not in known:
+            allowed = ", ".join([*known, *_RUN_KEYS])
+            raise SettingError(f"{name} has no setting “{key}”.", f"Allowed: {allowed}.")
+    params = kind.params(**{key: known[key].parse(value) for key, value in values.items()})
+    check_params(params)
+    return StrategyPart(name, params)
+
+
+def _check_order(parts: list[StrategyPart], text: str) -> None:
+    names = [part.name for part in parts]
+    if "+" in text and len(names) < text.count("+") + 1:
+        raise SettingError("none cannot be mixed with other strategies.", "Leave it out.")
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingError(f"{name} is given twice.", "Give each strategy once.")
+    needs = [KINDS[name].needs_draft for name in names]
+    if needs != sorted(needs):
+        raise SettingError(
+            "A draft model comes after the strategies that need none.",
+            f"Write {'+'.join(sorted(names, key=lambda name: KINDS[name].needs_draft))}.",
+        )
+
+
+def _parse_verification(text: str | None) -> Verification | None:
+    if text is None:
+        return None
+    try:
+        return Verification(text)
+    except ValueError:
+        allowed = ", ".join(Verification)
+        raise SettingError(f"verify cannot be {text!r}.", f"Allowed: {allowed}.") from None

@@ -1,0 +1,56 @@
+"""Token bytes to readable text as they come: whole characters only, stop strings never shown."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+
+
+class TextStream:
+    """Decodes UTF-8 incrementally and watches for stop strings.
+
+    Text that may be the beginning of a stop string is held back until it is clear that it is not.
+    """
+
+    def __init__(self, stop: Sequence[str] = ()) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._stop = tuple(text for text in stop if text)
+        self._held = ""
+        self._released: list[str] = []
+        self.stopped = False
+
+    @property
+    def text(self) -> str:
+        """Everything released so far."""
+        return "".join(self._released)
+
+    def add(self, piece: bytes) -> str:
+        """Take one token's bytes; returns the text that became readable."""
+        if self.stopped:
+            return ""
+        self._held += self._decoder.decode(piece)
+        found = [at for at in (self._held.find(text) for text in self._stop) if at >= 0]
+        if found:
+            self.stopped = True
+            return self._release(min(found))
+        return self._release(len(self._held) - self._possible_start())
+
+    def finish(self) -> str:
+        """The rest, once no more tokens come: held text, and U+FFFD for a character cut short."""
+        if self.stopped:
+            return ""
+        self._held += self._decoder.decode(b"", final=True)
+        return self._release(len(self._held))
+
+    def _release(self, length: int) -> str:
+        ready, self._held = self._held[:length], self._held[length:]
+        self._released.append(ready)
+        return ready
+
+    def _possible_start(self) -> int:
+        """Length of the longest end of the held text that begins a stop string."""
+        longest = max((len(text) for text in self._stop), default=0)
+        for length in range(min(longest - 1, len(self._held)), 0, -1):
+            if any(text.startswith(self._held[-length:]) for text in self._stop):
+                return length
+        return 0

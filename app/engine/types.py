@@ -1,0 +1,269 @@
+"""What a generation is made of: tokens, rounds, requests. Words are those of ARCHITECTURE.md's glossary.
+
+Records that are made for every token are msgspec structs: they are immutable, cost a fifth of a frozen
+dataclass to make, and are written to traces and between processes as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import msgspec
+
+from app.engine.params import param
+
+
+class Verdict(StrEnum):
+    """What became of a drafted token."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    IGNORED = "ignored"
+
+
+class Origin(StrEnum):
+    """Where an emitted token came from."""
+
+    ACCEPTED = "accepted"
+    RESAMPLED = "resampled"
+    BONUS = "bonus"
+    PLAIN = "plain"
+
+
+class Verification(StrEnum):
+    """The rule by which drafted tokens are judged."""
+
+    GREEDY = "greedy"
+    SPECULATIVE = "speculative"
+    MATCH = "match"
+
+
+class FinishReason(StrEnum):
+    """Why an answer ended."""
+
+    END = "end"  # the model ended it
+    STOP = "stop"  # a stop string was reached
+    LENGTH = "length"  # max_tokens were emitted
+    CONTEXT = "context"  # the context is full
+    CANCELLED = "cancelled"  # the user stopped it
+    FAILED = "failed"  # the engine broke off
+
+
+class Draw(msgspec.Struct, frozen=True, gc=False):
+    """A uniform draw in [0, 1) and the interval of the cumulative distribution that it fell into.
+
+    The interval's width is the drawn token's probability under the distribution drawn from.
+    """
+
+    u: float
+    low: float
+    high: float
+
+
+class Alternatives(msgspec.Struct, frozen=True, gc=False):
+    """The most probable tokens at one place, at most ten, most probable first."""
+
+    ids: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+    p: tuple[float, ...]
+
+
+class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One token of a proposal and what the verifier made of it."""
+
+    id: int
+    piece: bytes
+    verdict: Verdict
+    q: float  # its probability in the proposal: 1 for a one-hot proposal
+    draft_p: float | None = None  # the draft model's own probability (None: no draft model)
+    p: float | None = None  # the target's probability (None: ignored, never judged)
+    u: float | None = None  # speculative: accepted when u * q < p
+    target_id: int | None = None  # greedy: the target's argmax; match: the target's own draw
+    draw: Draw | None = None  # match: the draw of target_id, under p
+    draft_draw: Draw | None = None  # sampled drafts: the draw of this token, under q
+    label: str = ""  # a control token's name; it has no text
+
+
+class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One token of the answer."""
+
+    id: int
+    piece: bytes  # empty for control tokens
+    origin: Origin
+    p: float  # the target's probability
+    draw: Draw | None = None  # under p, or under the residual where origin is resampled
+    label: str = ""  # a control token's name; it has no text
+
+
+class Round(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Draft k tokens, verify them in one target pass, emit.
+
+    Target row j judged `drafted[j]` and gave `emitted[j]`; `target_top[j]` are its alternatives.
+    Times are in seconds, `offset` from the start of round 0.
+    """
+
+    index: int
+    position: int  # index in the answer of the first token emitted here
+    offset: float
+    seconds: float
+    draft_seconds: float
+    verify_seconds: float
+    sample_seconds: float
+    native_seconds: float  # decode calls and the logits reads that wait for them, both models
+    drafted: tuple[DraftedToken, ...]
+    emitted: tuple[EmittedToken, ...]
+    strategy: str | None = None  # the strategy that drafted
+    match: int | None = None  # draftless: token index in the context where the copy begins
+    draft_end: str = ""  # why the draft ended where it did, in a few words
+    target_top: tuple[Alternatives, ...] = ()
+    draft_top: tuple[Alternatives, ...] = ()
+
+    @property
+    def accepted(self) -> int:
+        return sum(token.verdict is Verdict.ACCEPTED for token in self.drafted)
+
+    @property
+    def rejected(self) -> int:
+        return sum(token.verdict is Verdict.REJECTED for token in self.drafted)
+
+    @property
+    def ignored(self) -> int:
+        return sum(token.verdict is Verdict.IGNORED for token in self.drafted)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn from the target. The order is llama.cpp's: penalty, top-k, top-p, min-p,
+    temperature."""
+
+    temperature: float = param(
+        0.0, "0 always takes the most probable token; higher is more varied.", low=0, high=10
+    )
+    top_k: int = param(0, "Keep only the K most probable tokens. 0 keeps all.", low=0, high=1_000_000)
+    top_p: float = param(
+        1.0, "Keep the smallest set whose probability reaches P. 1 keeps all.", low=0, high=1
+    )
+    min_p: float = param(
+        0.0, "Drop tokens less probable than this share of the best one. 0 keeps all.", low=0, high=1
+    )
+    repeat_penalty: float = param(
+        1.0, "Divide the logits of recent tokens by this. 1 is off.", low=0.01, high=10
+    )
+    repeat_last_n: int = param(
+        64, "How many recent tokens the repeat penalty looks at. -1 is the whole context.", low=-1
+    )
+    seed: int = param(
+        -1, "The same seed repeats the same draws. -1 takes a new one each time.", low=-1, high=2**63 - 1
+    )
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message of a chat; role is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """What to generate. Give either `prompt` (raw completion) or `messages` (chat template)."""
+
+    prompt: str | None = None
+    messages: tuple[Message, ...] = ()
+    strategy: str = "none"
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+    ignore_eos: bool = False
+    cold: bool = False  # empty both caches and all drafter state first
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How a model file is loaded. Names are llama.cpp's."""
+
+    path: str
+    ctx_size: int = param(
+        0, "Context size in tokens. 0 takes the model's own, up to 8192.", low=0, high=16_777_216
+    )
+    threads: int = param(
+        0, "Threads for one-token passes. 0 takes one fewer than the cores.", low=0, high=1024
+    )
+    threads_batch: int = param(0, "Threads for prompt passes. 0 takes the same.", low=0, high=1024)
+    batch_size: int = param(2048, "Most tokens handed over in one call.", low=1, high=1_048_576)
+    ubatch_size: int = param(512, "Most tokens computed in one pass.", low=1, high=1_048_576)
+    n_gpu_layers: int = param(
+        -1, "Layers kept on the GPU, where there is one. -1 is all, 0 is none.", low=-1, high=100_000
+    )
+    cache_type_k: str = param(
+        "f16", "Number format of the cached keys.", choices=("f32", "f16", "bf16", "q8_0", "q4_0")
+    )
+    cache_type_v: str = param(
+        "f16", "Number format of the cached values.", choices=("f32", "f16", "bf16", "q8_0", "q4_0")
+    )
+    flash_attn: str = param("auto", "Flash attention.", choices=("auto", "on", "off"))
+    repack: bool = param(
+        True, "Rearrange weights for the CPU's fastest kernels. Turn off if those kernels crash."
+    )
+
+
+class ModelInfo(msgspec.Struct, frozen=True):
+    """What a loaded model file is."""
+
+    path: str
+    name: str  # general.name, else the file name
+    architecture: str
+    quantisation: str  # llama.cpp's own words, such as "Q8_0"
+    size: int  # bytes of the file
+    n_params: int
+    n_layers: int
+    n_vocab: int
+    n_ctx_train: int
+    n_ctx: int  # as loaded, tokens
+    threads: int
+    has_chat_template: bool
+
+    @property
+    def file(self) -> str:
+        return self.path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+class PairInfo(msgspec.Struct, frozen=True):
+    """A loaded target and, where there is one, its draft."""
+
+    target: ModelInfo
+    draft: ModelInfo | None = None
+    vocabulary: str = ""  # "same vocabulary", "same but padded: …"
+    devices: str = "CPU"
+
+
+class TraceHeader(msgspec.Struct, frozen=True):
+    """The first line of a trace: what was asked of which pair."""
+
+    format: str  # "major.minor"
+    app_version: str
+    strategy: str
+    verification: Verification
+    sampling: Sampling
+    seed: int  # the seed in use, also where sampling.seed asked for a new one
+    max_tokens: int
+    pair: PairInfo
+    prompt: str  # as handed to the tokenizer, template applied
+    prompt_tokens: int
+    cached_tokens: int  # of them, still in the target's cache
+    cold: bool
+    started_at: str  # ISO 8601, UTC
+    stop: tuple[str, ...] = ()
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """The last line of a trace: how it ended. Everything else is a fold over the rounds."""
+
+    finish_reason: FinishReason
+    text: str
+    seconds: float  # wall time from the start of round 0
+    prompt_seconds: float
+    draft_prompt_seconds: float
+    first_token_seconds: float | None  # from the request to the first emitted token
+    error: str = ""

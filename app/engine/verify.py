@@ -1,0 +1,141 @@
+"""Verification: which drafted tokens pass, and what is emitted behind them. Pure functions.
+
+`p` is always the target's distribution, `q` the one that the drafted token was drawn from; a token proposed
+without drawing is one-hot (q = 1 at that token). Speculative verification is Leviathan et al. 2023 and Chen
+et al. 2023: accept with probability min(1, p/q), else draw from the residual max(p - q, 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.draws import Draws, Purpose
+from app.engine.sampling import draw_token
+from app.engine.types import Draw, Origin, Verification
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+Row = Callable[[int], "Floats"]
+"""Place in the draft -> a row over the vocabulary, shape [vocabulary]. Places are asked in order, and
+behind a rejected token never: rows may be made when they are asked for."""
+
+ArgmaxRow = Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Why a judged token passed or not; what is None does not apply to the rule."""
+
+    accepted: bool
+    u: float | None = None  # speculative: the acceptance draw
+    target_id: int | None = None  # greedy: the argmax; match: the target's own draw
+    draw: Draw | None = None  # match: how target_id was drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What verification decided: one judgement for each judged token, then the token emitted behind."""
+
+    judged: tuple[Judgement, ...]
+    token: int
+    origin: Origin
+    draw: Draw | None = None
+
+    @property
+    def accepted(self) -> int:
+        return sum(judgement.accepted for judgement in self.judged)
+
+
+def residual(p: Floats, token: int, q: Floats | None) -> Floats:
+    """The distribution to draw from in place of a rejected `token`, shape [vocabulary], not normalised.
+
+    max(p - q, 0); for a one-hot proposal (`q` None) that is p without the token. Where nothing is left, p
+    and q are equal up to rounding, and p itself is the limit.
+    """
+    if q is None:
+        rest = p.copy()
+        rest[token] = 0
+    else:
+        rest = np.maximum(p - q, 0)
+    return rest if rest.any() else p
+
+
+def verify_greedy(draft: Sequence[int], argmax: ArgmaxRow) -> Outcome:
+    """Accept while the drafted token is the target's argmax; emit the argmax behind."""
+    judged = []
+    for place, token in enumerate(draft):
+        best = argmax(place)
+        judged.append(Judgement(best == token, target_id=best))
+        if best != token:
+            return Outcome(tuple(judged), best, Origin.RESAMPLED)
+    return Outcome(tuple(judged), argmax(len(draft)), _last_origin(draft))
+
+
+def verify_speculative(
+    draft: Sequence[int],
+    q: Sequence[Floats | None],
+    p: Row,
+    draws: Draws,
+    position: int,
+) -> Outcome:
+    """Accept with probability min(1, p/q), else draw from the residual. Keeps the target's law.
+
+    `q[i]` is the distribution that `draft[i]` was drawn from (None: one-hot); `position` is the index in the
+    answer of the first drafted token.
+    """
+    judged = []
+    for place, token in enumerate(draft):
+        row, proposal = p(place), q[place]
+        u = draws.uniform(position + place, Purpose.ACCEPT)
+        accepted = passes(u, float(row[token]), 1.0 if proposal is None else float(proposal[token]))
+        judged.append(Judgement(accepted, u=u))
+        if not accepted:
+            v = draws.uniform(position + place, Purpose.RESIDUAL)
+            emitted, draw = draw_token(residual(row, token, proposal), v)
+            return Outcome(tuple(judged), emitted, Origin.RESAMPLED, draw)
+    return _draw_behind(judged, draft, p, draws, position)
+
+
+def passes(u: float, p: float, q: float) -> bool:
+    """The speculative rule: u < p / q, written without the division."""
+    return u * q < p
+
+
+def verify_match(draft: Sequence[int], p: Row, draws: Draws, position: int) -> Outcome:
+    """Draw from the target at every place; accept while the drafted token is the one drawn.
+
+    The emitted tokens are those that plain sampling with the same seed draws.
+    """
+    judged = []
+    for place, token in enumerate(draft):
+        u = draws.uniform(position + place, Purpose.TOKEN)
+        own, draw = draw_token(p(place), u)
+        judged.append(Judgement(own == token, target_id=own, draw=draw))
+        if own != token:
+            return Outcome(tuple(judged), own, Origin.RESAMPLED, draw)
+    return _draw_behind(judged, draft, p, draws, position)
+
+
+def _draw_behind(
+    judged: list[Judgement], draft: Sequence[int], p: Row, draws: Draws, position: int
+) -> Outcome:
+    """All drafted tokens passed (or there were none): draw one more from the target."""
+    u = draws.uniform(position + len(draft), Purpose.TOKEN)
+    token, draw = draw_token(p(len(draft)), u)
+    return Outcome(tuple(judged), token, _last_origin(draft), draw)
+
+
+def _last_origin(draft: Sequence[int]) -> Origin:
+    return Origin.BONUS if draft else Origin.PLAIN
+
+
+def default_verification(temperature: float) -> Verification:
+    """Greedy where the target itself is, else speculative."""
+    return Verification.GREEDY if temperature == 0 else Verification.SPECULATIVE
