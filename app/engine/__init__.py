@@ -1,7 +1,22 @@
 """The speculative engine. No Qt, no network; usable from a script with five lines."""
 
-from app.engine.engine import Engine
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from app.engine.errors import UserError
 from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
 
+if TYPE_CHECKING:
+    from app.engine.engine import Engine
+
 __all__ = ["Engine", "GenerationRequest", "Message", "ModelOptions", "Sampling", "UserError"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loads llama.cpp only where an engine is really made: the window imports the types alone.
+    if name == "Engine":
+        from app.engine.engine import Engine
+
+        return Engine
+    raise AttributeError(name)

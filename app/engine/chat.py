@@ -109,7 +109,7 @@ def _raise(message: str) -> None:
     raise jinja2.TemplateError(message)
 
 
-class _TooLong(Exception):
+class _TooLong(Exception):  # noqa: N818 - not an error
     """Raised inside a render that ran past its time."""
 
 

@@ -6,9 +6,10 @@ import datetime
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -44,63 +45,93 @@ LoadReport = Callable[[str, float], bool]
 _PROMPT_CHUNK = 512  # tokens between two progress reports
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One loaded model file and its context."""
+
+    options: ModelOptions
+    model: Model
+    context: Context
+
+    def close(self) -> None:
+        self.context.close()
+        self.model.close()
+
+
 class Engine:
-    """A target, where there is one its draft, and the state of their drafters. Not for two threads at once;
-    only `stop` may come from another."""
+    """A target, where there is one its draft, and the state of their drafters.
+
+    Not for two threads at once; only `stop` may come from another.
+    """
 
     def __init__(
         self,
         target: str | Path | ModelOptions,
         draft: str | Path | ModelOptions | None = None,
         on_progress: LoadReport | None = None,
+        previous: Engine | None = None,
     ) -> None:
-        """Load the pair. Raises ModelFileError, PairError or SettingError."""
-        self._abort = AbortFlag()
-        with ExitStack() as cleanup:
-            self._target = self._open(target, on_progress, cleanup)
-            vocabulary = self._target.model.vocabulary
-            self._draft: Context | None = None
+        """Load the pair. Raises ModelFileError, PairError or SettingError.
+
+        A `previous` engine gives the parts that are loaded in the same way already, and is closed; where
+        loading fails it stays as it was.
+        """
+        self._abort = previous._abort if previous else AbortFlag()
+        self._drafters: dict[str, Drafter] = {}
+        old: list[_Part] = previous._parts if previous else []
+        with ExitStack() as new:
+            first = self._open(_options(target), on_progress, old, new)
+            self._parts: list[_Part] = [first]
+            self._target, self._draft = first.context, None
             fit = ""
             if draft is not None:
-                self._draft = self._open(draft, on_progress, cleanup, self._target)
-                fit = check_vocabularies(vocabulary, self._draft.model.vocabulary)
-            self._template = ChatTemplate(self._target.model.chat_template, vocabulary)
-            self.pair = PairInfo(
-                target=_describe(self._target),
-                draft=_describe(self._draft) if self._draft else None,
-                vocabulary=fit,
-                devices=", ".join(devices()) if devices() and _options(target).n_gpu_layers else "CPU",
-            )
-            self._cleanup = cleanup.pop_all()
-        self._drafters: dict[str, Drafter] = {}
+                options = _options(draft)
+                if not options.ctx_size:  # as far as the target goes
+                    options = replace(options, ctx_size=self._target.n_ctx)
+                second = self._open(options, on_progress, old[1:], new)
+                fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
+                self._parts.append(second)
+                self._draft = second.context
+            new.pop_all()
+        if previous is not None:
+            previous._parts = [part for part in old if part not in self._parts]
+            previous.close()
+        self._template = ChatTemplate(first.model.chat_template, first.model.vocabulary)
+        offloaded = devices() if first.options.n_gpu_layers else []
+        self.pair = PairInfo(
+            target=_describe(self._target),
+            draft=_describe(self._draft) if self._draft else None,
+            vocabulary=fit,
+            devices=", ".join(offloaded) or "CPU",
+        )
 
     def _open(
         self,
-        source: str | Path | ModelOptions,
+        options: ModelOptions,
         on_progress: LoadReport | None,
-        cleanup: ExitStack,
-        target: Context | None = None,
-    ) -> Context:
-        options = _options(source)
+        old: Sequence[_Part],
+        new: ExitStack,
+    ) -> _Part:
         check_params(options)
+        for part in old[:1]:
+            if part.options == options:
+                return part
         name = Path(options.path).name
-
-        def report(fraction: float) -> bool:
-            return on_progress is None or on_progress(name, fraction)
-
-        model = Model(options, report)
-        cleanup.callback(model.close)
-        if not model.can_decode:
-            raise PairError(f"{name} is not a text generator.", "Choose a language model.")
-        if target is not None and not options.ctx_size:
-            options = replace(options, ctx_size=target.n_ctx)  # as far as the target goes
-        context = Context(model, options, self._abort)
-        cleanup.callback(context.close)
-        return context
+        with ExitStack() as half:
+            model = Model(options, on_progress and partial(on_progress, name))
+            half.callback(model.close)
+            if not model.can_decode:
+                raise PairError(f"{name} is not a text generator.", "Choose a language model.")
+            part = _Part(options, model, Context(model, options, self._abort))
+            half.pop_all()
+        new.callback(part.close)
+        return part
 
     def close(self) -> None:
         """Free the models."""
-        self._cleanup.close()
+        for part in self._parts:
+            part.close()
+        self._parts = []
 
     def __enter__(self) -> Engine:
         return self

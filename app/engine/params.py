@@ -37,9 +37,9 @@ class Param:
             return "0 or 1"
         noun = "a whole number" if self.kind is int else "a number"
         if self.low is not None and self.high is not None:
-            return f"{noun} from {self.low:g} to {self.high:g}"
+            return f"{noun} from {_bound(self.low)} to {_bound(self.high)}"
         if self.low is not None:
-            return f"{noun}, {self.low:g} or more"
+            return f"{noun}, {_bound(self.low)} or more"
         return noun if self.kind is not str else "text"
 
     def check(self, value: Value) -> None:
@@ -76,6 +76,11 @@ class Param:
         if self.kind is bool:
             return "1" if value else "0"
         return f"{value:.12g}" if self.kind is float else str(value)
+
+
+def _bound(value: float) -> str:
+    """A limit in words: whole numbers in full, in groups of three."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def param(

@@ -16,6 +16,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 import llama_cpp
 
 log = logging.getLogger("llama.cpp")
+log.addHandler(logging.NullHandler())  # silent unless the program asks for a log
 
 _LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5

@@ -1,0 +1,254 @@
+"""The engine behind one interface with two homes: a process of its own, or a thread of this one.
+
+Commands go in, events come out (messages.py). In the process home native code can abort, fault or run out
+of memory: the process dies, `receive` says so, and whoever owns the home makes a new one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from app.engine.errors import UserError
+from app.engine.messages import (
+    AnyCommand,
+    AnyEvent,
+    Event,
+    Failed,
+    Generate,
+    Load,
+    Loaded,
+    LoadProgress,
+    Shutdown,
+    Stop,
+)
+
+if TYPE_CHECKING:
+    from app.engine.engine import Engine
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_command = msgspec.msgpack.Decoder(AnyCommand).decode
+_decode_event = msgspec.msgpack.Decoder(AnyEvent).decode
+
+_PROGRESS_STEP = 0.01
+_GOODBYE_SECONDS = 2.0
+
+
+class EngineHome(Protocol):
+    """Where an engine lives."""
+
+    def send(self, command: AnyCommand) -> None:
+        """Hand over a command; Stop acts at once, the others wait for their turn."""
+
+    def receive(self, timeout: float) -> Event | None:
+        """The next event, or None when none came within `timeout` seconds.
+
+        After a Failed event with `gone` set, nothing more comes from this home.
+        """
+
+    def close(self) -> None:
+        """End the engine, whatever it is doing."""
+
+
+class Server:
+    """Runs commands one after another against an engine; the same in both homes."""
+
+    def __init__(self, emit: Callable[[AnyEvent], None]) -> None:
+        self._emit = emit
+        self._inbox: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
+        self._engine: Engine | None = None
+        self._stopped: set[int] = set()
+        self._current = -1  # the run at work
+
+    def submit(self, command: AnyCommand) -> None:
+        """Take a command; safe from any thread."""
+        if isinstance(command, Stop):
+            self._stopped.add(command.run)
+            engine = self._engine
+            if engine is not None and self._current == command.run:
+                engine.stop()
+        else:
+            self._inbox.put(command)
+
+    def run(self) -> None:
+        """Serve until Shutdown."""
+        while not isinstance(command := self._inbox.get(), Shutdown):
+            self._current = command.run
+            try:
+                if isinstance(command, Load):
+                    self._load(command)
+                elif isinstance(command, Generate):
+                    self._generate(command)
+            except UserError as error:
+                self._emit(Failed(command.run, error.message, error.hint))
+            except Exception as error:
+                self._emit(
+                    Failed(
+                        command.run,
+                        f"The engine met an error it does not know: {error}.",
+                        "The next prompt may work; the details help to report it.",
+                        expected=False,
+                        details=traceback.format_exc(),
+                    )
+                )
+            finally:
+                self._current = -1
+                self._stopped.discard(command.run)
+        if self._engine is not None:
+            self._engine.close()
+
+    def _load(self, command: Load) -> None:
+        # Imported here: the window makes homes and must never load the native library itself.
+        from app.engine.engine import Engine
+
+        started = time.perf_counter()
+        shown = ("", 0.0)
+
+        def report(file: str, fraction: float) -> bool:
+            nonlocal shown
+            if file != shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
+                shown = (file, fraction)
+                self._emit(LoadProgress(command.run, file, fraction))
+            return command.run not in self._stopped
+
+        try:
+            self._engine = Engine(command.target, command.draft, report, previous=self._engine)
+        except UserError:
+            if command.run in self._stopped:
+                raise UserError("Loading was stopped.", "The pair from before is still there.") from None
+            raise
+        self._emit(Loaded(command.run, self._engine.pair, time.perf_counter() - started))
+
+    def _generate(self, command: Generate) -> None:
+        if self._engine is None:
+            raise UserError("No model is loaded.", "Choose a target first.")
+        for event in self._engine.generate(command.request, command.run):
+            self._emit(event)  # type: ignore[arg-type]
+            # A Stop that came before the run began: its flag was cleared by the start.
+            if command.run in self._stopped:
+                self._engine.stop()
+
+
+class ThreadHome:
+    """The engine on a thread of this process. Native crashes take the process along."""
+
+    def __init__(self) -> None:
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._server = Server(self._events.put)
+        self._thread = threading.Thread(target=self._server.run, name="engine", daemon=True)
+        self._thread.start()
+
+    def send(self, command: AnyCommand) -> None:
+        self._server.submit(command)
+
+    def receive(self, timeout: float) -> Event | None:
+        try:
+            return self._events.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        current = self._server._current
+        self._server.submit(Stop(current))
+        self._server.submit(Shutdown(0))
+        self._thread.join(_GOODBYE_SECONDS)
+
+
+class ProcessHome:
+    """The engine in a process of its own."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), name="draftscope engine")
+        self._process.daemon = True
+        self._process.start()
+        theirs.close()
+        self._run = -1
+        self._gone = False
+        self._sending = threading.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def send(self, command: AnyCommand) -> None:
+        if not isinstance(command, Stop):
+            self._run = command.run
+        try:
+            with self._sending:
+                self._connection.send_bytes(_encode(command))
+        except OSError:
+            return  # the process is gone; `receive` reports it
+
+    def receive(self, timeout: float) -> Event | None:
+        if self._gone:
+            return None
+        try:
+            if not self._connection.poll(timeout):
+                return None
+            event: AnyEvent = _decode_event(self._connection.recv_bytes())
+            return event
+        except (EOFError, OSError):
+            self._gone = True
+            self._process.join(_GOODBYE_SECONDS)
+            return Failed(
+                self._run,
+                f"The engine stopped unexpectedly ({_exit_words(self._process.exitcode)}).",
+                "What came before is kept, and the engine starts again by itself.",
+                expected=False,
+                gone=True,
+            )
+
+    def close(self) -> None:
+        if not self._gone:
+            self.send(Stop(self._run))
+            self.send(Shutdown(0))
+        self._process.join(_GOODBYE_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._connection.close()
+        self._process.close()
+
+
+def _exit_words(code: int | None) -> str:
+    if code is not None and code < 0:
+        try:
+            return f"signal {-code}, {signal.strsignal(-code) or signal.Signals(-code).name}"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit code {code}"
+
+
+def _serve(connection: Connection) -> None:
+    """The engine process: commands are read on a thread, so that Stop gets through at once."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window to handle
+    server = Server(lambda event: connection.send_bytes(_encode(event)))
+
+    def read() -> None:
+        try:
+            while True:
+                server.submit(_decode_command(connection.recv_bytes()))
+        except (EOFError, OSError):
+            os._exit(0)  # the window is gone, and nobody waits for an answer
+
+    threading.Thread(target=read, name="commands", daemon=True).start()
+    server.run()
+    # Daemon threads and native libraries do not always part in peace; everything is freed already.
+    os._exit(0)
+
+
+def make_home(kind: str) -> EngineHome:
+    """`kind` is "process" or "thread"."""
+    return ThreadHome() if kind == "thread" else ProcessHome()
