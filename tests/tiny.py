@@ -12,12 +12,19 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-CONTROL = ["<|end|>", "<|im_start|>", "<|im_end|>"]
+CONTROL = ("<|end|>", "<|im_start|>", "<|im_end|>")
+
+STATE_SIZE = 8  # mamba's state
+CONV_SIZE = 3  # the short convolutions of mamba and lfm2
 
 
 @dataclass(frozen=True)
 class Tiny:
-    """What to make. Weights depend on the seed; `scale` sharpens the distributions."""
+    """What to make. Weights depend on the seed; `scale` sharpens the distributions.
+
+    Architectures: "llama" (a plain KV cache), "gemma3" (every other layer has a sliding window), "mamba"
+    (recurrent), "lfm2" (hybrid: one recurrent layer, one with a KV cache), "llada" (no memory at all).
+    """
 
     seed: int = 0
     n_layers: int = 2
@@ -32,8 +39,13 @@ class Tiny:
     padding: int = 0  # unused tokens at the end of the vocabulary
     name: str = "tiny"
     architecture: str = "llama"
+    window: int = 16  # tokens that a sliding window spans
     template: str = CHAT_TEMPLATE
     vocabulary: bool = True
+    adds_bos: bool = False
+    control: tuple[str, ...] = CONTROL  # the first three: end, BOS, end of turn
+    broken: bool = False  # weights that make every logit "not a number"
+    experts: int = 0  # of which none is used: llama.cpp aborts the process
 
 
 def byte_alphabet() -> list[str]:
@@ -54,8 +66,8 @@ def tokens_of(tiny: Tiny) -> tuple[list[str], list[int]]:
     """Token texts and their GGUF types."""
     texts = list(tiny.letters) if tiny.letters else byte_alphabet()
     kinds = [gguf.TokenType.NORMAL] * len(texts)
-    texts += CONTROL
-    kinds += [gguf.TokenType.CONTROL] * len(CONTROL)
+    texts += tiny.control
+    kinds += [gguf.TokenType.CONTROL] * len(tiny.control)
     texts += [f"<pad{i}>" for i in range(tiny.padding)]
     kinds += [gguf.TokenType.UNUSED] * tiny.padding
     return texts, [int(kind) for kind in kinds]
@@ -70,33 +82,55 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     writer.add_block_count(tiny.n_layers)
     writer.add_feed_forward_length(tiny.n_ff)
     writer.add_head_count(tiny.n_heads)
-    writer.add_head_count_kv(tiny.n_heads)
+    hybrid = [0 if _is_recurrent(tiny, layer) else tiny.n_heads for layer in range(tiny.n_layers)]
+    writer.add_head_count_kv(hybrid if tiny.architecture == "lfm2" else tiny.n_heads)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(tiny.n_embd // tiny.n_heads)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    texts, kinds = tokens_of(tiny)
-    if tiny.vocabulary:
-        writer.add_tokenizer_model("gpt2")
-        writer.add_tokenizer_pre("gpt-2")
-        writer.add_token_list(texts)
-        writer.add_token_types(kinds)
-        writer.add_token_merges([f"{texts[0]} {texts[1]}"] if tiny.letters else ["t h"])
-        writer.add_eos_token_id(texts.index("<|end|>"))
-        writer.add_eot_token_id(texts.index("<|im_end|>"))
-        writer.add_bos_token_id(texts.index("<|im_start|>"))
-        writer.add_add_bos_token(False)
-        if tiny.template:
-            writer.add_chat_template(tiny.template)
-    else:
-        writer.add_tokenizer_model("none")
-        writer.add_vocab_size(len(texts))
-    for name, weight in _weights(tiny, len(texts)).items():
+    if tiny.experts:
+        writer.add_expert_count(tiny.experts)
+    if tiny.architecture == "gemma3":
+        writer.add_sliding_window(tiny.window)
+        writer.add_sliding_window_pattern(2)
+    if tiny.architecture == "mamba":
+        writer.add_ssm_conv_kernel(CONV_SIZE)
+        writer.add_ssm_inner_size(2 * tiny.n_embd)
+        writer.add_ssm_state_size(STATE_SIZE)
+        writer.add_ssm_time_step_rank(tiny.n_heads)
+    if tiny.architecture == "lfm2":
+        writer.add_shortconv_l_cache(CONV_SIZE)
+    _add_vocabulary(writer, tiny)
+    for name, weight in _weights(tiny, len(tokens_of(tiny)[0])).items():
         writer.add_tensor(name, weight)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def _add_vocabulary(writer: gguf.GGUFWriter, tiny: Tiny) -> None:
+    texts, kinds = tokens_of(tiny)
+    if not tiny.vocabulary:
+        writer.add_tokenizer_model("none")
+        writer.add_vocab_size(len(texts))
+        return
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(texts)
+    writer.add_token_types(kinds)
+    writer.add_token_merges([f"{texts[0]} {texts[1]}"] if tiny.letters else ["t h"])
+    end, begin, end_of_turn = tiny.control[:3]
+    writer.add_eos_token_id(texts.index(end))
+    writer.add_eot_token_id(texts.index(end_of_turn))
+    writer.add_bos_token_id(texts.index(begin))
+    writer.add_add_bos_token(tiny.adds_bos)
+    if tiny.template:
+        writer.add_chat_template(tiny.template)
+
+
+def _is_recurrent(tiny: Tiny, layer: int) -> bool:
+    return tiny.architecture == "mamba" or (tiny.architecture == "lfm2" and layer % 2 == 0)
 
 
 def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
@@ -109,17 +143,51 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
             exact = exact + tiny.noise * nearby.standard_normal(shape)
         return (exact / np.sqrt(shape[-1])).astype(np.float32)
 
-    d, ff = tiny.n_embd, tiny.n_ff
+    def ones(*shape: int) -> np.ndarray:
+        return np.ones(shape, np.float32)
+
+    d, ff, head = tiny.n_embd, tiny.n_ff, tiny.n_embd // tiny.n_heads
     weights = {"token_embd.weight": normal(n_vocab, d) * np.float32(np.sqrt(d))}
     for layer in range(tiny.n_layers):
         block = f"blk.{layer}."
-        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            weights[f"{block}{name}.weight"] = normal(d, d)
+        weights[f"{block}attn_norm.weight"] = ones(d)
+        if tiny.architecture == "mamba":
+            weights |= {f"{block}{name}": weight for name, weight in _mamba(tiny, normal).items()}
+            continue
+        if _is_recurrent(tiny, layer):
+            weights[f"{block}shortconv.conv.weight"] = normal(d, CONV_SIZE)
+            weights[f"{block}shortconv.in_proj.weight"] = normal(3 * d, d)
+            weights[f"{block}shortconv.out_proj.weight"] = normal(d, d)
+        else:
+            for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+                weights[f"{block}{name}.weight"] = normal(d, d)
+            if tiny.architecture in ("gemma3", "lfm2"):
+                weights[f"{block}attn_q_norm.weight"] = ones(head)
+                weights[f"{block}attn_k_norm.weight"] = ones(head)
+        if tiny.architecture == "gemma3":
+            weights[f"{block}post_attention_norm.weight"] = ones(d)
+            weights[f"{block}post_ffw_norm.weight"] = ones(d)
         weights[f"{block}ffn_gate.weight"] = normal(ff, d)
         weights[f"{block}ffn_up.weight"] = normal(ff, d)
         weights[f"{block}ffn_down.weight"] = normal(d, ff)
-        weights[f"{block}attn_norm.weight"] = np.ones(d, np.float32)
-        weights[f"{block}ffn_norm.weight"] = np.ones(d, np.float32)
-    weights["output_norm.weight"] = np.ones(d, np.float32)
+        weights[f"{block}ffn_norm.weight"] = ones(d)
+    last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"
+    weights[f"{last_norm}.weight"] = ones(d) * np.float32(np.nan if tiny.broken else 1)
     weights["output.weight"] = normal(n_vocab, d) * np.float32(3 * tiny.scale)
     return weights
+
+
+def _mamba(tiny: Tiny, normal) -> dict[str, np.ndarray]:
+    d, rank = tiny.n_embd, tiny.n_heads
+    inner = 2 * d
+    return {
+        "ssm_in.weight": normal(2 * inner, d),
+        "ssm_conv1d.weight": normal(inner, CONV_SIZE),
+        "ssm_conv1d.bias": np.zeros(inner, np.float32),
+        "ssm_x.weight": normal(rank + 2 * STATE_SIZE, inner),
+        "ssm_dt.weight": normal(inner, rank),
+        "ssm_dt.bias": np.zeros(inner, np.float32),
+        "ssm_a": -np.tile(np.arange(1, STATE_SIZE + 1, dtype=np.float32), (inner, 1)),
+        "ssm_d": np.ones(inner, np.float32),
+        "ssm_out.weight": normal(d, inner),
+    }

@@ -28,11 +28,13 @@ def check_vocabularies(target: VocabularyLike, draft: VocabularyLike) -> str:
     hint = "Choose a draft of the same model family."
     if target.kind != draft.kind:
         raise PairError("The draft does not fit the target: their tokenizers are of different kinds.", hint)
-    for name, adds, which_id in (("BOS", "adds_bos", "bos"), ("EOS", "adds_eos", "eos")):
+    for article, name, adds, which_id in (("a", "BOS", "adds_bos", "bos"), ("an", "EOS", "adds_eos", "eos")):
         ours, theirs = getattr(target, adds), getattr(draft, adds)
         if ours != theirs:
             which = "target" if ours else "draft"
-            raise PairError(f"The draft does not fit the target: only the {which} adds a {name} token.", hint)
+            raise PairError(
+                f"The draft does not fit the target: only the {which} adds {article} {name} token.", hint
+            )
         if ours and getattr(target, which_id) != getattr(draft, which_id):
             raise PairError(
                 f"The draft does not fit the target: {name} is token {getattr(target, which_id)} in the "

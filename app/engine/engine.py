@@ -20,7 +20,7 @@ from app.engine.compat import check_vocabularies
 from app.engine.drafters.base import Drafter, Surroundings
 from app.engine.drafters.registry import KINDS
 from app.engine.draws import Draws
-from app.engine.errors import PairError, PromptError, SettingError
+from app.engine.errors import ModelFileError, PromptError, SettingError
 from app.engine.generate import Generation, TokenBuffer, rounds
 from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
 from app.engine.native import AbortFlag, Cancelled, Context, Model, devices
@@ -76,7 +76,7 @@ class Engine:
         A `previous` engine gives the parts that are loaded in the same way already, and is closed; where
         loading fails it stays as it was.
         """
-        self._abort = previous._abort if previous else AbortFlag()
+        self._abort: AbortFlag = previous._abort if previous else AbortFlag()
         self._drafters: dict[str, Drafter] = {}
         old: list[_Part] = previous._parts if previous else []
         with ExitStack() as new:
@@ -121,7 +121,9 @@ class Engine:
             model = Model(options, on_progress and partial(on_progress, name))
             half.callback(model.close)
             if not model.can_decode:
-                raise PairError(f"{name} is not a text generator.", "Choose a language model.")
+                raise ModelFileError(
+                    f"{name} does not write text token by token.", "Choose a language model."
+                )
             part = _Part(options, model, Context(model, options, self._abort))
             half.pop_all()
         new.callback(part.close)
@@ -170,6 +172,7 @@ class Engine:
                     raise Cancelled
         except Cancelled:
             answer.finish = FinishReason.CANCELLED
+            prompt_seconds = prompt_seconds or time.perf_counter() - asked
         seconds = time.perf_counter() - zero if first_token is not None else 0.0
         answer.text.finish()
         totals = Totals(
@@ -184,6 +187,8 @@ class Engine:
 
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader]:
         """Check everything that was asked for; nothing is decoded yet."""
+        if not self._parts:
+            raise RuntimeError("This engine is closed.")
         sampling = request.sampling
         check_params(sampling)
         if request.max_tokens < 1:

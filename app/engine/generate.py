@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,8 @@ class Generation:
 def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
     """Generate until `run.finish` is set; yields every round and the text that became readable by it.
 
-    Raises native.Cancelled between or within rounds when the abort flag is set.
+    Raises native.Cancelled between or within rounds when the abort flag is set, ModelFileError where a model
+    gives no numbers.
     """
     zero = time.perf_counter()
     index = 0
@@ -134,9 +136,10 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
 
 
 def draft_room(run: Generation) -> int:
-    """The most tokens worth drafting: one is always emitted without, and the context has an end."""
+    """The most tokens worth drafting: one is always emitted without, the context has an end, and all rows
+    of a round come out of one pass."""
     wanted = run.max_tokens - run.position - 1
-    return min(wanted, run.target.n_ctx - run.truth.length)
+    return min(wanted, run.target.n_ctx - run.truth.length, run.target.n_batch - 1)
 
 
 def propose(run: Generation, k: int) -> tuple[str, Proposal]:
@@ -205,6 +208,8 @@ def record(
         judged = outcome.judged[row] if row < len(outcome.judged) else None
         draft = proposal.ids[row] if judged is not None else None
         top, p = rows.record(row, [token] if draft is None else [token, draft])
+        if math.isnan(p[0]):
+            raise run.target.no_numbers()
         tops.append(top)
         text = piece(token)
         tokens.append(

@@ -69,21 +69,34 @@ class Server:
         self._engine: Engine | None = None
         self._stopped: set[int] = set()
         self._current = -1  # the run at work
+        self._closing = False
+        # Held while the run at work changes and while it is stopped: no Stop hits the run behind its own.
+        self._turn = threading.Lock()
 
     def submit(self, command: AnyCommand) -> None:
         """Take a command; safe from any thread."""
         if isinstance(command, Stop):
             self._stopped.add(command.run)
-            engine = self._engine
-            if engine is not None and self._current == command.run:
-                engine.stop()
-        else:
-            self._inbox.put(command)
+            self._stop_current(command.run)
+            return
+        if isinstance(command, Shutdown):
+            self._closing = True
+            self._stop_current(self._current)
+        self._inbox.put(command)
+
+    def _stop_current(self, run: int) -> None:
+        with self._turn:
+            if self._engine is not None and self._current == run:
+                self._engine.stop()
+
+    def _is_stopped(self, run: int) -> bool:
+        return self._closing or run in self._stopped
 
     def run(self) -> None:
-        """Serve until Shutdown."""
-        while not isinstance(command := self._inbox.get(), Shutdown):
-            self._current = command.run
+        """Serve until Shutdown; commands that still wait by then are dropped."""
+        while not isinstance(command := self._inbox.get(), Shutdown) and not self._closing:
+            with self._turn:
+                self._current = command.run
             try:
                 if isinstance(command, Load):
                     self._load(command)
@@ -102,7 +115,8 @@ class Server:
                     )
                 )
             finally:
-                self._current = -1
+                with self._turn:
+                    self._current = -1
                 self._stopped.discard(command.run)
         if self._engine is not None:
             self._engine.close()
@@ -119,12 +133,12 @@ class Server:
             if file != shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
                 shown = (file, fraction)
                 self._emit(LoadProgress(command.run, file, fraction))
-            return command.run not in self._stopped
+            return not self._is_stopped(command.run)
 
         try:
             self._engine = Engine(command.target, command.draft, report, previous=self._engine)
         except UserError:
-            if command.run in self._stopped:
+            if self._is_stopped(command.run):
                 raise UserError("Loading was stopped.", "The pair from before is still there.") from None
             raise
         self._emit(Loaded(command.run, self._engine.pair, time.perf_counter() - started))
@@ -135,7 +149,7 @@ class Server:
         for event in self._engine.generate(command.request, command.run):
             self._emit(event)  # type: ignore[arg-type]
             # A Stop that came before the run began: its flag was cleared by the start.
-            if command.run in self._stopped:
+            if self._is_stopped(command.run):
                 self._engine.stop()
 
 
@@ -158,8 +172,6 @@ class ThreadHome:
             return None
 
     def close(self) -> None:
-        current = self._server._current
-        self._server.submit(Stop(current))
         self._server.submit(Shutdown(0))
         self._thread.join(_GOODBYE_SECONDS)
 
@@ -176,6 +188,7 @@ class ProcessHome:
         theirs.close()
         self._run = -1
         self._gone = False
+        self._closed = False
         self._sending = threading.Lock()
 
     @property
@@ -211,15 +224,29 @@ class ProcessHome:
             )
 
     def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
         if not self._gone:
-            self.send(Stop(self._run))
             self.send(Shutdown(0))
+            self._drain()
+        self._gone = True
         self._process.join(_GOODBYE_SECONDS)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
         self._connection.close()
         self._process.close()
+
+    def _drain(self) -> None:
+        """Take what the engine still has to say: in a full pipe it would wait for ever."""
+        until = time.monotonic() + _GOODBYE_SECONDS
+        try:
+            while time.monotonic() < until:
+                if self._connection.poll(0.05):
+                    self._connection.recv_bytes()
+        except (EOFError, OSError):
+            return
 
 
 def _exit_words(code: int | None) -> str:
@@ -234,14 +261,25 @@ def _exit_words(code: int | None) -> str:
 def _serve(connection: Connection) -> None:
     """The engine process: commands are read on a thread, so that Stop gets through at once."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window to handle
-    server = Server(lambda event: connection.send_bytes(_encode(event)))
+
+    def emit(event: AnyEvent) -> None:
+        try:
+            connection.send_bytes(_encode(event))
+        except OSError:
+            os._exit(0)  # the window is gone, and nobody waits for an answer
+
+    server = Server(emit)
 
     def read() -> None:
         try:
             while True:
                 server.submit(_decode_command(connection.recv_bytes()))
         except (EOFError, OSError):
-            os._exit(0)  # the window is gone, and nobody waits for an answer
+            os._exit(0)
+        except BaseException:
+            # A command that cannot be read: better gone, which is noticed, than deaf.
+            traceback.print_exc()
+            os._exit(1)
 
     threading.Thread(target=read, name="commands", daemon=True).start()
     server.run()

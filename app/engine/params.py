@@ -15,6 +15,9 @@ from app.engine.errors import SettingError
 P = TypeVar("P")
 Value = bool | int | float | str
 
+_ACCEPTED: Mapping[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
+"""Kind of a parameter -> types that its values may have. Scripts are not type-checked."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Param:
@@ -44,8 +47,8 @@ class Param:
 
     def check(self, value: Value) -> None:
         """Raise SettingError when `value` is outside what the parameter allows."""
-        wrong = self.choices and value not in self.choices
-        if not wrong and self.kind in (int, float) and not isinstance(value, str):
+        wrong = not isinstance(value, _ACCEPTED[self.kind]) or (self.choices and value not in self.choices)
+        if not wrong and isinstance(value, int | float):
             # NaN fails both comparisons, so it is refused here as well. Large whole numbers are
             # compared as they are: rounded to a float, the largest seed would be above its limit.
             inside_low = self.low is None or value >= self.low
@@ -75,7 +78,10 @@ class Param:
         """The written form that `parse` reads back."""
         if self.kind is bool:
             return "1" if value else "0"
-        return f"{value:.12g}" if self.kind is float else str(value)
+        if self.kind is float:
+            short = f"{value:.12g}"
+            return short if float(short) == value else repr(float(value))
+        return str(value)
 
 
 def _bound(value: float) -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 TOP = 10
 """How many alternatives a trace keeps."""
 
+_LOWEST_TEMPERATURE = 1e-30
+
 
 def softmax(logits: Floats) -> Floats:
     """Probabilities of one row, shape [vocabulary]; -inf becomes 0. The sum is taken in double."""
@@ -98,8 +100,8 @@ class Sampler:
             one_hot[int(adjusted.argmax())] = 1
             return one_hot
         logits = self._filtered(adjusted) if self.filters else adjusted
-        temperature = self.sampling.temperature
-        # The maximum goes first: a tiny temperature would overflow the quotient.
+        # The maximum goes first and the limit holds: a tiny temperature would overflow the quotient.
+        temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
         return softmax((logits - logits.max()) / np.float32(temperature))
 
     def _filtered(self, logits: Floats) -> Floats:
@@ -128,9 +130,11 @@ def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
     """
     cumulative = np.cumsum(p, dtype=np.float64)
     total = float(cumulative[-1])
-    token = int(np.searchsorted(cumulative, u * total, side="right"))
-    if token >= len(p) or p[token] == 0:
-        # u * total rounded up to the last edge: the last token that has any probability
-        token = int(np.flatnonzero(p)[-1])
-    low = float(cumulative[token - 1]) / total if token else 0.0
-    return token, Draw(u, low, float(cumulative[token]) / total)
+    token = min(int(np.searchsorted(cumulative, u * total, side="right")), len(p) - 1)
+    # u * total is rounded, and so are the scaled edges: the interval that is recorded decides.
+    while u >= cumulative[token] / total:
+        token += 1
+    while token and u < cumulative[token - 1] / total:
+        token -= 1
+    low = float(cumulative[token - 1] / total) if token else 0.0
+    return token, Draw(u, low, float(cumulative[token] / total))

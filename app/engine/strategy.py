@@ -47,7 +47,10 @@ class StrategySpec:
         run: dict[str, str] = {}
         for written in text.strip().split("+"):
             name, *pairs = (one.strip() for one in written.split(":"))
-            values = dict(_split_pair(pair) for pair in pairs)
+            values: dict[str, str] = {}
+            for key, value in map(_split_pair, pairs):
+                if values.setdefault(key, value) != value:
+                    raise SettingError(f"{key} is given as {values[key]} and as {value}.", "Give it once.")
             for key in _RUN_KEYS:
                 if key in values:
                     value = values.pop(key)

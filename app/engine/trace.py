@@ -17,6 +17,7 @@ from typing import BinaryIO
 import msgspec
 
 from app.engine.errors import TraceError
+from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 
 FORMAT = "1.0"
@@ -49,8 +50,11 @@ class Trace:
         """The answer: never a rejected or ignored token, never a stop string."""
         if self.totals is not None:
             return self.totals.text
-        pieces = b"".join(token.piece for one in self.rounds for token in one.emitted)
-        return pieces.decode("utf-8", errors="ignore")
+        stream = TextStream(self.header.stop)
+        for one in self.rounds:
+            for token in one.emitted:
+                stream.add(token.piece)
+        return stream.text
 
 
 class TraceWriter:

@@ -96,7 +96,7 @@ class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     label: str = ""  # a control token's name; it has no text
 
 
-class Round(msgspec.Struct, frozen=True, omit_defaults=True):
+class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Draft k tokens, verify them in one target pass, emit.
 
     Target row j judged `drafted[j]` and gave `emitted[j]`; `target_top[j]` are its alternatives.

@@ -89,6 +89,8 @@ class DraftSimple:
         best = top_indices(row)
         # llama.cpp's own figure: the softmax over the ten best (its draft sampler is top-k 10).
         p_best = softmax(row[best])
+        if np.isnan(p_best[0]):
+            raise self._context.no_numbers()
         if not self._draws_tokens:
             if p_best[0] < self._params.p_min:
                 proposal.end = "p_min"

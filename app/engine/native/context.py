@@ -38,6 +38,7 @@ class Context:
     def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag) -> None:
         """Raises ModelFileError where the context cannot be made (memory, cache type)."""
         self.model = model
+        self._views: dict[int, NDArray[np.float32]] = {}
         self.threads = options.threads or default_threads()
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = options.ctx_size or min(model.n_ctx_train or _DEFAULT_CTX, _DEFAULT_CTX)
@@ -61,13 +62,18 @@ class Context:
             )
         self._abort = abort
         self._memory = llama_cpp.llama_get_memory(self.handle)
+        if not self._memory:
+            # Embedding and diffusion models: decode would quietly do something else, without a cache.
+            self.close()
+            raise ModelFileError(
+                f"{model.path.name} does not write text token by token.", "Choose a language model."
+            )
         self.n_ctx = int(llama_cpp.llama_n_ctx(self.handle))
         self.n_batch = int(llama_cpp.llama_n_batch(self.handle))
         self.seconds = 0.0
         self._ids = np.zeros(self.n_ctx, np.int32)
         self.n_cached = 0
         self._make_batch()
-        self._views: dict[int, NDArray[np.float32]] = {}
 
     def _make_batch(self) -> None:
         """A batch whose arrays are numpy's: filled by slices, not by a loop over ctypes fields."""
@@ -173,6 +179,14 @@ class Context:
             view = np.ctypeslib.as_array(pointer, shape)
             self._views = {address: view}
         return view[:rows]
+
+    def no_numbers(self) -> ModelFileError:
+        """The error for logits that are NaN, which nothing can be drawn from."""
+        name = self.model.path.name
+        return ModelFileError(
+            f"{name} gives no numbers: its weights are damaged, or too large for their format.",
+            "Download it again, or choose another file.",
+        )
 
     def close(self) -> None:
         if self.handle:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 # libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count a
 # second busy process on the same cores makes every decode many times slower.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# Where llama.cpp aborts it would first run a debugger over the whole process, for seconds.
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
 import llama_cpp
 

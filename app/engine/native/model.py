@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from app.engine.types import ModelOptions
 
 _OTHER_FILE = "Choose another GGUF file."
 _DOWNLOAD_AGAIN = "Download or copy it again."
+_WITH_TOKENIZER = "Choose a file with a tokenizer."
 _VOCAB_NONE = 0
 
 
@@ -27,7 +29,7 @@ def check_file(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
             size = path.stat().st_size
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # a path with a zero byte is a ValueError
         raise ModelFileError(f"{name} is not there.", f"Looked for {path}.") from None
     except IsADirectoryError:
         raise ModelFileError(f"{name} is a folder.", "Choose a .gguf file inside it.") from None
@@ -49,19 +51,21 @@ def _explain(name: str, lines: list[str]) -> ModelFileError:
             f"{name} has the architecture “{found[1]}”, which this llama.cpp does not know.",
             "Update Draftscope, or choose another model.",
         )
-    if re.search(
-        r"not within the file bounds|failed to read|unexpectedly reached end|"
-        r"corrupted or incomplete",
-        text,
-    ):
+    if found := re.search(r"file is version (\d+)|GGUFv(\d+) is no longer supported", text):
+        return ModelFileError(
+            f"{name} is of GGUF version {found[1] or found[2]}, which this llama.cpp does not read.",
+            "Update Draftscope, or choose another file.",
+        )
+    if re.search(r"not within the file bounds|failed to read|unexpectedly reached end", text):
         return ModelFileError(f"{name} is cut short or damaged.", _DOWNLOAD_AGAIN)
-    if re.search(r"tokenizer|vocab", text):
-        return ModelFileError(f"{name} has no usable vocabulary.", "Choose a file with a tokenizer.")
-    if re.search(r"alloc|out of memory", text):
+    if found := re.search(r"error loading model vocabulary: (.*)", text):
+        return ModelFileError(f"{name} has no usable vocabulary: {found[1]}.", _WITH_TOKENIZER)
+    if re.search(r"(unable|failed) to allocate|alloc\w* failed|bad_alloc|out of memory", text):
         return ModelFileError(
             f"{name} does not fit into memory.", "Lower the GPU layers, or choose a smaller file."
         )
-    reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
+    found = re.search(r"error loading model: (?:error loading model \w+: )?(.*)", text)
+    reason = " ".join(found[1].split()) if found else "llama.cpp gave no reason"
     return ModelFileError(f"{name} cannot be loaded: {reason}.", _OTHER_FILE)
 
 
@@ -84,15 +88,16 @@ class Model:
         )
         params.progress_callback = report
         with captured_log() as lines:
-            self.handle: Any = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
+            self.handle: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self.handle:
             raise _explain(path.name, lines)
         self.path = path
         self.vocabulary = Vocabulary(self.handle)
         if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
             self.close()
-            raise ModelFileError(f"{path.name} has no vocabulary.", "Choose a file with a tokenizer.")
-        self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle))
+            raise ModelFileError(f"{path.name} has no vocabulary.", _WITH_TOKENIZER)
+        has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle))  # of a translator, such as T5
+        self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle)) and not has_encoder
         self.n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(self.handle))
         self.n_layers = int(llama_cpp.llama_model_n_layer(self.handle))
         self.n_params = int(llama_cpp.llama_model_n_params(self.handle))

@@ -45,7 +45,7 @@ class Vocabulary:
         `special` adds what the file asks for at the ends (BOS); `parse_special` lets control tokens be
         written as text, which must never hold for text that people typed.
         """
-        raw = text.encode()
+        raw = text.encode(errors="replace")  # half a surrogate pair is no text
         room = len(raw) + 8  # a token is at least one byte; BOS and EOS
         ids = (llama_cpp.llama_token * room)()
         n = llama_cpp.llama_tokenize(self._handle, raw, len(raw), ids, room, special, parse_special)

@@ -1,0 +1,74 @@
+# Two commands do everything: `make run` and `make test`. `make help` lists the others.
+#
+# Set-up (the .venv, the build of llama.cpp, Qt's system libraries) is one step that is over at
+# once when nothing changed; its logic is in packaging/setup/bootstrap.py.
+
+PYTHON ?= python3
+GPU    ?=
+ARGS   ?=
+
+BIN       := .venv/bin
+BOOTSTRAP := command -v $(PYTHON) > /dev/null || { \
+    echo "set-up: there is no $(PYTHON) here; Draftscope needs Python 3.11 or later." >&2; \
+    echo "        Install it, or name another: make run PYTHON=python3.12" >&2; exit 1; }; \
+  $(PYTHON) packaging/setup/bootstrap.py --gpu "$(GPU)"
+
+# The window stays off the screen in tests, and llama.cpp's threads do not spin on shared cores.
+TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000
+
+.DEFAULT_GOAL := help
+.PHONY: help run test verify lint format lock clean peer \
+        bench bench-overhead bench-peer bench-window bench-startup ready ready-dev
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+ready:
+	@$(BOOTSTRAP) app
+
+ready-dev:
+	@$(BOOTSTRAP) dev
+
+run: ready ## start Draftscope; GPU=cuda|vulkan|metal|hip|none picks the backend, ARGS="..." goes to it
+	@exec $(BIN)/python -m app $(ARGS)
+
+test: lint ## lint, then every test except the long grid
+	@$(TEST_ENV) $(BIN)/python -m pytest $(ARGS)
+
+verify: ready-dev ## the long grid: every strategy, k, sampler and model against the baseline
+	@$(TEST_ENV) $(BIN)/python -m pytest -m verify tests/ $(ARGS)
+
+lint: ready-dev ## ruff, mypy and the import rules
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: ready-dev ## let ruff rewrite the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: bench-overhead bench-peer bench-window bench-startup ## all benchmarks
+
+bench-overhead: ready-dev ## cost of the loop around llama.cpp
+	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
+
+bench-peer: ready-dev ## against llama.cpp's own speculative loop (compiles it first)
+	@peer=$$($(PYTHON) packaging/setup/peer.py) && \
+	  DRAFTSCOPE_PEER="$$peer" $(BIN)/python tests/benchmarks/peer.py $(ARGS)
+
+bench-window: ready-dev ## how the window keeps up with streamed tokens
+	@$(BIN)/python tests/benchmarks/window.py $(ARGS)
+
+bench-startup: ready-dev ## time from start to a usable window
+	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)
+
+peer: ready ## compile llama.cpp's own speculative loop; prints its path
+	@$(PYTHON) packaging/setup/peer.py
+
+lock: ## resolve the libraries anew and write packaging/locks
+	@$(PYTHON) packaging/setup/lock.py
+
+clean: ## remove what was made here (built wheels stay in the cache)
+	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find app tests packaging -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

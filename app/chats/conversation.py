@@ -1,0 +1,91 @@
+"""A chat: its head (what a list shows) and its turns. Immutable; ChatStore makes changed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from app.engine.types import Message
+
+NEW_TITLE = "New chat"
+TITLE_LENGTH = 60
+
+
+class Question(msgspec.Struct, frozen=True, tag="question"):
+    """What the user sent: a message of a chat, or a text to be continued."""
+
+    text: str
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer"):
+    """What the pair answered. The tokens and their fates are in the trace file of that name."""
+
+    trace: str
+    text: str | None = None  # None: still streaming, or cut off by a crash
+    note: str = ""  # such as "Stopped"
+    error: str = ""
+    hint: str = ""  # what to do about the error
+
+
+Turn = Question | Answer
+
+
+class ChatHead(msgspec.Struct, frozen=True):
+    """What a list of chats shows. Times are ISO 8601, UTC, so that they sort as text."""
+
+    id: str
+    title: str
+    created: str
+    updated: str
+    mode: str = "chat"  # or "completion"
+    revision: int = 0  # counts the changes of the turns: a stale view is told by it
+    damaged: str = ""  # why it could not be read; then only id and updated mean something
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A whole chat."""
+
+    head: ChatHead
+    system_prompt: str = ""
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.head.id
+
+    def messages(self, end: int | None = None) -> tuple[Message, ...]:
+        """The turns before index `end` as the model is to see them.
+
+        Chat templates want user and assistant in turn: questions that were never answered are
+        joined to the next one, so that nothing the user said is missing.
+        """
+        messages = [Message("system", self.system_prompt)] if self.system_prompt.strip() else []
+        waiting: list[str] = []
+        for turn in self.turns[:end]:
+            if isinstance(turn, Question):
+                waiting.append(turn.text)
+            elif turn.text and waiting:
+                messages.append(Message("user", "\n\n".join(waiting)))
+                messages.append(Message("assistant", turn.text))
+                waiting.clear()
+        if waiting:
+            messages.append(Message("user", "\n\n".join(waiting)))
+        return tuple(messages)
+
+    def texts(self) -> Iterator[str]:
+        """Everything that a search looks at."""
+        yield self.head.title
+        for turn in self.turns:
+            yield turn.text or ""
+
+
+def title_from(prompt: str) -> str:
+    """A chat's first title: the first line of its first prompt, cut at a word."""
+    line = next((one.strip() for one in prompt.splitlines() if one.strip()), "")
+    words = " ".join(line.split())
+    if len(words) <= TITLE_LENGTH:
+        return words or NEW_TITLE
+    cut = words[:TITLE_LENGTH]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > TITLE_LENGTH // 2 else cut).rstrip(" ,.;:") + "…"

@@ -1,0 +1,302 @@
+"""All saved chats, one folder each: `chat.jsonl`, and a trace file for every answer.
+
+Two windows may use the same store. Every change reads the file again under a lock and changes only
+what it means to change; a change to turns that another window has changed meanwhile is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from app.chats.chat_file import NAME, read_chat, read_head, write_chat
+from app.chats.conversation import (
+    NEW_TITLE,
+    Answer,
+    ChatHead,
+    Conversation,
+    Question,
+    Turn,
+    title_from,
+)
+from app.chats.recorder import AnswerRecorder
+from app.chats.search import SearchTexts
+from app.chats.trash import KEPT, Trash
+from app.engine.errors import UserError
+from app.engine.trace import Trace, read_trace
+from app.engine.types import TraceHeader
+from app.files import reason
+
+LOCK_SECONDS = 3.0
+CUT_OFF = "The answer was cut off."
+_ID = re.compile(r"[0-9a-f-]{8,64}")
+_SUPERSEDED = "superseded"
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ChatStore:
+    """Saves chats as they happen. Methods raise UserError; none of them needs Qt or the engine."""
+
+    def __init__(self, folder: Path, now: Callable[[], datetime] = _utc_now) -> None:
+        """`folder` exists; `now` is the clock, in UTC."""
+        self.folder = folder
+        self._now = now
+        self._trash = Trash(folder / ".trash")
+        self._lock = filelock.FileLock(folder / ".lock", timeout=LOCK_SECONDS)
+        self._texts = SearchTexts()
+
+    # ------------------------------------------------------------------ looking
+
+    def heads(self) -> list[ChatHead]:
+        """All chats, the one changed last first; those that cannot be read say so in `damaged`."""
+        heads = [read_head(folder) for folder in self._folders()]
+        return sorted(heads, key=lambda head: (head.updated, head.id), reverse=True)
+
+    def load(self, chat_id: str) -> Conversation:
+        """Read a chat. Answers that a crash cut off get the text that their trace still holds."""
+        chat = read_chat(self._folder(chat_id))
+        if all(isinstance(turn, Question) or turn.text is not None for turn in chat.turns):
+            return chat
+        turns = tuple(self._completed(chat.id, turn) for turn in chat.turns)
+        return msgspec.structs.replace(chat, turns=turns)
+
+    def load_trace(self, chat_id: str, answer: Answer) -> Trace:
+        """The trace of an answer, complete up to where it was cut off; raises TraceError."""
+        return read_trace(self._folder(chat_id) / _plain_name(answer.trace))
+
+    def search(self, words: str) -> list[ChatHead]:
+        """The chats in whose title or turns every word occurs, whatever its case; newest first."""
+        wanted = words.casefold().split()
+        found = []
+        for head in self.heads():
+            text = self._texts.of(self.folder / head.id / NAME, partial(self.load, head.id))
+            if all(word in text for word in wanted):
+                found.append(head)
+        return found
+
+    # ------------------------------------------------------------------ changing
+
+    def new(self, mode: str = "chat", system_prompt: str = "") -> Conversation:
+        """An empty chat. It is not on disk before something is said in it."""
+        now = self._stamp()
+        return Conversation(ChatHead(str(uuid.uuid4()), NEW_TITLE, now, now, mode), system_prompt)
+
+    def ask(self, seen: Conversation, text: str, at: int | None = None) -> Conversation:
+        """Add the user's message; with `at`, in place of turn `at` and everything after it."""
+        return self._change_turns(seen, at, Question(text))
+
+    def begin_answer(
+        self, seen: Conversation, header: TraceHeader, at: int | None = None
+    ) -> tuple[Conversation, AnswerRecorder]:
+        """Add an answer that will stream; with `at`, in place of turn `at` and what follows."""
+        # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
+        folder = self._folder(seen.id)
+        path = folder / f"{uuid.uuid4().hex}.jsonl"
+        recorder = AnswerRecorder(path, header, lambda answer: self._settle(seen.id, answer))
+        try:
+            chat = self._change_turns(seen, at, Answer(path.name))
+        except UserError:
+            recorder.discard()
+            raise
+        return chat, recorder
+
+    def truncate(self, seen: Conversation, keep: int) -> Conversation:
+        """Drop all turns from index `keep` on."""
+        return self._change_turns(seen, keep, None)
+
+    def rename(self, chat_id: str, title: str) -> ChatHead:
+        """Give a chat another title; an empty one leaves it as it is."""
+        words = " ".join(title.split())
+
+        def renamed(chat: Conversation) -> Conversation:
+            return _with_head(chat, title=words or chat.head.title)
+
+        return self._change(chat_id, renamed).head
+
+    def set_system_prompt(self, seen: Conversation, text: str) -> Conversation:
+        """Change the chat's system prompt, on disk too once the chat is there."""
+        return self._set(seen, lambda chat: msgspec.structs.replace(chat, system_prompt=text))
+
+    def set_mode(self, seen: Conversation, mode: str) -> Conversation:
+        """Change between "chat" and "completion", on disk too once the chat is there."""
+        return self._set(seen, lambda chat: _with_head(chat, mode=mode))
+
+    def delete(self, chat_id: str) -> None:
+        """Move a chat to the trash, from where `restore` brings it back."""
+        with self._locked():
+            try:
+                self._trash.put(self._folder(chat_id), self._now())
+            except OSError as error:
+                raise UserError(
+                    f"The chat was not deleted: {reason(error)}.",
+                    "If it is answering in another window, stop it there.",
+                ) from error
+
+    def restore(self, chat_id: str) -> ChatHead:
+        """Undo `delete`."""
+        folder = self._folder(chat_id)
+        with self._locked():
+            deleted = self._trash.find(chat_id)
+            if deleted is None:
+                raise UserError("The deleted chat is gone.", "Deleted chats are kept 7 days.")
+            try:
+                os.rename(deleted, folder)
+            except OSError as error:
+                raise UserError(f"The chat was not restored: {reason(error)}.") from error
+        return read_head(folder)
+
+    def purge(self, kept: timedelta = KEPT) -> None:
+        """At start: remove for good what was deleted or replaced longer ago than `kept`."""
+        now = self._now()
+        with self._locked():
+            self._trash.purge(now, kept)
+            for folder in self._folders():
+                for trace in _files(folder / _SUPERSEDED):
+                    replaced = datetime.fromtimestamp(trace.stat().st_mtime, UTC)
+                    if now - replaced > kept:
+                        trace.unlink(missing_ok=True)
+
+    def empty_trash(self) -> None:
+        """Remove all deleted chats for good."""
+        with self._locked():
+            self._trash.empty()
+
+    # ------------------------------------------------------------------ inside
+
+    def _change_turns(self, seen: Conversation, at: int | None, turn: Turn | None) -> Conversation:
+        keep = len(seen.turns) if at is None else at
+
+        def changed(chat: Conversation) -> Conversation:
+            head = chat.head
+            if head.revision != seen.head.revision:
+                raise UserError(
+                    "This chat was changed in another window.", "Open it again to see the change."
+                )
+            title = head.title
+            if title == NEW_TITLE and isinstance(turn, Question):
+                title = title_from(turn.text)
+            turns = chat.turns[:keep] if turn is None else (*chat.turns[:keep], turn)
+            chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)
+            return msgspec.structs.replace(chat, turns=turns)
+
+        chat = self._change(seen.id, changed, seen)
+        self._supersede(chat.id, seen.turns[keep:])
+        return chat
+
+    def _settle(self, chat_id: str, answer: Answer) -> Conversation:
+        """Put the finished answer where it began, also if the chat was renamed or deleted since."""
+
+        def settled(chat: Conversation) -> Conversation:
+            turns = tuple(
+                answer if isinstance(turn, Answer) and turn.trace == answer.trace else turn
+                for turn in chat.turns
+            )
+            return msgspec.structs.replace(_with_head(chat, updated=self._stamp()), turns=turns)
+
+        with self._locked():
+            folder = self._folder(chat_id)
+            if not folder.exists():
+                folder = self._trash.find(chat_id) or folder
+            chat = settled(read_chat(folder))
+            write_chat(folder, chat)
+            return chat
+
+    def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
+        """Change what hangs on no turn; a chat that was never saved is changed in memory only."""
+        if not seen.turns and not (self.folder / seen.id).exists():
+            return change(seen)
+        return self._change(seen.id, change)
+
+    def _change(
+        self,
+        chat_id: str,
+        change: Callable[[Conversation], Conversation],
+        first: Conversation | None = None,
+    ) -> Conversation:
+        """Read, change and write under the lock. `first` is the chat if it is not on disk yet."""
+        with self._locked():
+            folder = self._folder(chat_id)
+            if folder.exists():
+                chat = change(read_chat(folder))
+            elif first is not None and not first.head.revision:
+                chat = change(first)
+            else:
+                raise UserError("This chat was deleted in another window.", "Start a new one.")
+            write_chat(folder, chat)
+            return chat
+
+    def _supersede(self, chat_id: str, turns: tuple[Turn, ...]) -> None:
+        """Move the traces of dropped answers out of the way; `purge` removes them later."""
+        folder = self._folder(chat_id)
+        for turn in turns:
+            if isinstance(turn, Answer):
+                trace = folder / _plain_name(turn.trace)
+                try:
+                    (folder / _SUPERSEDED).mkdir(exist_ok=True)
+                    moved = folder / _SUPERSEDED / trace.name
+                    os.replace(trace, moved)
+                    os.utime(moved)  # when it was replaced, for `purge`
+                except OSError:
+                    continue  # it stays where it is; nothing names it any more
+
+    def _completed(self, chat_id: str, turn: Turn) -> Turn:
+        if isinstance(turn, Question) or turn.text is not None:
+            return turn
+        try:
+            text = self.load_trace(chat_id, turn).text
+        except UserError as error:
+            return Answer(turn.trace, "", CUT_OFF, error.message, error.hint)
+        return Answer(turn.trace, text, CUT_OFF)
+
+    def _folders(self) -> Iterator[Path]:
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                if _ID.fullmatch(entry.name) and entry.is_dir():
+                    yield Path(entry.path)
+
+    def _folder(self, chat_id: str) -> Path:
+        # Ids come back from the settings file: none may lead out of the folder.
+        if not _ID.fullmatch(chat_id):
+            raise UserError("There is no such chat.", "Choose one from the list.")
+        return self.folder / chat_id
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self._lock.acquire()
+        except (filelock.Timeout, OSError) as error:
+            raise UserError(
+                "The chats are locked by another program.", "Close it, or try again in a moment."
+            ) from error
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _stamp(self) -> str:
+        return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _with_head(chat: Conversation, **changes: object) -> Conversation:
+    return msgspec.structs.replace(chat, head=msgspec.structs.replace(chat.head, **changes))
+
+
+def _plain_name(name: str) -> str:
+    """The last part of a file name that a chat file gives: none may lead out of its folder."""
+    return Path(name.replace("\\", "/")).name
+
+
+def _files(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []

@@ -1,0 +1,74 @@
+"""Our own line icons, drawn in the colours of the theme."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from app.paths import resource_folder
+from app.ui.theme import Theme
+
+SIZES = (16, 24, 32, 48)  # device pixels: one and two a point, plain and enlarged text
+
+
+@lru_cache(maxsize=64)
+def _source(name: str) -> str:
+    """The SVG text of an icon in `resources/icons`."""
+    return (resource_folder() / "icons" / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def pixmap(name: str, colour: str, size: int) -> QPixmap:
+    """An icon, `size` device pixels high and wide, its lines in `colour` ("#RRGGBB")."""
+    image = QPixmap(size, size)
+    image.fill(Qt.GlobalColor.transparent)
+    svg = _source(name).replace("currentColor", colour)
+    painter = QPainter(image)
+    QSvgRenderer(QByteArray(svg.encode())).render(painter, QRectF(0, 0, size, size))
+    painter.end()
+    return image
+
+
+def icon(name: str, colour: str, disabled: str = "") -> QIcon:
+    """An icon in `colour`, and in `disabled` (or the same) where its control cannot be used."""
+    made = QIcon()
+    for size in SIZES:
+        made.addPixmap(pixmap(name, colour, size))
+        if disabled:
+            made.addPixmap(pixmap(name, disabled, size), QIcon.Mode.Disabled)
+    return made
+
+
+class IconButton(QToolButton):
+    """A flat button that shows an icon; its tooltip is its accessible name."""
+
+    def __init__(self, theme: Theme, name: str, tooltip: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._name = name
+        self.setAutoRaise(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.set_tooltip(tooltip)
+        theme.changed.connect(self._refresh)
+        self._refresh()
+
+    def set_icon(self, name: str) -> None:
+        """Show another icon."""
+        self._name = name
+        self._refresh()
+
+    def set_tooltip(self, text: str) -> None:
+        """Say what the button does."""
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+
+    @Slot()
+    def _refresh(self) -> None:
+        colours = self._theme.palette
+        primary = self.property("kind") == "primary"
+        self.setIcon(icon(self._name, colours.ground if primary else colours.secondary, colours.faint))
+        side = round(16 * self._theme.scale)
+        self.setIconSize(QSize(side, side))

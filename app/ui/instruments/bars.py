@@ -1,0 +1,86 @@
+"""Bars for drafts: what of a draft became text, over what was drafted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QTransform
+from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
+
+from app.ui.instruments.series import Bins
+from app.ui.theme import Palette
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.ui.instruments.series import Floats
+
+    Ints = NDArray[np.int64]
+
+
+class DraftBars(pg.GraphicsObject):
+    """One bar a group of rounds: accepted tokens, on top the target's own token in the colour of its
+    origin; behind it, neutral, the length of the draft. What stays neutral was drafted in vain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bins: Bins | None = None
+        self._colours: tuple[QColor, ...] = ()
+        self._behind = QColor()
+
+    def set_palette(self, palette: Palette) -> None:
+        names = (palette.accepted, palette.resampled, palette.bonus, palette.secondary)
+        self._colours = tuple(QColor(name) for name in names)
+        self._behind = QColor(palette.line)
+        self.update()
+
+    def set_bins(self, bins: Bins | None) -> None:
+        self.prepareGeometryChange()
+        self._bins = bins
+        self.update()
+
+    def boundingRect(self) -> QRectF:
+        bins = self._bins
+        if bins is None or not len(bins.left):
+            return QRectF()
+        highest = float((bins.drafted + 1).max())
+        first, last = float(bins.left[0]), float(bins.right[-1])
+        return QRectF(first - 0.5, 0, last - first, highest)
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        bins = self._bins
+        if bins is None or not len(bins.left):
+            return
+        # Drawn on whole pixels: bars of a few pixels would otherwise differ in width and blur.
+        to_pixels = painter.transform()
+        painter.save()
+        painter.setTransform(QTransform())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(Qt.PenStyle.NoPen)
+
+        def x_of(rounds: Floats) -> Ints:
+            return np.rint((rounds - 0.5) * to_pixels.m11() + to_pixels.dx()).astype(int)
+
+        def y_of(values: Floats) -> Ints:
+            return np.rint(values * to_pixels.m22() + to_pixels.dy()).astype(int)
+
+        left = x_of(bins.left)
+        room = x_of(bins.right) - left
+        width = np.maximum(room - np.maximum(np.rint(room * 0.2).astype(int), 1), 1)
+        below = np.zeros(len(left))
+        layers = [(below, bins.drafted, self._behind)]
+        stacks = (bins.accepted, bins.resampled, bins.bonus, bins.plain)
+        for stack, colour in zip(stacks, self._colours, strict=True):
+            layers.append((below, below + stack, colour))
+            below = below + stack
+        for low, high, colour in layers:
+            top = y_of(high)
+            rects = np.stack((left, top, width, y_of(low) - top), axis=1)
+            painter.setBrush(colour)
+            painter.drawRects([QRect(*row) for row in rects[rects[:, 3] > 0].tolist()])
+        painter.restore()

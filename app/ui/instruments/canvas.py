@@ -1,0 +1,314 @@
+"""The area a plot is drawn in: axes, hairlines, the marked round, and what the mouse and keys do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyqtgraph as pg
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QGraphicsView, QWidget
+
+from app.ui.numbers import count
+from app.ui.theme import Theme
+
+_ABOVE = 4  # pixels over the highest tick, so that a dot there is whole
+_BELOW = 3
+_ZOOM_STEP = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    value: float
+    text: str
+
+
+class Canvas(pg.GraphicsView):
+    """x is the round, y begins at 0. Everything is asked for by signals: the panel decides, so that
+    all plots show the same rounds."""
+
+    hovered = Signal(object)  # the round under the mouse, or None
+    clicked = Signal(int)
+    double_clicked = Signal()
+    stepped = Signal(int)  # arrow keys: one round on (1) or back (-1)
+    dismissed = Signal()  # Escape
+    zoomed = Signal(float, float)  # factor, round that stays in place
+    panned = Signal(float)  # rounds
+    resized = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent, background=None)
+        self._theme = theme
+        self._ticks: tuple[Tick, ...] = ()
+        self._top = 1.0
+        self._span = (-0.5, 31.5)
+        self._ring = False  # reached by keyboard
+        self._drag: QPointF | None = None
+        self._dragged = False
+        self._level: tuple[float, str] | None = None
+        self._reading: tuple[int, str] | None = None
+        self._note = ""
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
+        self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
+        self.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.setMinimumHeight(76)
+        self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
+        self.box.disableAutoRange()
+        holder = pg.GraphicsLayout()
+        holder.setSpacing(0)
+        holder.addItem(self.box)
+        self._holder = holder
+        self.setCentralItem(holder)
+        self._marker = pg.InfiniteLine(angle=90, movable=False)
+        self._marker.setZValue(-5)
+        self._marker.hide()
+        self.box.addItem(self._marker, ignoreBounds=True)
+        self.apply_theme()
+
+    # ------------------------------------------------------------------------------- what is shown
+
+    def apply_theme(self) -> None:
+        palette = self._theme.palette
+        self._marker.setPen(pg.mkPen(palette.faint, width=1))
+        self._label_font = self._theme.sans(-2)
+        metrics = QFontMetricsF(self._label_font)
+        self._axis_width = metrics.horizontalAdvance("8,888") + 8
+        self._axis_height = metrics.height() + 3
+        self._holder.layout.setContentsMargins(self._axis_width, metrics.height() / 2, 2, self._axis_height)
+        self._update_range()
+
+    def set_ticks(self, ticks: Sequence[Tick]) -> None:
+        """Label these values; the last is the top of the axis."""
+        if tuple(ticks) != self._ticks:
+            self._ticks = tuple(ticks)
+            self._top = ticks[-1].value
+            self._update_range()
+
+    def set_span(self, first: float, last: float) -> None:
+        """Show x from `first` to `last`."""
+        if (first, last) != self._span:
+            self._span = (first, last)
+            self._update_range()
+
+    def set_level(self, value: float | None, text: str = "") -> None:
+        """Draw a dashed line across at `value`; below the plot stands what it means."""
+        level = None if value is None else (value, text)
+        if level != self._level:
+            self._level = level
+            self.viewport().update()
+
+    def mark(self, index: int | None) -> None:
+        """Draw a thin line at that round."""
+        self._marker.setVisible(index is not None)
+        if index is not None:
+            self._marker.setValue(index)
+
+    def set_note(self, text: str) -> None:
+        """Say something in the middle of the axis."""
+        if text != self._note:
+            self._note = text
+            self.viewport().update()
+
+    @property
+    def note(self) -> str:
+        """What stands in the middle of the axis."""
+        return self._note
+
+    def set_reading(self, index: int | None, text: str = "") -> None:
+        """Say below the plot what stands at a round, in place of the axis' own words."""
+        reading = None if index is None else (index, text)
+        if reading != self._reading:
+            self._reading = reading
+            self.viewport().update()
+
+    @property
+    def reading(self) -> str:
+        """What is read out at the moment."""
+        return "" if self._reading is None else self._reading[1]
+
+    @property
+    def plot_width(self) -> int:
+        """Pixels that rounds are spread over."""
+        return max(int(self.box.width()), 1)
+
+    def plot_rect(self) -> QRectF:
+        """Where the data is drawn, in pixels of this widget."""
+        return self.box.sceneBoundingRect()
+
+    def x_of(self, index: float) -> float:
+        """Pixel of a round."""
+        rect, (first, last) = self.plot_rect(), self._span
+        return rect.left() + (index - first) / (last - first) * rect.width()
+
+    def y_of(self, value: float) -> float:
+        """Pixel of a value."""
+        rect, (low, high) = self.plot_rect(), self.box.state["viewRange"][1]
+        return rect.bottom() - (value - low) / (high - low) * rect.height()
+
+    def round_at(self, x: float) -> float:
+        """Round at a pixel, with its fraction."""
+        rect, (first, last) = self.plot_rect(), self._span
+        return first + (x - rect.left()) / max(rect.width(), 1) * (last - first)
+
+    def _update_range(self) -> None:
+        height = max(self.box.height(), 1)
+        pixel = self._top / max(height - _ABOVE - _BELOW, 1)
+        self.box.setRange(
+            xRange=self._span,
+            yRange=(-_BELOW * pixel, self._top + _ABOVE * pixel),
+            padding=0,
+            disableAutoRange=True,
+        )
+        self.viewport().update()
+
+    def drawBackground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
+        palette = self._theme.palette
+        painter.fillRect(rect, QColor(palette.ground))
+        plot = self.plot_rect()
+        painter.setFont(self._label_font)
+        height = QFontMetricsF(self._label_font).height()
+        for tick in self._ticks:
+            y = round(self.y_of(tick.value))
+            painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), QColor(palette.line))
+            painter.setPen(QColor(palette.secondary))
+            box = QRectF(0, y - height / 2, plot.left() - 8, height)
+            painter.drawText(box, Qt.AlignmentFlag.AlignRight, tick.text)
+        if self._reading is not None:
+            return
+        first, last = (round(edge) for edge in (self._span[0] + 0.5, self._span[1] - 0.5))
+        below = QRectF(plot.left(), plot.bottom() + 2, plot.width(), height)
+        painter.setPen(QColor(palette.secondary))
+        painter.drawText(below, Qt.AlignmentFlag.AlignLeft, f"round {count(first)}")
+        painter.drawText(below, Qt.AlignmentFlag.AlignRight, count(last))
+        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, self._note)
+
+    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802
+        if self._ring:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            painter.setPen(QColor(self._theme.palette.secondary))
+            painter.drawRect(self.plot_rect().toRect().adjusted(0, 0, 0, -1))
+        painter.setFont(self._label_font)
+        if self._level is not None:
+            self._draw_level(painter, *self._level)
+        if self._reading is not None:
+            self._draw_reading(painter, *self._reading)
+
+    def _draw_level(self, painter: QPainter, value: float, text: str) -> None:
+        plot, secondary = self.plot_rect(), QColor(self._theme.palette.secondary)
+        pen = QPen(secondary, 1)
+        pen.setDashPattern([4, 3])
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(pen)
+        y = round(self.y_of(value)) + 0.5
+        if plot.top() <= y <= plot.bottom():
+            painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
+        if self._reading is not None:
+            return
+        # Its name stands in the free middle of the axis, where no curve runs through it.
+        metrics = QFontMetricsF(self._label_font)
+        sample = 18
+        width = sample + 5 + metrics.horizontalAdvance(text)
+        left = plot.center().x() - width / 2
+        below = QRectF(left + sample + 5, plot.bottom() + 2, width, metrics.height())
+        middle = round(below.center().y()) + 0.5
+        painter.drawLine(QLineF(left, middle, left + sample, middle))
+        painter.setPen(secondary)
+        painter.drawText(below, Qt.AlignmentFlag.AlignLeft, text)
+
+    def _draw_reading(self, painter: QPainter, index: int, text: str) -> None:
+        metrics = QFontMetricsF(self._label_font)
+        width = metrics.horizontalAdvance(text) + 2
+        left = min(self.x_of(index) - width / 2, self.plot_rect().right() - width)
+        below = QRectF(max(left, 0), self.plot_rect().bottom() + 2, width, metrics.height())
+        painter.setPen(QColor(self._theme.palette.text))
+        painter.drawText(below, Qt.AlignmentFlag.AlignLeft, text)
+
+    # --------------------------------------------------------------------------- what people do
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, 110)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if hasattr(self, "_holder"):
+            self._holder.layout.activate()
+            self._update_range()
+            self.resized.emit()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        if self._drag is not None:
+            moved = self.round_at(self._drag.x()) - self.round_at(x)
+            if self._dragged or abs(self._drag.x() - x) > 4:
+                self._dragged = True
+                self._drag = event.position()
+                self.panned.emit(moved)
+        self.hovered.emit(round(self.round_at(x)))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._drag, self._dragged = event.position(), False
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.double_clicked.emit()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self._drag is not None:
+            self._drag = None
+            if not self._dragged:
+                self.clicked.emit(round(self.round_at(event.position().x())))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        keyboard = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self._ring = event.reason() in keyboard
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._ring = False
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        event.ignore()  # the card's to answer
+
+    def leaveEvent(self, event: object) -> None:
+        self.hovered.emit(None)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # Without Ctrl the wheel scrolls the panel.
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier and event.angleDelta().y():
+            factor = _ZOOM_STEP ** (-event.angleDelta().y() / 120)
+            self.zoomed.emit(factor, self.round_at(event.position().x()))
+            event.accept()
+        else:
+            event.ignore()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        middle = sum(self._span) / 2
+        match event.key():
+            case Qt.Key.Key_Left:
+                self.stepped.emit(-1)
+            case Qt.Key.Key_Right:
+                self.stepped.emit(1)
+            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
+                self.zoomed.emit(1 / _ZOOM_STEP, middle)
+            case Qt.Key.Key_Minus:
+                self.zoomed.emit(_ZOOM_STEP, middle)
+            case Qt.Key.Key_Escape:
+                self.dismissed.emit()
+            case _:
+                event.ignore()

@@ -1,0 +1,29 @@
+"""What the shown numbers mean: the definitions of METRICS.md, one place for all tooltips."""
+
+from __future__ import annotations
+
+ACCEPTANCE_RATE = "Acceptance rate: accepted / drafted, pooled over all rounds shown."
+ALPHA = (
+    "α, judged acceptance: accepted / (accepted + rejected).\n"
+    "The chance that a drafted token passes once it is judged."
+)
+TAU = "τ, tokens per drafted round: 1 + accepted / rounds with a draft."
+TOKENS_PER_SECOND = (
+    "Tokens/s: emitted tokens / wall time from the start of round 0. Prompt time is not in it."
+)
+SPEED_UP = (
+    "Speed-up: tokens/s over that of strategy none, measured with the same prompt, seed, sampling "
+    "and settings."
+)
+CONTEXT = "Context: tokens in the target's cache / tokens it has room for."
+DRAFT_P = "draft_p: the draft model's own probability of its token."
+Q = "q: the token's probability in the proposal it was drawn from."
+P = "p: the target's probability of the token."
+VERDICT = (
+    "accepted: drafted, and the target agreed\n"
+    "rejected: drafted, and refused; never part of the text\n"
+    "ignored: drafted behind a rejected token or an end, never judged\n"
+    "resampled: the target's token in place of the rejected one\n"
+    "bonus: the target's extra token when all drafts were accepted\n"
+    "plain: emitted in a round without a draft"
+)

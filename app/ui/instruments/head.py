@@ -1,0 +1,85 @@
+"""The row above the plots: what is counted, and the two buttons for all of them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+
+from app.engine.types import FinishReason
+from app.ui.instruments.elided_label import ElidedLabel
+from app.ui.instruments.record import Record
+from app.ui.instruments.styles import flat_button
+from app.ui.numbers import count
+from app.ui.theme import Theme
+
+_ENDINGS = {
+    FinishReason.CANCELLED: "stopped",
+    FinishReason.CONTEXT: "context full",
+    FinishReason.FAILED: "broken off",
+}
+
+
+class Head(QWidget):
+    """Says how many rounds the numbers stand for; resets them."""
+
+    reset_requested = Signal()
+    all_requested = Signal()
+    fold_requested = Signal()
+
+    def __init__(self, theme: Theme, record: Record) -> None:
+        super().__init__()
+        self._theme = theme
+        self._record = record
+        self.scope = ElidedLabel()
+        self.reset = QToolButton()
+        self.fold = QToolButton()
+        self.fold.setText("›")
+        self.fold.setMinimumWidth(24)
+        self.fold.setAccessibleName("Fold the instruments away")
+        self.fold.setToolTip("Fold the instruments away")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.scope, 1)
+        for button in (self.reset, self.fold):
+            button.setCursor(Qt.CursorShape.PointingHandCursor)
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            row.addWidget(button)
+        self.reset.clicked.connect(self._reset_clicked)
+        self.fold.clicked.connect(self.fold_requested)
+
+    def show_record(self) -> None:
+        """Update the words; called at most ten times a second."""
+        record = self._record
+        statistics = record.statistics
+        words = [f"{count(statistics.rounds)} rounds", f"{count(statistics.emitted)} tokens"]
+        if record.start:
+            words.insert(0, f"since round {count(record.start)}")
+        if record.totals is not None and record.totals.finish_reason in _ENDINGS:
+            words.append(_ENDINGS[record.totals.finish_reason])
+        text = " · ".join(words) if record.header is not None else ""
+        self.scope.setText(text)
+        self.scope.setToolTip(text)
+        if record.start:
+            name, tip = "All rounds", "Count all rounds of this answer again"
+        else:
+            name, tip = "Reset", "Start the statistics anew from the next round on"
+        self.reset.setText(name)
+        self.reset.setToolTip(tip)
+        self.reset.setAccessibleName(tip)
+        self.reset.setEnabled(bool(record.rounds))
+
+    def apply_theme(self) -> None:
+        theme, palette = self._theme, self._theme.palette
+        for part in (self.scope, self.reset, self.fold):
+            part.setFont(theme.sans(-1.5))
+        self.scope.setStyleSheet(f"color: {palette.secondary}")
+        for button in (self.reset, self.fold):
+            button.setStyleSheet(flat_button(palette))
+
+    @Slot()
+    def _reset_clicked(self) -> None:
+        if self._record.start:
+            self.all_requested.emit()
+        else:
+            self.reset_requested.emit()

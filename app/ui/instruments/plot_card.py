@@ -1,0 +1,192 @@
+"""A plot with its title row: name, definition, the number that it comes down to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QContextMenuEvent, QFont
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
+
+from app.engine.errors import UserError
+from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.elided_label import ElidedLabel
+from app.ui.instruments.export import (
+    Cell,
+    ChooseFile,
+    choose_file,
+    csv_table,
+    png_picture,
+    write_export,
+)
+from app.ui.instruments.record import Record
+from app.ui.numbers import NONE
+from app.ui.theme import Theme
+
+_NOTICE_MS = 6000
+
+
+class PlotCard(QWidget):
+    """What all three plots share. A kind of plot says what it draws, reads out and exports."""
+
+    name = ""
+    definition = ""
+    tooltip = ""
+    empty = ""
+    """Shown before the first answer: what will appear here."""
+    none = ""
+    """Shown where the strategy drafts nothing and the plot would have nothing to show."""
+    file_name = ""
+
+    def __init__(self, theme: Theme, record: Record, ask: ChooseFile = choose_file) -> None:
+        super().__init__()
+        self._theme = theme
+        self.record = record
+        self._ask = ask
+        self.title = QLabel(self.name)
+        self.note = ElidedLabel(self.definition)
+        self.value = QLabel(NONE)
+        self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.value.setAccessibleName(self.name)
+        for label in (self.title, self.note, self.value):
+            label.setToolTip(self.tooltip)
+        self.canvas = Canvas(theme)
+        self.canvas.setAccessibleName(f"{self.name}, plot")
+        self.canvas.setAccessibleDescription("Left and right read single rounds.")
+        self.message = QLabel(self.canvas, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.message.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.notice = QLabel(self.canvas)
+        self.notice.setWordWrap(True)
+        self.notice.hide()
+        self.notice.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._notice_timer = QTimer(self, singleShot=True, interval=_NOTICE_MS)
+        self._notice_timer.timeout.connect(self.notice.hide)
+
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.title)
+        row.addWidget(self.note, 1)
+        row.addWidget(self.value)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(row)
+        column.addWidget(self.canvas, 1)
+        self.canvas.resized.connect(self._place_message)
+        self.set_message(self.empty)
+        self.set_up()
+        self.apply_theme()
+
+    # ------------------------------------------------------------- what a kind of plot says
+
+    def set_up(self) -> None:
+        """Add the items to the canvas."""
+        raise NotImplementedError
+
+    def draw(self, first: int, last: int) -> None:
+        """Show the rounds from `first` to `last`; called once a batch."""
+        raise NotImplementedError
+
+    def show_numbers(self) -> None:
+        """Update the title row; called at most ten times a second."""
+        raise NotImplementedError
+
+    def read(self, index: int) -> str:
+        """What the plot says about one round."""
+        raise NotImplementedError
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        """The plot's data: names of the columns, and one row a round."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------ what they share
+
+    def apply_theme(self) -> None:
+        palette, theme = self._theme.palette, self._theme
+        self.title.setFont(theme.sans(0, QFont.Weight.Medium))
+        self.note.setFont(theme.sans(-1.5))
+        self.value.setFont(theme.sans(4, QFont.Weight.Medium))
+        self.message.setFont(theme.sans(-1))
+        self.notice.setFont(theme.sans(-1.5))
+        self.title.setStyleSheet(f"color: {palette.text}")
+        self.value.setStyleSheet(f"color: {palette.text}")
+        self.note.setStyleSheet(f"color: {palette.secondary}")
+        self.notice.setStyleSheet(
+            f"color: {palette.text}; background: {palette.panel}; padding: 4px 6px;"
+            f"border: 1px solid {palette.line}; border-radius: 4px;"
+        )
+        # The hairlines do not run through the words.
+        self.message.setStyleSheet(f"color: {palette.secondary}; background: {palette.ground}")
+        self.canvas.apply_theme()
+
+    def set_message(self, text: str) -> None:
+        """Words in place of data; "" shows the plot."""
+        self.message.setText(text)
+        self.message.setVisible(bool(text))
+        self._place_message()
+
+    @Slot()
+    def _place_message(self) -> None:
+        plot = self.canvas.plot_rect().toRect()
+        height = min(self.message.heightForWidth(plot.width()), plot.height())
+        top = plot.center().y() - height // 2
+        self.message.setGeometry(plot.left(), top, plot.width(), height)
+
+    def read_out(self, index: int | None) -> None:
+        """Read a round out, below the plot; None: no longer."""
+        if index is None or self.message.text():
+            self.canvas.set_reading(None)
+        else:
+            self.canvas.set_reading(index, self.read(index))
+
+    # ------------------------------------------------------------------------------- exporting
+
+    def menu(self) -> QMenu:
+        """What a right click offers."""
+        menu = QMenu(self)
+        menu.setFont(self._theme.sans())
+        menu.addAction("Save picture as PNG…", self.save_picture)
+        table = menu.addAction("Save data as CSV…", self.save_table)
+        table.setEnabled(self.record.last >= self.record.start)
+        return menu
+
+    @Slot()
+    def save_picture(self) -> None:
+        """Ask where, and write the plot with its title row."""
+        path = self._ask(self, f"{self.file_name}.png", "PNG picture (*.png)")
+        if path:
+            self.read_out(None)
+            self.canvas.mark(None)
+            self.notice.hide()
+            self._write(Path(path), png_picture(self, self._theme.palette.ground))
+
+    @Slot()
+    def save_table(self) -> None:
+        """Ask where, and write one line a round."""
+        path = self._ask(self, f"{self.file_name}.csv", "CSV table (*.csv)")
+        if path:
+            names, rows = self.table()
+            self._write(Path(path), csv_table(names, rows))
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            write_export(path, data)
+            self._notify(f"Saved {path.name}.")
+        except UserError as error:
+            self._notify(str(error))
+
+    def _notify(self, text: str) -> None:
+        """Say for a while, over the plot, what came of an export."""
+        plot = self.canvas.plot_rect().toRect()
+        self.notice.setText(text)
+        self.notice.setFixedWidth(plot.width())
+        self.notice.adjustSize()
+        self.notice.move(plot.topLeft())
+        self.notice.show()
+        self._notice_timer.start()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = self.menu()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(event.globalPos())

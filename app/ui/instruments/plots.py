@@ -1,0 +1,232 @@
+"""The three plots: acceptance, speed, length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyqtgraph as pg
+
+from app.ui import numbers
+from app.ui.instruments import definitions
+from app.ui.instruments.bars import DraftBars
+from app.ui.instruments.canvas import Tick
+from app.ui.instruments.export import Cell
+from app.ui.instruments.plot_card import PlotCard
+from app.ui.instruments.series import RATE_WINDOW
+
+_DOT_PIXELS = 2  # room that a dot or bar has at least; more rounds than that are grouped
+_BAR_PIXELS = 3
+_LINE_PIXELS = 2
+_NICE = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
+
+
+def nice_above(value: float) -> float:
+    """The next number with a plain half: 300 above 267."""
+    if value <= 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(value))
+    return next(step * unit for step in _NICE if step * unit >= value * (1 - 1e-9))
+
+
+def _grouped(step: int, mark: str) -> str:
+    """Says so where a mark stands for several rounds."""
+    return f"{numbers.count(step)} rounds a {mark}" if step > 1 else ""
+
+
+def _colour(name: str, alpha: float = 1.0) -> pg.QtGui.QColor:
+    colour = pg.QtGui.QColor(name)
+    colour.setAlphaF(alpha)
+    return colour
+
+
+class AcceptancePlot(PlotCard):
+    """A dot a round, and the rate pooled so far."""
+
+    name = "Acceptance"
+    definition = "accepted / drafted"
+    tooltip = (
+        f"{definitions.ACCEPTANCE_RATE}\n"
+        "Dots: single rounds. Line: the rate pooled over the rounds up to there."
+    )
+    empty = "A dot a round: the share of its draft that was accepted. A line: the rate so far."
+    none = "Strategy none drafts nothing, so there is nothing to accept."
+    file_name = "acceptance"
+
+    def set_up(self) -> None:
+        self._whole = pg.ScatterPlotItem(size=4.5, pen=None)
+        self._partial = pg.ScatterPlotItem(size=4.5, pen=None)
+        self._pooled = pg.PlotCurveItem(antialias=True, connect="finite")
+        for item in (self._whole, self._partial, self._pooled):
+            self.canvas.box.addItem(item, ignoreBounds=True)
+        self.canvas.set_ticks([Tick(0, "0"), Tick(0.5, "0.5"), Tick(1, "1")])
+
+    def apply_theme(self) -> None:
+        super().apply_theme()
+        palette = self._theme.palette
+        self._whole.setBrush(_colour(palette.accepted, 0.55))
+        self._partial.setBrush(_colour(palette.resampled, 0.6))
+        self._pooled.setPen(pg.mkPen(palette.accepted, width=1.8))
+
+    def draw(self, first: int, last: int) -> None:
+        series, width = self.record.series, self.canvas.plot_width
+        dots = series.bins(first, last, width // _DOT_PIXELS)
+        self.canvas.set_note(_grouped(dots.step, "dot"))
+        whole = dots.acceptance == 1
+        partial = dots.acceptance < 1
+        self._whole.setData(dots.centre[whole], dots.acceptance[whole])
+        self._partial.setData(dots.centre[partial], dots.acceptance[partial])
+        line = series.bins(first, last, width // _LINE_PIXELS)
+        self._pooled.setData(line.right - 1, line.pooled)
+
+    def show_numbers(self) -> None:
+        self.value.setText(numbers.ratio(self.record.statistics.acceptance_rate))
+
+    def read(self, index: int) -> str:
+        one = self.record.rounds[index]
+        pooled = numbers.ratio(self.record.series.pooled_at(index))
+        if not one.drafted:
+            return f"round {numbers.count(index)}: no draft, so far {pooled}"
+        return f"round {numbers.count(index)}: {one.accepted} of {len(one.drafted)} accepted, so far {pooled}"
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        names = ("round", "drafted", "accepted", "rejected", "ignored", "pooled_acceptance_rate")
+        rounds = self.record.rounds[self.record.start :]
+        pooled = self.record.series.pooled_at
+        return names, (
+            (r.index, len(r.drafted), r.accepted, r.rejected, r.ignored, pooled(at))
+            for at, r in enumerate(rounds, self.record.start)
+        )
+
+
+class SpeedPlot(PlotCard):
+    """Tokens a second, beside the measured baseline."""
+
+    name = "Tokens/s"
+    definition = "emitted / wall time"
+    tooltip = (
+        f"{definitions.TOKENS_PER_SECOND}\n"
+        f"Line: the rate over the last {RATE_WINDOW} rounds. Dashed: the measured baseline."
+    )
+    empty = "Emitted tokens a second, over the last rounds; dashed, the measured baseline."
+    file_name = "tokens-per-second"
+
+    def set_up(self) -> None:
+        self._highest = 0.0
+        self._rate = pg.PlotCurveItem(antialias=True, connect="finite")
+        self.canvas.box.addItem(self._rate, ignoreBounds=True)
+        self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
+
+    def apply_theme(self) -> None:
+        super().apply_theme()
+        self._rate.setPen(pg.mkPen(self._theme.palette.text, width=1.5))
+
+    def draw(self, first: int, last: int) -> None:
+        bins = self.record.series.bins(first, last, self.canvas.plot_width // _LINE_PIXELS)
+        self._rate.setData(bins.right - 1, bins.rate)
+        rates = bins.rate[np.isfinite(bins.rate)]
+        if not len(rates):
+            self._highest = 0.0
+            self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
+            self.canvas.set_level(None)
+            return
+        # A single round that the clock caught short must not flatten all others.
+        usual = float(np.percentile(rates, 98) if len(rates) > 20 else rates.max())
+        baseline = self.record.baseline
+        # While an answer grows the axis only grows.
+        floor = self._highest if self.record.live else 0.0
+        self._highest = max(floor, usual * 1.08, (baseline or 0) * 1.15)
+        top = nice_above(self._highest)
+        self.canvas.set_ticks([Tick(value, f"{value:,g}") for value in (0, top / 2, top)])
+        self.canvas.set_level(baseline, f"baseline {numbers.significant(baseline)}")
+
+    def show_numbers(self) -> None:
+        self.value.setText(numbers.significant(self.record.statistics.tokens_per_second))
+        speed_up = self.record.speed_up
+        known = speed_up is not None
+        self.note.setText(f"{numbers.factor(speed_up)} measured" if known else self.definition)
+        self.note.setToolTip(definitions.SPEED_UP if known else self.tooltip)
+
+    def read(self, index: int) -> str:
+        one = self.record.rounds[index]
+        return (
+            f"round {numbers.count(index)}: "
+            f"{numbers.per_second(self.record.series.rate_at(index))}, "
+            f"{len(one.emitted)} in {numbers.duration(one.seconds)}"
+        )
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        names = (
+            "round", "offset_s", "seconds", "draft_s", "verify_s", "sample_s", "emitted",
+            f"tokens_per_second_over_{RATE_WINDOW}_rounds", "baseline_tokens_per_second",
+        )  # fmt: skip
+        rounds = self.record.rounds[self.record.start :]
+        rate = self.record.series.rate_at
+        return names, (
+            (r.index, r.offset, r.seconds, r.draft_seconds, r.verify_seconds, r.sample_seconds,
+             len(r.emitted), rate(at), self.record.baseline)
+            for at, r in enumerate(rounds, self.record.start)
+        )  # fmt: skip
+
+
+class LengthPlot(PlotCard):
+    """What a round gave, against what was drafted for it."""
+
+    name = "Tokens per drafted round"
+    definition = "τ"
+    tooltip = (
+        f"{definitions.TAU}\n"
+        "Bars: accepted tokens, on top the round's own token (resampled, bonus or plain). "
+        "Behind them, grey: the length of the draft."
+    )
+    empty = "A bar a round: the tokens it gave, by their fate; behind it, grey, what was drafted."
+    file_name = "tokens-per-round"
+
+    def set_up(self) -> None:
+        self._bars = DraftBars()
+        self.canvas.box.addItem(self._bars, ignoreBounds=True)
+        self._set_top(4)
+
+    def _set_top(self, top: int) -> None:
+        half = math.ceil(top / 2)
+        self.canvas.set_ticks([Tick(value, f"{value:,}") for value in (0, half, 2 * half)])
+
+    def apply_theme(self) -> None:
+        super().apply_theme()
+        self._bars.set_palette(self._theme.palette)
+
+    def draw(self, first: int, last: int) -> None:
+        bins = self.record.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
+        self._bars.set_bins(bins)
+        self.canvas.set_note(_grouped(bins.step, "bar"))
+        longest = self.record.statistics.longest_draft
+        self._set_top(longest + 1 if longest else 4)
+
+    def show_numbers(self) -> None:
+        statistics = self.record.statistics
+        self.value.setText(numbers.significant(statistics.tau))
+        length = statistics.draft_length
+        note = self.definition
+        if length is not None:
+            note += f", drafts of {numbers.significant(length)}"
+        elif not self.record.drafts:
+            note += ", nothing is drafted"
+        self.note.setText(note)
+
+    def read(self, index: int) -> str:
+        one = self.record.rounds[index]
+        emitted = len(one.emitted)
+        return (
+            f"round {numbers.count(index)}: {len(one.drafted)} drafted, "
+            f"{one.accepted} accepted, {emitted} emitted"
+        )
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        names = ("round", "strategy", "drafted", "accepted", "emitted", "origin_of_last")
+        rounds = self.record.rounds[self.record.start :]
+        return names, (
+            (r.index, r.strategy, len(r.drafted), r.accepted, len(r.emitted),
+             str(r.emitted[-1].origin) if r.emitted else None)
+            for r in rounds
+        )  # fmt: skip

@@ -1,0 +1,69 @@
+"""The answer that the instruments show. No Qt here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.engine.stats import Statistics, strategy_names
+from app.engine.types import Round, Totals, TraceHeader
+from app.ui.instruments.series import RoundSeries
+
+
+class Record:
+    """The rounds so far, the same as numbers, and the statistics from round `start` on."""
+
+    def __init__(self) -> None:
+        self.header: TraceHeader | None = None
+        self.totals: Totals | None = None
+        self.rounds: list[Round] = []
+        self.series = RoundSeries()
+        self.statistics = Statistics()
+        self.baseline: float | None = None  # tokens/s of strategy none, measured
+
+    @property
+    def start(self) -> int:
+        """The first round that counts."""
+        return self.series.start
+
+    @property
+    def last(self) -> int:
+        """The latest round; `start` - 1 where none counts yet."""
+        return len(self.rounds) - 1
+
+    @property
+    def live(self) -> bool:
+        """Rounds are still to come."""
+        return self.header is not None and self.totals is None
+
+    @property
+    def drafts(self) -> bool:
+        """Whether there is a strategy that drafts."""
+        return self.header is None or bool(strategy_names(self.header.strategy))
+
+    @property
+    def speed_up(self) -> float | None:
+        """Tokens/s over the measured baseline's."""
+        speed = self.statistics.tokens_per_second
+        return speed / self.baseline if speed is not None and self.baseline else None
+
+    def begin(self, header: TraceHeader | None) -> None:
+        """Forget the answer; another one begins. None: there is none to show."""
+        self.header = header
+        self.totals = None
+        self.rounds = []
+        self.series = RoundSeries()
+        self.statistics = Statistics()
+
+    def add(self, rounds: Sequence[Round]) -> None:
+        self.rounds += rounds
+        self.series.add(rounds)
+        for one in rounds:
+            self.statistics.add(one)
+
+    def finish(self, totals: Totals) -> None:
+        self.totals = totals
+
+    def count_from(self, start: int) -> None:
+        """Let the statistics begin at round `start`."""
+        self.series.start = start
+        self.statistics = Statistics.of(self.rounds[start:])

@@ -1,0 +1,148 @@
+"""The rows of a round for a table view, and how their cells are drawn."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRectF,
+    Qt,
+)
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
+
+from app.ui.instruments import definitions
+from app.ui.instruments.round_rows import RoundRow, cells
+from app.ui.theme import Theme
+
+_HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")
+
+
+class Column(IntEnum):
+    """The columns, in order."""
+
+    TOKEN = 0
+    DRAFT_P = 1
+    Q = 2
+    P = 3
+    BAR = 4
+    VERDICT = 5
+
+
+_HEADER_TIPS = {
+    Column.TOKEN: "The drafted tokens in order, then the token that the target itself gave.",
+    Column.DRAFT_P: definitions.DRAFT_P,
+    Column.Q: definitions.Q,
+    Column.P: definitions.P,
+    Column.BAR: definitions.P,
+    Column.VERDICT: definitions.VERDICT,
+}
+_FATE = int(Qt.ItemDataRole.UserRole)
+_VALUE = _FATE + 1
+Index = QModelIndex | QPersistentModelIndex
+_NOWHERE = QModelIndex()
+
+
+class RoundModel(QAbstractTableModel):
+    """The rows of one round."""
+
+    def __init__(self, theme: Theme, parent: QObject) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._rows: tuple[RoundRow, ...] = ()
+
+    def show_rows(self, rows: tuple[RoundRow, ...]) -> None:
+        if len(rows) == len(self._rows):
+            # Live rounds often have the same shape: the view keeps its place and selection.
+            self._rows = rows
+            if rows:
+                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, Column.VERDICT))
+            return
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = _NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = _NOWHERE) -> int:
+        return 0 if parent.isValid() else len(_HEADERS)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation is Qt.Orientation.Vertical:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return _HEADERS[section]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return _HEADER_TIPS[Column(section)]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        row, column = self._rows[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return cells(row)[column]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return row.details
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            palette = self._theme.palette
+            if row.fate == "ignored":
+                return QColor(palette.secondary)
+            return QColor(palette.fate(row.fate) if column == Column.VERDICT else palette.text)
+        if role == Qt.ItemDataRole.AccessibleTextRole and column == Column.BAR:
+            return cells(row)[Column.P]
+        if role == _FATE:
+            return row.fate
+        if role == _VALUE:
+            return row.p
+        return None
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignLeft if column == Column.TOKEN else Qt.AlignmentFlag.AlignRight
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+class CellDelegate(QStyledItemDelegate):
+    """Draws text flush with the column's edges, and p as a bar in the colour of the token's fate."""
+
+    def __init__(self, theme: Theme, parent: QObject) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        if index.column() == Column.BAR:
+            self._paint_bar(painter, QRectF(option.rect), index)
+            return
+        painter.save()
+        painter.setFont(option.font)
+        painter.setPen(index.data(Qt.ItemDataRole.ForegroundRole))
+        text = option.fontMetrics.elidedText(index.data(), Qt.TextElideMode.ElideRight, option.rect.width())
+        painter.drawText(option.rect, _alignment(index.column()), text)
+        painter.restore()
+
+    def _paint_bar(self, painter: QPainter, rect: QRectF, index: Index) -> None:
+        p = index.data(_VALUE)
+        if p is None:
+            return
+        palette = self._theme.palette
+        track = QRectF(rect.left() + 16, rect.center().y() - 3, rect.width() - 16, 7)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(palette.line))
+        painter.drawRoundedRect(track, 2, 2)
+        if p > 0:
+            painter.setBrush(QColor(palette.fate(index.data(_FATE))))
+            track.setWidth(max(track.width() * p, 2))
+            painter.drawRoundedRect(track, 2, 2)
+        painter.restore()

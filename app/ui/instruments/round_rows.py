@@ -1,0 +1,124 @@
+"""A round as lines of a table: its draft, and the token that ended it. No Qt here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
+from app.ui.numbers import duration, probability, significant
+
+_MARKS = {" ": "·", "\n": "↵", "\t": "→", "\r": "␍"}
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """One token; `fate` is its verdict or its origin."""
+
+    token: str
+    draft_p: float | None
+    q: float | None
+    p: float | None
+    fate: str
+    details: str
+
+
+def token_text(piece: bytes, label: str = "") -> str:
+    """A token in one visible line: spaces as dots, line breaks as arrows, a control token's name."""
+    if label or not piece:
+        return label
+    text = piece.decode("utf-8", errors="backslashreplace")
+    text = "".join(_MARKS.get(char, char) for char in text)
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+def round_rows(one: Round) -> tuple[RoundRow, ...]:
+    """Drafted tokens in order, then the token that the target itself gave."""
+    rows = [_drafted_row(token) for token in one.drafted]
+    rows += [_emitted_row(token) for token in one.emitted if token.origin is not Origin.ACCEPTED]
+    return tuple(rows)
+
+
+def has_q(one: Round) -> bool:
+    """Whether a token of the draft was drawn: else every q is 1, and says nothing."""
+    return any(token.q != 1 for token in one.drafted)
+
+
+def times_text(one: Round) -> str:
+    """The times of a round in a few words."""
+    parts = [f"verify {duration(one.verify_seconds)}"]
+    if one.drafted or one.draft_end:
+        parts.insert(0, f"draft {duration(one.draft_seconds)}")
+    return " · ".join(parts)
+
+
+def times_details(one: Round) -> str:
+    """All times of a round, one a line."""
+    return "\n".join(
+        f"{name}: {duration(value)}"
+        for name, value in (
+            ("whole round", one.seconds),
+            ("draft", one.draft_seconds),
+            ("verify, the target's pass", one.verify_seconds),
+            ("sample and judge", one.sample_seconds),
+            ("from the start of round 0", one.offset),
+        )
+    )
+
+
+def draft_text(one: Round) -> str:
+    """Who drafted, and why the draft ended where it did."""
+    if not one.drafted:
+        return f"No draft: {one.draft_end}." if one.draft_end else "No draft in this round."
+    words = one.strategy or "Drafted"
+    if one.match is not None:
+        words += f", copied from token {one.match:,}"
+    return f"{words}; ended by {one.draft_end}." if one.draft_end else f"{words}."
+
+
+def _drafted_row(token: DraftedToken) -> RoundRow:
+    lines = [f"token {token.id:,}"]
+    if token.draft_p is not None:
+        lines.append(f"draft_p {significant(token.draft_p)}")
+    one_hot = ", chosen without drawing" if token.q == 1 else ""
+    lines.append(f"q {significant(token.q)}{one_hot}")
+    if token.p is not None:
+        lines.append(f"p {significant(token.p)}")
+    if token.u is not None and token.p is not None:
+        sign = "<" if token.verdict is Verdict.ACCEPTED else "≥"
+        lines.append(f"u {significant(token.u)}: u × q {sign} p")
+    if token.draw is not None:
+        lines.append(f"the target drew with u {significant(token.draw.u)}")
+    if token.target_id is not None:
+        if token.target_id == token.id:
+            lines.append("the target chose the same token")
+        else:
+            lines.append(f"the target chose token {token.target_id:,}")
+    if token.verdict is Verdict.IGNORED:
+        lines.append("never judged")
+    text = token_text(token.piece, token.label)
+    details = "\n".join([f"{text}   {token.verdict}", *lines])
+    return RoundRow(text, token.draft_p, token.q, token.p, token.verdict.value, details)
+
+
+def _emitted_row(token: EmittedToken) -> RoundRow:
+    lines = [f"token {token.id:,}", f"p {significant(token.p)}"]
+    if token.draw is not None:
+        draw = token.draw
+        under = "what the draft left of p" if token.origin is Origin.RESAMPLED else "p"
+        lines.append(f"drawn from {under} with u {significant(draw.u)}")
+        lines.append(f"u fell between {significant(draw.low)} and {significant(draw.high)}")
+    text = token_text(token.piece, token.label)
+    details = "\n".join([f"{text}   {token.origin}", *lines])
+    return RoundRow(text, None, None, token.p, token.origin.value, details)
+
+
+def cells(row: RoundRow) -> tuple[str, str, str, str, str, str]:
+    """What stands in the columns draft, draft_p, q, p, bar, verdict."""
+    return (
+        row.token,
+        probability(row.draft_p),
+        probability(row.q),
+        probability(row.p),
+        "",
+        row.fate,
+    )

@@ -1,0 +1,195 @@
+"""One round under the glass: every drafted token, what both models thought of it, its verdict."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetrics
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.types import Round
+from app.ui.instruments.elided_label import ElidedLabel
+from app.ui.instruments.round_model import CellDelegate, Column, RoundModel
+from app.ui.instruments.round_rows import (
+    draft_text,
+    has_q,
+    round_rows,
+    times_details,
+    times_text,
+)
+from app.ui.instruments.styles import flat_button, scroll_bar
+from app.ui.numbers import count
+from app.ui.theme import Theme
+
+
+class RoundTable(QWidget):
+    """Shows one round at a time; the panel says which."""
+
+    unpin_requested = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._round: Round | None = None
+        self._has_q = self._has_draft_p = False
+        self.title = QLabel("Round")
+        self.times = ElidedLabel()
+        self.unpin = QToolButton()
+        self.unpin.setText("Pinned")
+        policy = self.unpin.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # the row keeps its height
+        self.unpin.setSizePolicy(policy)
+        self.unpin.hide()
+        self.unpin.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.unpin.setToolTip("Follow the latest round again (Esc)")
+        self.unpin.setAccessibleName("Pinned: follow the latest round again")
+        self.unpin.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.unpin.clicked.connect(self.unpin_requested)
+        self.model = RoundModel(theme, self)
+        self.view = QTableView()
+        self.view.setModel(self.model)
+        self.view.setAccessibleName("Tokens of the round")
+        self.view.setItemDelegate(CellDelegate(theme, self.view))
+        self.view.setFrameShape(QFrame.Shape.NoFrame)
+        self.view.setShowGrid(False)
+        self.view.setWordWrap(False)
+        self.view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.view.setTabKeyNavigation(False)
+        self.view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.view.verticalHeader().hide()
+        header = self.view.horizontalHeader()
+        header.setSectionsClickable(False)
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(20)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(Column.TOKEN, QHeaderView.ResizeMode.Stretch)
+        self.view.viewport().installEventFilter(self)
+        self.draft = ElidedLabel()
+
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.title)
+        row.addWidget(self.times, 1)
+        row.addWidget(self.unpin)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(row)
+        column.addWidget(self.draft)
+        column.addSpacing(4)
+        column.addWidget(self.view, 1)
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.show_round(None)
+
+    @property
+    def shown(self) -> Round | None:
+        """The round on show."""
+        return self._round
+
+    def show_round(self, one: Round | None, *, pinned: bool = False) -> None:
+        """Show a round; None is the state before the first one."""
+        self._round = one
+        self.unpin.setVisible(pinned and one is not None)
+        if one is None:
+            self.title.setText("Round")
+            self.times.setText("every drafted token and its verdict")
+            self.draft.setText("")
+            self.model.show_rows(())
+            return
+        self.title.setText(f"Round {count(one.index)}")
+        self.times.setText(times_text(one))
+        details = times_details(one)
+        self.title.setToolTip(details)
+        self.times.setToolTip(details)
+        self.draft.setText(draft_text(one))
+        self.draft.setToolTip(draft_text(one))
+        self.model.show_rows(round_rows(one))
+        if one.drafted:  # a round without a draft does not change the columns
+            self._has_q, before = has_q(one), (self._has_q, self._has_draft_p)
+            self._has_draft_p = one.drafted[0].draft_p is not None
+            if before != (self._has_q, self._has_draft_p):
+                self._fit_columns()
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, self._chrome_height() + 6 * self._row_height)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, self._chrome_height() + 6 * self._row_height)
+
+    def _chrome_height(self) -> int:
+        header = self.view.horizontalHeader().sizeHint().height()
+        return self.title.sizeHint().height() + header + self.draft.sizeHint().height() + 8
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme, palette = self._theme, self._theme.palette
+        self.title.setFont(theme.sans(0, QFont.Weight.Medium))
+        self.title.setStyleSheet(f"color: {palette.text}")
+        for label in (self.times, self.draft):
+            label.setFont(theme.sans(-1.5))
+            label.setStyleSheet(f"color: {palette.secondary}")
+        self.unpin.setFont(theme.sans(-1.5))
+        self.unpin.setStyleSheet(flat_button(palette))
+        mono, small = theme.mono(-1), theme.sans(-1.5)
+        self.view.setFont(mono)
+        header = self.view.horizontalHeader()
+        header.setFont(small)
+        self.view.setStyleSheet(
+            f"QTableView {{ background: {palette.ground}; border: none; }}"
+            f"QTableView::item {{ padding: 0; border: none; }}"
+            f"QHeaderView {{ background: {palette.ground}; border: none; }}"
+            f"QHeaderView::section {{ color: {palette.secondary}; background: {palette.ground};"
+            f" border: none; border-bottom: 1px solid {palette.line}; padding: 2px 0; }}"
+            + scroll_bar(palette)
+        )
+        self._row_height = QFontMetrics(mono).height() + 8
+        self.view.verticalHeader().setDefaultSectionSize(self._row_height)
+        self._fit_columns()
+        self.view.viewport().update()
+
+    @Slot()
+    def _fit_columns(self) -> None:
+        """Numbers and verdicts have fixed widths, the token has the rest. Where that is too little,
+        the bar gives way first, then draft_p, which sampled drafts repeat as q."""
+        mono, small = QFontMetrics(self._theme.mono(-1)), QFontMetrics(self._theme.sans(-1.5))
+        number = mono.horizontalAdvance("0.000") + 10
+        widths = {
+            Column.DRAFT_P: max(number, small.horizontalAdvance("draft_p") + 10),
+            Column.Q: number,
+            Column.P: number,
+            Column.BAR: 70,
+            Column.VERDICT: mono.horizontalAdvance("resampled") + 16,
+        }
+        if not self._has_q:
+            del widths[Column.Q]
+        if not self._has_draft_p:
+            del widths[Column.DRAFT_P]
+        room = self.view.viewport().width() - mono.horizontalAdvance("·average")
+        if sum(widths.values()) > room:
+            widths[Column.BAR] = 48
+        if sum(widths.values()) > room and Column.Q in widths:
+            widths.pop(Column.DRAFT_P, None)
+        for column in (Column.DRAFT_P, Column.Q, Column.P, Column.BAR, Column.VERDICT):
+            self.view.setColumnHidden(column, column not in widths)
+            self.view.setColumnWidth(column, widths.get(column, 0))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:  # of the viewport: a scroll bar may have come
+            self._fit_columns()
+        return super().eventFilter(watched, event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.updateGeometry()

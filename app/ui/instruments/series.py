@@ -1,0 +1,148 @@
+"""The rounds of one answer as numbers for plots. No Qt here.
+
+Running sums instead of values: the mean over any stretch of rounds is two look-ups, so a plot costs what
+it has pixels, whether it shows 50 rounds or 20,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.types import Origin, Round, Verdict
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+RATE_WINDOW = 8
+"""Tokens/s is drawn over this many rounds: few enough to follow a change, enough to be calm."""
+
+_DRAFTED, _ACCEPTED, _EMITTED, _RESAMPLED, _BONUS, _PLAIN = range(6)
+_SUMS = 6
+_OWN = {Origin.RESAMPLED: _RESAMPLED, Origin.BONUS: _BONUS, Origin.PLAIN: _PLAIN}
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Rounds in groups of `step`, one array entry a group. Means are per round of the group."""
+
+    step: int
+    left: Floats  # first round of the group
+    right: Floats  # the round behind its last
+    drafted: Floats  # means
+    accepted: Floats
+    resampled: Floats
+    bonus: Floats
+    plain: Floats
+    acceptance: Floats  # accepted / drafted of the group; nan where nothing was drafted
+    pooled: Floats  # accepted / drafted from the start of the statistics to the group's end
+    rate: Floats  # tokens/s over the group, or over RATE_WINDOW rounds where that is more
+
+    @property
+    def centre(self) -> Floats:
+        """Where a group is drawn: round i covers i - 0.5 to i + 0.5."""
+        return (self.left + self.right - 1) / 2
+
+
+class RoundSeries:
+    """Grows with an answer. Statistics, and so all that is drawn, begin at round `start`."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self._count = 0
+        # Column i holds the sums over the rounds before i.
+        self._sums = np.zeros((_SUMS, 1024))
+        self._begin = np.zeros(1024)
+        self._end = np.zeros(1024)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, rounds: Sequence[Round]) -> None:
+        if not rounds:
+            return
+        first, behind = self._count, self._count + len(rounds)
+        while behind >= len(self._begin):
+            self._grow()
+        values = np.array([_values(one) for one in rounds], dtype=float).T
+        self._sums[:, first + 1 : behind + 1] = values[:_SUMS].cumsum(axis=1)
+        self._sums[:, first + 1 : behind + 1] += self._sums[:, first, None]
+        self._begin[first:behind] = values[_SUMS]
+        self._end[first:behind] = values[_SUMS] + values[_SUMS + 1]
+        self._count = behind
+
+    def rate_at(self, index: int) -> float | None:
+        """Tokens/s over the RATE_WINDOW rounds that end with this one."""
+        behind = max(index + 1 - RATE_WINDOW, min(self.start, index))
+        seconds = self._end[index] - self._begin[behind]
+        emitted = self._sums[_EMITTED, index + 1] - self._sums[_EMITTED, behind]
+        return float(emitted / seconds) if seconds > 0 else None
+
+    def pooled_at(self, index: int) -> float | None:
+        """accepted / drafted from `start` to this round."""
+        since = self._sums[:, index + 1] - self._sums[:, min(self.start, index)]
+        return float(since[_ACCEPTED] / since[_DRAFTED]) if since[_DRAFTED] else None
+
+    def _grow(self) -> None:
+        size = len(self._begin)
+        self._sums = np.pad(self._sums, ((0, 0), (0, size)))
+        self._begin = np.pad(self._begin, (0, size))
+        self._end = np.pad(self._end, (0, size))
+
+    def bins(self, first: int, last: int, most: int) -> Bins:
+        """Rounds `first` to `last` (inclusive) in at most about `most` groups.
+
+        Groups are powers of two long and begin at multiples of their length, so that a group once
+        complete never changes while an answer grows.
+        """
+        first, last = max(first, self.start), min(last, self._count - 1)
+        step = 1
+        while (last - first + 1) / step > max(most, 1):
+            step *= 2
+        left = np.arange(first - first % step, last + 1, step)
+        right = np.minimum(left + step, self._count)
+        left = np.maximum(left, self.start)
+        size = right - left
+        sums = self._sums[:, right] - self._sums[:, left]
+        means = sums / np.maximum(size, 1)
+        since = self._sums[:, right] - self._sums[:, self.start, None]
+        behind = np.maximum(np.minimum(left, right - RATE_WINDOW), self.start)
+        emitted = self._sums[_EMITTED, right] - self._sums[_EMITTED, behind]
+        seconds = self._end[right - 1] - self._begin[behind]
+        return Bins(
+            step=step,
+            left=left.astype(float),
+            right=right.astype(float),
+            drafted=means[_DRAFTED],
+            accepted=means[_ACCEPTED],
+            resampled=means[_RESAMPLED],
+            bonus=means[_BONUS],
+            plain=means[_PLAIN],
+            acceptance=_divide(sums[_ACCEPTED], sums[_DRAFTED]),
+            pooled=_divide(since[_ACCEPTED], since[_DRAFTED]),
+            rate=_divide(emitted, seconds),
+        )
+
+
+def _values(one: Round) -> tuple[float, ...]:
+    """What is summed up of a round, then its offset and its seconds."""
+    accepted = 0
+    for token in one.drafted:
+        accepted += token.verdict is Verdict.ACCEPTED
+    own = [0, 0, 0]
+    # Only the last emitted token can have another origin than the draft.
+    if one.emitted and (origin := one.emitted[-1].origin) is not Origin.ACCEPTED:
+        own[_OWN[origin] - _RESAMPLED] = 1
+    return (len(one.drafted), accepted, len(one.emitted), *own, one.offset, one.seconds)
+
+
+def _divide(part: Floats, whole: Floats) -> Floats:
+    """part / whole, nan where that is not defined."""
+    result = np.full(len(part), np.nan)
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result

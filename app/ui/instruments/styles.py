@@ -1,0 +1,32 @@
+"""The style of small parts among numbers: buttons that are words until pointed at, thin bars."""
+
+from __future__ import annotations
+
+from app.ui.theme import Palette
+
+
+def flat_button(palette: Palette) -> str:
+    """A style sheet for one tool button or push button."""
+    return f"""
+        QAbstractButton {{
+            color: {palette.secondary}; background: transparent;
+            border: 1px solid transparent; border-radius: 4px; padding: 1px 6px;
+        }}
+        QAbstractButton:hover {{ color: {palette.text}; background: {palette.panel};
+            border-color: {palette.line}; }}
+        QAbstractButton:pressed {{ background: {palette.line}; }}
+        QAbstractButton:focus {{ border-color: {palette.secondary}; }}
+        QAbstractButton:disabled {{ color: {palette.faint}; }}
+    """
+
+
+def scroll_bar(palette: Palette) -> str:
+    """A style sheet for thin scroll bars."""
+    return f"""
+        QScrollBar:vertical {{ background: transparent; width: 8px; margin: 0; }}
+        QScrollBar::handle:vertical {{ background: {palette.line}; min-height: 24px;
+            border-radius: 3px; margin: 0 0 0 2px; }}
+        QScrollBar::handle:vertical:hover {{ background: {palette.faint}; }}
+        QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
+        QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: none; }}
+    """

@@ -1,0 +1,1 @@
+"""Forms, chips and the panels that open from them."""

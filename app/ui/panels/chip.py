@@ -1,0 +1,165 @@
+"""A chip: what is in use, always visible, and the way to change it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from app.ui.panels.popover import Popover
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+from app.ui.theme.style import focus_ring, hover
+
+PADDING = 12
+GAP = 8
+VALUE_MAX = 300  # wider values are cut, their tooltip is not
+VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would not fit a window
+
+
+class Chip(QAbstractButton):
+    """A caption, a strong value and a detail in one line; checked while its panel is open.
+
+    Where the line is short of room the detail goes first, then the value is cut.
+    """
+
+    def __init__(self, theme: Theme, caption: str, mono: bool = False, parent: QWidget | None = None) -> None:
+        """`mono` shows the value in the font for code, as a strategy spec wants it."""
+        super().__init__(parent)
+        self._theme = theme
+        self._caption = caption
+        self._mono = mono
+        self._value = ""
+        self._detail = ""
+        self._alert = False
+        self._popover: Popover | None = None
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self._toggle)
+        theme.changed.connect(self._refresh)
+
+    def set_text(self, value: str, detail: str = "") -> None:
+        """Say what is in use."""
+        if (value, detail) == (self._value, self._detail):
+            return
+        self._value, self._detail = value, detail
+        words = " ".join(one for one in (self._caption, value, detail) if one)
+        self.setAccessibleName(words)
+        self.setToolTip(words)
+        self._refresh()
+
+    def set_alert(self, alert: bool) -> None:
+        """Mark that what is chosen does not work; the panel says why."""
+        self._alert = alert
+        self.update()
+
+    def set_popover(self, popover: Popover) -> None:
+        """The panel that opens below the chip."""
+        self._popover = popover
+        popover.closed.connect(self._closed)
+
+    def text_shown(self, width: int) -> tuple[str, str]:
+        """The value and the detail as they fit into a chip of that width, in pixels."""
+        room = width - 2 * self._pad() - self._width(self._small(), self._caption) - self._gap()
+        value = self._metrics(self._strong()).elidedText(
+            self._value, Qt.TextElideMode.ElideRight, self._scaled(VALUE_MAX)
+        )
+        needed = self._width(self._strong(), value)
+        detail = self._width(self._small(), self._detail)
+        if self._detail and needed + self._gap() + detail <= room:
+            return value, self._detail
+        if needed > room:
+            value = self._metrics(self._strong()).elidedText(self._value, Qt.TextElideMode.ElideRight, room)
+        return value, ""
+
+    def sizeHint(self) -> QSize:
+        value = min(self._width(self._strong(), self._value), self._scaled(VALUE_MAX))
+        width = self._frame() + value
+        if self._detail:
+            width += self._gap() + self._width(self._small(), self._detail)
+        return QSize(width, self._metrics(self._strong()).height() + self._scaled(14))
+
+    def minimumSizeHint(self) -> QSize:
+        value = min(self._width(self._strong(), self._value), VALUE_MIN)
+        return QSize(self._frame() + value, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        active = self.isChecked() or self.isDown()
+        painter.setBrush(QColor(hover(colours) if active or self.underMouse() else colours.ground))
+        border = colours.rejected if self._alert else blend(colours.text, colours.ground, 0.15)
+        thickness = 1.0
+        if self.hasFocus():
+            border, thickness = focus_ring(colours), 2.0
+        painter.setPen(QPen(QColor(border), thickness))
+        inset = thickness / 2
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), 8.0, 8.0)
+        value, detail = self.text_shown(self.width())
+        left = self._pad()
+        left = self._draw(painter, left, self._small(), colours.secondary, self._caption)
+        left = self._draw(painter, left, self._strong(), colours.text, value)
+        self._draw(painter, left, self._small(), colours.secondary, detail)
+
+    def enterEvent(self, event: object) -> None:
+        self.update()
+
+    def leaveEvent(self, event: object) -> None:
+        self.update()
+
+    @Slot(bool)
+    def _toggle(self, opened: bool) -> None:
+        if self._popover is None:
+            self.setChecked(False)
+        elif opened:
+            self._popover.open_below(self)
+        else:
+            self._popover.close_panel()
+
+    @Slot()
+    def _closed(self) -> None:
+        self.setChecked(False)
+
+    @Slot()
+    def _refresh(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+    def _draw(self, painter: QPainter, left: int, font: QFont, colour: str, text: str) -> int:
+        """Draw one part and return where the next one starts."""
+        if not text:
+            return left
+        width = self._width(font, text)
+        painter.setFont(font)
+        painter.setPen(QColor(colour))
+        place = QRect(left, 0, width + 2, self.height())
+        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+        return left + width + self._gap()
+
+    def _frame(self) -> int:
+        return 2 * self._pad() + self._width(self._small(), self._caption) + self._gap()
+
+    def _small(self) -> QFont:
+        return self._theme.sans(-1)
+
+    def _strong(self) -> QFont:
+        if self._mono:
+            return self._theme.mono()
+        return self._theme.sans(0.5, QFont.Weight.Medium)
+
+    def _metrics(self, font: QFont) -> QFontMetrics:
+        return QFontMetrics(font, self)
+
+    def _width(self, font: QFont, text: str) -> int:
+        return self._metrics(font).horizontalAdvance(text)
+
+    def _scaled(self, pixels: int) -> int:
+        return round(pixels * self._theme.scale)
+
+    def _pad(self) -> int:
+        return self._scaled(PADDING)
+
+    def _gap(self) -> int:
+        return self._scaled(GAP)

@@ -1,0 +1,180 @@
+"""One row of a form: what the parameter is, what is allowed, and the control to set it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
+
+from app.engine.errors import SettingError
+from app.engine.params import Param, Value
+from app.ui.panels.number_box import NumberBox
+from app.ui.panels.switch import Switch
+from app.ui.theme import Theme
+
+
+class Field(QWidget):
+    """Name and help on the left, the control on the right, below it what is wrong."""
+
+    edited = Signal()
+    """The user changed it, to something right or wrong."""
+
+    def __init__(self, param: Param, control: QWidget) -> None:
+        super().__init__()
+        self.param = param
+        allowed = f"Allowed: {param.range_text()}."
+        self.setToolTip(f"{param.doc}\n{allowed}")
+        control.setAccessibleName(param.name)
+        control.setAccessibleDescription(f"{param.doc} {allowed}")
+        name = QLabel(param.name)
+        name.setProperty("role", "mono")
+        name.setBuddy(control)
+        doc = QLabel(param.doc)
+        doc.setProperty("role", "caption")
+        doc.setWordWrap(True)
+        numbers = QLabel(short_range(param))
+        numbers.setProperty("role", "caption")
+        right = Qt.AlignmentFlag.AlignRight
+        self._error = QLabel()
+        self._error.setProperty("role", "error")
+        self._error.setWordWrap(True)
+        self._error.hide()
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(24)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(0, 1)
+        grid.addWidget(name, 0, 0)
+        grid.addWidget(doc, 1, 0, Qt.AlignmentFlag.AlignTop)
+        if numbers.text():
+            grid.addWidget(control, 0, 1, right | Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(numbers, 1, 1, right | Qt.AlignmentFlag.AlignTop)
+        else:
+            numbers.deleteLater()
+            grid.addWidget(control, 0, 1, 2, 1, right | Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self._error, 2, 0, 1, 2)
+
+    def value(self) -> Value:
+        """The value; raises SettingError where the control holds none."""
+        raise NotImplementedError
+
+    def set_value(self, value: Value) -> None:
+        """Show a value, without telling anyone."""
+        raise NotImplementedError
+
+    def error(self) -> SettingError | None:
+        """What is wrong, if anything."""
+        try:
+            self.value()
+        except SettingError as error:
+            return error
+        return None
+
+    def error_text(self) -> str:
+        """What is shown below the control."""
+        return self._error.text()
+
+    def is_default(self) -> bool:
+        return self.error() is None and self.value() == self.param.default
+
+    @Slot()
+    def _was_edited(self) -> None:
+        self._show_error()
+        self.edited.emit()
+
+    def _show_error(self) -> None:
+        error = self.error()
+        self._error.setText(str(error) if error else "")
+        self._error.setVisible(error is not None)
+
+
+class NumberField(Field):
+    """A whole or decimal number."""
+
+    def __init__(self, param: Param) -> None:
+        self.control = NumberBox(param)
+        super().__init__(param, self.control)
+        self.control.edited.connect(self._was_edited)
+
+    def value(self) -> Value:
+        return self.control.value()
+
+    def set_value(self, value: Value) -> None:
+        self.control.set_value(value)
+        self._show_error()
+
+
+class SwitchField(Field):
+    """On or off."""
+
+    def __init__(self, theme: Theme, param: Param) -> None:
+        self.control = Switch(theme, param.name)
+        super().__init__(param, self.control)
+        self.control.clicked.connect(self._was_edited)
+
+    def value(self) -> Value:
+        return self.control.isChecked()
+
+    def set_value(self, value: Value) -> None:
+        self.control.setChecked(bool(value))
+
+
+class QuietCombo(QComboBox):
+    """A combo box that lets the wheel pass, so that scrolling a form changes nothing in it."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
+class ChoiceField(Field):
+    """One of a few words."""
+
+    def __init__(self, param: Param) -> None:
+        self.control = QuietCombo()
+        self.control.addItems(list(param.choices))
+        super().__init__(param, self.control)
+        self.control.activated.connect(self._was_edited)
+
+    def value(self) -> Value:
+        return self.control.currentText()
+
+    def set_value(self, value: Value) -> None:
+        self.control.setCurrentText(str(value))
+
+
+class TextField(Field):
+    """Any text."""
+
+    def __init__(self, param: Param) -> None:
+        self.control = QLineEdit()
+        super().__init__(param, self.control)
+        self.control.textEdited.connect(self._was_edited)
+
+    def value(self) -> Value:
+        return self.control.text()
+
+    def set_value(self, value: Value) -> None:
+        self.control.setText(str(value))
+
+
+def make_field(theme: Theme, param: Param) -> Field:
+    """The field that fits a parameter's type."""
+    if param.choices:
+        return ChoiceField(param)
+    if param.kind is bool:
+        return SwitchField(theme, param)
+    if param.kind is str:
+        return TextField(param)
+    return NumberField(param)
+
+
+def short_range(param: Param) -> str:
+    """The allowed numbers in a few characters, with their unit; "" where the control shows them."""
+    if param.kind not in (int, float) or param.choices:
+        return ""
+    unit = f" {param.unit}" if param.unit else ""
+    if param.low is None:
+        return param.unit
+    if param.high is None or param.high > 1e9:
+        return f"{param.low:,} or more{unit}"
+    return f"{param.low:,} to {param.high:,}{unit}"

@@ -1,0 +1,128 @@
+"""A form made from a parameter dataclass: nothing in it is written by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.errors import SettingError
+from app.engine.params import params_of
+from app.ui.panels.field import Field, make_field
+from app.ui.panels.fold import Fold
+from app.ui.panels.notice import Notice
+from app.ui.theme import Theme
+
+GAP = 12
+
+
+class ParamForm(QWidget):
+    """Edits an instance of a parameter dataclass; fields that are no parameters are left alone."""
+
+    changed = Signal()
+    """A field was edited; whether all are right is for `valid` to say."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        params_type: type[Any],
+        initial: Any = None,
+        first: Sequence[str] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        """`initial` is needed where the dataclass has fields without default. With `first`, the
+        fields of these names are shown and the others folded away."""
+        super().__init__(parent)
+        self._base = params_type() if initial is None else initial
+        self._fields: dict[str, Field] = {}
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(GAP)
+        more: list[Field] = []
+        for param in params_of(params_type):
+            field = make_field(theme, param)
+            field.edited.connect(self._edited)
+            self._fields[param.name] = field
+            if first and param.name not in first:
+                more.append(field)
+            else:
+                layout.addWidget(field)
+        self._fold = _folded(theme, more) if more else None
+        if self._fold is not None:
+            layout.addWidget(self._fold)
+        self._notice = Notice(theme)
+        layout.addWidget(self._notice)
+        self._reset = QPushButton("Reset to defaults")
+        self._reset.setProperty("kind", "flat")
+        self._reset.clicked.connect(self.reset)
+        footer = QHBoxLayout()
+        footer.addStretch()
+        footer.addWidget(self._reset)
+        layout.addLayout(footer)
+        self.set_value(self._base)
+
+    def value(self) -> Any:
+        """The dataclass as edited; raises SettingError for the first field that is wrong."""
+        values = {name: field.value() for name, field in self._fields.items()}
+        return dataclasses.replace(self._base, **values)
+
+    def set_value(self, value: Any) -> None:
+        """Show an instance, without telling anyone."""
+        self._base = value
+        for name, field in self._fields.items():
+            field.set_value(getattr(value, name))
+        self._check()
+
+    def valid(self) -> bool:
+        """Whether `value` would give one."""
+        return not self._wrong() and self._clash() is None
+
+    def field(self, name: str) -> Field:
+        """The field of a parameter."""
+        return self._fields[name]
+
+    @Slot()
+    def reset(self) -> None:
+        """Back to the defaults."""
+        for field in self._fields.values():
+            field.set_value(field.param.default)
+        self._edited()
+
+    @Slot()
+    def _edited(self) -> None:
+        self._check()
+        self.changed.emit()
+
+    def _check(self) -> None:
+        clash = self._clash()
+        if clash is None:
+            self._notice.clear()
+        else:
+            self._notice.show_error(clash.message, clash.hint)
+        self._reset.setEnabled(not all(field.is_default() for field in self._fields.values()))
+
+    def _wrong(self) -> bool:
+        return any(field.error() is not None for field in self._fields.values())
+
+    def _clash(self) -> SettingError | None:
+        """What is wrong with values that are right one by one."""
+        if self._wrong():
+            return None
+        try:
+            self.value()
+        except SettingError as error:
+            return error
+        return None
+
+
+def _folded(theme: Theme, fields: Sequence[Field]) -> Fold:
+    contents = QWidget()
+    layout = QVBoxLayout(contents)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(GAP)
+    for field in fields:
+        layout.addWidget(field)
+    return Fold(theme, f"{len(fields)} more settings", contents)

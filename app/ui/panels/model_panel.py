@@ -1,0 +1,258 @@
+"""The panel behind a model chip: which file, and how it is loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.errors import SettingError
+from app.engine.types import ModelInfo, ModelOptions
+from app.ui.panels.elided import ElidedButton, ElidedLabel
+from app.ui.panels.form import ParamForm
+from app.ui.panels.model_words import describe_load, describe_model, file_name
+from app.ui.panels.notice import Notice
+from app.ui.theme import Theme
+
+RECENT_SHOWN = 5
+TITLES = {"target": "Target model", "draft": "Draft model"}
+ROLES = {
+    "target": "Writes the answer: every token of it is the target's choice.",
+    "draft": "Guesses ahead. Small and fast, with the target's vocabulary.",
+}
+
+FileChooser = Callable[[QWidget, str], str]
+"""(parent, folder to begin in) -> path, or "" when nothing was chosen."""
+
+
+def ask_for_model(parent: QWidget, folder: str) -> str:
+    """Let the user choose a model file with the system's dialog."""
+    kinds = "GGUF models (*.gguf);;All files (*)"
+    return QFileDialog.getOpenFileName(parent, "Choose a model", folder, kinds)[0]
+
+
+class ModelPanel(QWidget):
+    """Shows the model in use and lets another one be chosen; nothing is loaded before Apply."""
+
+    applied = Signal(object)
+    """The ModelOptions to load, or None for no draft."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        role: str,
+        bundled: str,
+        choose_file: FileChooser = ask_for_model,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`role` is "target" or "draft", `bundled` the path that stands for the bundled model."""
+        super().__init__(parent)
+        self._theme = theme
+        self._role = role
+        self._bundled = bundled
+        self._choose_file = choose_file
+        self._applied: ModelOptions | None = None
+        self._path: str | None = None
+        self._info: ModelInfo | None = None
+        self._retry = False
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(8)
+        self._build_head()
+        self._build_choices()
+        self._form = ParamForm(theme, ModelOptions, ModelOptions(bundled), first=("ctx_size", "threads"))
+        self._form.changed.connect(self._refresh)
+        self._layout.addSpacing(8)
+        self._layout.addWidget(self._form)
+        self._build_foot()
+        self._refresh()
+
+    # ------------------------------------------------------------------ what the window says
+
+    def set_options(self, options: ModelOptions | None) -> None:
+        """Show what is in use (a path may be symbolic, as in the settings)."""
+        self._applied = options
+        self._path = options.path if options is not None else None
+        if options is not None:
+            self._form.set_value(options)
+        self._refresh()
+
+    def set_info(self, info: ModelInfo | None) -> None:
+        """The model of the applied options is loaded, or (None) no longer is."""
+        self._info = info
+        self._progress.hide()
+        if info is not None:
+            self._retry = False
+            self._notice.clear()
+        self._refresh()
+
+    def set_loading(self, file: str, fraction: float) -> None:
+        """The applied model is being read; `fraction` in [0, 1]."""
+        self._notice.clear()
+        self._retry = False
+        self._progress.setValue(round(fraction * 100))
+        self._progress.setAccessibleName(f"Loading {file}")
+        self._progress.show()
+        self._state.setText(f"Loading {file}, {fraction * 100:.0f} %")
+
+    def set_error(self, message: str, hint: str = "") -> None:
+        """The applied model could not be loaded."""
+        self._progress.hide()
+        self._info = None
+        self._retry = True
+        self._notice.show_error(message, hint)
+        self._refresh()
+
+    def set_recent(self, paths: Sequence[str]) -> None:
+        """The model files that were used last, the latest first."""
+        while (item := self._recent.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        for path in [one for one in paths if one != self._bundled][:RECENT_SHOWN]:
+            button = ElidedButton(file_name(path))
+            button.setProperty("kind", "row")
+            button.setToolTip(path)
+            button.setAccessibleName(f"Recent file {file_name(path)}")
+            button.clicked.connect(lambda _checked=False, chosen=path: self._pick(chosen))
+            self._recent.addWidget(button)
+        self._recent_title.setVisible(self._recent.count() > 0)
+
+    def options(self) -> ModelOptions | None:
+        """What Apply would load; raises SettingError where the form is wrong."""
+        if self._path is None:
+            return None
+        return dataclasses.replace(self._form.value(), path=self._path)
+
+    # ------------------------------------------------------------------ building
+
+    def _build_head(self) -> None:
+        title = QLabel(TITLES[self._role])
+        title.setProperty("role", "title")
+        role = QLabel(ROLES[self._role])
+        role.setProperty("role", "secondary")
+        role.setWordWrap(True)
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("role", "strong")
+        self._state = QLabel()
+        self._state.setProperty("role", "caption")
+        self._state.setWordWrap(True)
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._load = QLabel()
+        self._load.setProperty("role", "caption")
+        self._progress = QProgressBar()
+        self._progress.setTextVisible(False)
+        self._progress.hide()
+        self._layout.addWidget(title)
+        self._layout.addWidget(role)
+        self._layout.addSpacing(8)
+        block = QVBoxLayout()
+        block.setSpacing(2)
+        for widget in (self._name, self._state, self._load):
+            block.addWidget(widget)
+        self._layout.addLayout(block)
+        self._layout.addWidget(self._progress)
+
+    def _build_choices(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self._choose = QPushButton("Choose file…")
+        self._choose.clicked.connect(self._ask)
+        self._demo = QPushButton("Bundled demo")
+        self._demo.clicked.connect(self._pick_bundled)
+        row.addWidget(self._choose)
+        row.addWidget(self._demo)
+        self._none = QPushButton("No draft")
+        self._none.clicked.connect(self._pick_none)
+        if self._role == "draft":
+            row.addWidget(self._none)
+        else:
+            self._none.deleteLater()
+        row.addStretch()
+        self._layout.addLayout(row)
+        self._recent_title = QLabel("Recent")
+        self._recent_title.setProperty("role", "caption")
+        self._recent_title.hide()
+        self._recent = QVBoxLayout()
+        self._recent.setSpacing(0)
+        self._layout.addWidget(self._recent_title)
+        self._layout.addLayout(self._recent)
+
+    def _build_foot(self) -> None:
+        self._notice = Notice(self._theme)
+        self._layout.addWidget(self._notice)
+        self._apply = QPushButton("Apply")
+        self._apply.setProperty("kind", "primary")
+        self._apply.clicked.connect(self._send)
+        row = QHBoxLayout()
+        row.addStretch()
+        row.addWidget(self._apply)
+        self._layout.addLayout(row)
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot()
+    def _ask(self) -> None:
+        known = self._path is not None and self._path != self._bundled
+        folder = str(Path(self._path or "").parent) if known else str(Path.home())
+        chosen = self._choose_file(self, folder)
+        if chosen:
+            self._pick(chosen)
+
+    @Slot()
+    def _pick_bundled(self) -> None:
+        self._pick(self._bundled)
+
+    @Slot()
+    def _pick_none(self) -> None:
+        self._pick(None)
+
+    def _pick(self, path: str | None) -> None:
+        self._path = path
+        self._notice.clear()
+        self._refresh()
+
+    @Slot()
+    def _send(self) -> None:
+        self.applied.emit(self.options())
+
+    # ------------------------------------------------------------------ showing
+
+    def _pending(self) -> bool:
+        """Whether Apply would change anything."""
+        try:
+            return self._retry or self.options() != self._applied
+        except SettingError:
+            return True
+
+    @Slot()
+    def _refresh(self) -> None:
+        pending = self._pending()
+        self._form.setVisible(self._path is not None)
+        self._apply.setEnabled(pending and (self._path is None or self._form.valid()))
+        same_file = self._applied is not None and self._path == self._applied.path
+        info = self._info if same_file else None
+        self._load.setVisible(info is not None)
+        self._name.setToolTip(self._path or "")
+        if self._path is None:
+            self._name.set_text("No draft")
+            self._state.setText("Strategies that need a draft model cannot be used.")
+        elif info is not None:
+            self._name.set_text(info.name)
+            self._state.setText(describe_model(info))
+            self._load.setText(describe_load(info))
+        else:
+            bundled = self._path == self._bundled
+            self._name.set_text("Bundled demo" if bundled else file_name(self._path))
+            self._state.setText("Not loaded." if self._retry or not pending else "Apply loads it.")

@@ -1,0 +1,59 @@
+"""Models in a few words: as chips, panels and the status bar say them."""
+
+from __future__ import annotations
+
+from app.engine.types import ModelInfo
+
+SPACE = "\N{NO-BREAK SPACE}"
+SIZE_UNITS = ("kB", "MB", "GB", "TB")
+
+
+def file_name(path: str) -> str:
+    """The last part of a path of any system."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def parameters(count: int) -> str:
+    """A number of parameters as model names have it: 1.4M, 32M, 7.2B."""
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if count >= size:
+            value = count / size
+            return f"{value:.0f}{letter}" if value >= 9.95 else f"{value:.1f}{letter}"
+    return str(count)
+
+
+def file_size(size: int) -> str:
+    """Bytes in the unit that fits, three significant digits: 34.1 MB, 4.37 GB."""
+    if size < 1000:
+        return f"{size}{SPACE}B"
+    value, place = size / 1000, 0
+    while value >= 999.5 and place < len(SIZE_UNITS) - 1:
+        value /= 1000
+        place += 1
+    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:,.{digits}f}{SPACE}{SIZE_UNITS[place]}"
+
+
+def describe_model(info: ModelInfo) -> str:
+    """What the file holds."""
+    parts = [
+        f"{info.architecture}",
+        f"{parameters(info.n_params)} parameters",
+        info.quantisation,
+        file_size(info.size),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def describe_load(info: ModelInfo) -> str:
+    """How it is loaded."""
+    threads = "1 thread" if info.threads == 1 else f"{info.threads:,} threads"
+    return f"context {info.n_ctx:,} of {info.n_ctx_train:,} tokens · {threads}"
+
+
+def chip_words(info: ModelInfo) -> tuple[str, str]:
+    """Value and detail of a model's chip, such as ("demo 32M", "Q8_0")."""
+    size = parameters(info.n_params)
+    # Many names tell the size already.
+    tells_size = any(part.upper().rstrip("-") == size.upper() for part in info.name.split())
+    return (info.name if tells_size else f"{info.name} {size}"), info.quantisation

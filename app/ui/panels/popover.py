@@ -1,0 +1,217 @@
+"""A panel that opens below a control and stays inside the window; the rest of it stays usable."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtWidgets import QApplication, QFrame, QRadioButton, QScrollArea, QVBoxLayout, QWidget
+
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+
+SHADOW = 16  # room around the card, in pixels
+MARGIN = 8  # between the card and the window's edge
+PADDING = 16
+WIDTH = 480
+
+
+class Popover(QWidget):
+    """A card over the window: closes on Escape, on a click elsewhere, and when its control is gone.
+
+    It belongs to the window of the control that it opened from and holds the keyboard until it closes:
+    Tab goes round inside.
+    """
+
+    opened = Signal()
+    closed = Signal()
+
+    def __init__(self, theme: Theme, content: QWidget, width: int = WIDTH) -> None:
+        """`width` is the card's, in pixels at text scale 1."""
+        super().__init__()
+        self._theme = theme
+        self._content = content
+        self._card_width = width
+        self._anchor: QWidget | None = None
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.hide()
+        self._scroll = QScrollArea()
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inner = QWidget()
+        inner_layout = QVBoxLayout(inner)
+        inner_layout.setContentsMargins(PADDING, PADDING, PADDING, PADDING)
+        inner_layout.addWidget(content)
+        inner_layout.addStretch()
+        self._inner = inner
+        self._scroll.setWidget(inner)
+        layout = QVBoxLayout(self)
+        edge = SHADOW + 1  # the card's own border
+        layout.setContentsMargins(edge, edge, edge, edge)
+        layout.addWidget(self._scroll)
+        inner.installEventFilter(self)
+        theme.changed.connect(self._place)
+
+    @property
+    def content(self) -> QWidget:
+        return self._content
+
+    def open_below(self, anchor: QWidget) -> None:
+        """Open below a control of some window and take the keyboard."""
+        window = anchor.window()
+        if self.parentWidget() is not window:
+            self.setParent(window)
+            window.installEventFilter(self)
+        self._anchor = anchor
+        self._scroll.verticalScrollBar().setValue(0)
+        self.show()
+        self._place()
+        self.raise_()
+        first = self._first_control()
+        (first or self).setFocus(Qt.FocusReason.PopupFocusReason)
+        self.opened.emit()
+
+    def close_panel(self) -> None:
+        """Close, and give the keyboard back to the control if the panel had it."""
+        if not self.isHidden():
+            had_focus = self._holds(QApplication.focusWidget())
+            self.hide()
+            if had_focus and self._anchor is not None:
+                self._anchor.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    # ------------------------------------------------------------------ events
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        application = QApplication.instance()
+        if application is not None:
+            application.installEventFilter(self)  # only while open: it sees every event there is
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        application = QApplication.instance()
+        if application is not None:
+            application.removeEventFilter(self)
+        if self.isHidden():  # and not only together with its window
+            self.closed.emit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        grown = watched is self._inner and kind == QEvent.Type.LayoutRequest
+        resized = watched is self.parentWidget() and kind == QEvent.Type.Resize
+        if grown or resized:
+            self._place()
+        elif kind == QEvent.Type.MouseButtonPress and isinstance(watched, QWidget):
+            assert isinstance(event, QMouseEvent)
+            if self.isVisible() and self._is_outside(watched, event.globalPosition().toPoint()):
+                self.close_panel()
+        return False
+
+    def event(self, event: QEvent) -> bool:
+        shortcut = event.type() == QEvent.Type.ShortcutOverride
+        if shortcut and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            event.accept()  # a window-wide shortcut on Escape (stop) would come first otherwise
+            return True
+        return super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()  # what lies below is not meant
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close_panel()
+        else:
+            super().keyPressEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
+        controls = [one for one in self._controls() if one.isVisible()]
+        if not controls:
+            return False
+        current = QApplication.focusWidget()
+        step = 1 if forward else -1
+        place = controls.index(current) + step if current in controls else 0
+        target = controls[place % len(controls)]
+        target.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
+        self._scroll.ensureWidgetVisible(target, 0, PADDING)
+        return True
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        card = QRectF(self.rect()).adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
+        painter.setPen(Qt.PenStyle.NoPen)
+        shade = QColor(0, 0, 0, 12 if colours.dark else 3)
+        for spread in range(SHADOW - 4, 0, -2):
+            painter.setBrush(shade)
+            painter.drawRoundedRect(
+                card.adjusted(-spread, -spread + 4, spread, spread + 4), 8 + spread, 8 + spread
+            )
+        painter.setBrush(QColor(colours.raised))
+        painter.setPen(QPen(QColor(blend(colours.text, colours.ground, 0.16)), 1))
+        painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
+
+    # ------------------------------------------------------------------ inside
+
+    def _place(self) -> None:
+        """Below the control, as high as its contents, inside the window."""
+        window = self.parentWidget()
+        if window is None or self._anchor is None or self.isHidden():
+            return
+        width = min(round(self._card_width * self._theme.scale), window.width() - 2 * MARGIN)
+        corner = self._anchor.mapTo(window, QPoint(0, self._anchor.height()))
+        top = corner.y() + MARGIN
+        layout = self._inner.layout()
+        assert layout is not None
+        wanted = layout.totalHeightForWidth(width - 2) if layout.hasHeightForWidth() else 0
+        height = max(wanted, layout.totalMinimumSize().height()) + 2
+        room = window.height() - top - MARGIN
+        # Left to itself the bar stays once it is there: it takes width, so that lines wrap and need it.
+        bar = Qt.ScrollBarPolicy
+        self._scroll.setVerticalScrollBarPolicy(
+            bar.ScrollBarAsNeeded if height > room else bar.ScrollBarAlwaysOff
+        )
+        height = min(height, room)
+        left = max(MARGIN, min(corner.x(), window.width() - width - MARGIN))
+        card = QRect(left, top, width, height)
+        self.setGeometry(card.adjusted(-SHADOW, -SHADOW, SHADOW, SHADOW))
+
+    def _is_outside(self, watched: QWidget, place: QPoint) -> bool:
+        """Whether a press there is one beside the card, in its own window.
+
+        Menus and combo lists that the panel opened are windows of their own and do not count.
+        """
+        card = self.rect().adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
+        if watched.window() is not self.window() or card.contains(self.mapFromGlobal(place)):
+            return False
+        anchor = self._anchor
+        # The control itself closes its panel when it is pressed again.
+        return anchor is None or not anchor.rect().contains(anchor.mapFromGlobal(place))
+
+    def _holds(self, widget: QWidget | None) -> bool:
+        return widget is not None and (widget is self or self.isAncestorOf(widget))
+
+    def _controls(self) -> list[QWidget]:
+        """What Tab visits, in the order in which it was laid out."""
+        found: list[QWidget] = []
+        one = self._scroll.nextInFocusChain()
+        while one is not None and one is not self._scroll:
+            takes_tab = bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus)
+            usable = one.isEnabled() and self.isAncestorOf(one) and not one.focusProxy()
+            if takes_tab and usable and not _is_other_choice(one):
+                found.append(one)
+            one = one.nextInFocusChain()
+        return found
+
+    def _first_control(self) -> QWidget | None:
+        return next((one for one in self._controls() if one.isVisible()), None)
+
+
+def _is_other_choice(widget: QWidget) -> bool:
+    """Whether this is a radio button beside the chosen one: Tab visits only that."""
+    if not isinstance(widget, QRadioButton) or widget.isChecked():
+        return False
+    group = widget.group()
+    # Qt gives None where there is none, whatever its annotations say.
+    return bool(group) and bool(group.checkedButton())

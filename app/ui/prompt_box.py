@@ -1,0 +1,268 @@
+"""The prompt box: what to ask, in which mode, under which system prompt; Send and Stop."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.ui.icons import IconButton
+from app.ui.panels.fold import FoldButton
+from app.ui.panels.notice import Notice
+from app.ui.panels.segmented import Segmented
+from app.ui.prompt_edit import PromptEdit
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+from app.ui.theme.style import focus_ring, set_role
+
+MODES = ("chat", "completion")
+MODE_HELP = (
+    "chat: your text is one message, wrapped by the model's template.\n"
+    "completion: the model continues your bare text."
+)
+IDLE_HINT = "Enter sends · Shift+Enter breaks"
+BUSY_HINT = "Esc stops"
+STOPPING_HINT = "Stopping"
+SYSTEM_DELAY_MS = 500
+SYSTEM_LINES = 4
+
+
+class PromptBox(QWidget):
+    """Sending clears the field and remembers the text: Up in the empty field brings it back."""
+
+    submitted = Signal(str)
+    stop_requested = Signal()
+    mode_changed = Signal(str)
+    system_changed = Signal(str)
+    """The user edited the system prompt; comes shortly after the last key, and before `submitted`."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._busy = False
+        self._suggestion = ""
+        self._last = ""
+        self._told_system = ""
+        self._notice = Notice(theme)
+        self._edit = PromptEdit()
+        self._edit.setAccessibleName("Prompt")
+        self._edit.entered.connect(self._send)
+        self._edit.escaped.connect(self._stop)
+        self._edit.recall_requested.connect(self._recall)
+        self._system = PromptEdit(SYSTEM_LINES)
+        self._system.setAccessibleName("System prompt")
+        self._system.setPlaceholderText("How the model should answer in this chat")
+        self._system.textChanged.connect(self._system_edited)
+        self._system.focus_changed.connect(self._tell_system)
+        self._system.entered.connect(self._leave_system)
+        self._timer = QTimer(self, singleShot=True, interval=SYSTEM_DELAY_MS)
+        self._timer.timeout.connect(self._tell_system)
+        self._frame = _Frame(theme, (self._edit, self._system))
+        inside = QVBoxLayout(self._frame)
+        inside.setContentsMargins(16, 12, 8, 8)
+        inside.setSpacing(8)
+        inside.addWidget(self._build_system())
+        inside.addWidget(self._edit)
+        inside.addLayout(self._build_foot())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addWidget(self._notice)
+        layout.addWidget(self._frame)
+        self.setFocusProxy(self._edit)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self._refresh()
+
+    # ------------------------------------------------------------------ what the window says
+
+    def text(self) -> str:
+        return self._edit.text()
+
+    def set_text(self, text: str) -> None:
+        """Put a text into the field, for instance one that could not be sent."""
+        self._edit.set_text(text)
+
+    def set_suggestion(self, text: str) -> None:
+        """What Enter sends from an empty field; "" for nothing."""
+        self._suggestion = text
+        self._refresh()
+
+    def set_last_prompt(self, text: str) -> None:
+        """What Up brings back into the empty field."""
+        self._last = text
+
+    def set_busy(self, busy: bool) -> None:
+        """While an answer streams, Send is Stop, and Enter keeps the text."""
+        self._busy = busy
+        self._button.setEnabled(True)
+        self._refresh()
+
+    def set_mode(self, mode: str) -> None:
+        """Show "chat" or "completion", without telling anyone."""
+        self._mode.set_choice(mode)
+        self._refresh()
+
+    def set_system(self, text: str) -> None:
+        """Show a chat's system prompt, without telling anyone."""
+        self._timer.stop()
+        self._told_system = text
+        if text != self._system.text():
+            self._system.set_text(text)
+        self._timer.stop()
+        self._refresh()
+
+    def show_error(self, message: str, hint: str = "") -> None:
+        """Say above the box what is wrong, until it is dismissed or the next prompt is sent."""
+        self._notice.show_error(message, hint)
+
+    def clear_error(self) -> None:
+        self._notice.clear()
+
+    # ------------------------------------------------------------------ building
+
+    def _build_system(self) -> QWidget:
+        self._system_part = QWidget()
+        caption = QLabel("System prompt")
+        caption.setProperty("role", "caption")
+        line = QFrame()
+        line.setProperty("kind", "line")
+        layout = QVBoxLayout(self._system_part)
+        layout.setContentsMargins(0, 0, 8, 0)
+        layout.setSpacing(4)
+        layout.addWidget(caption)
+        layout.addWidget(self._system)
+        layout.addSpacing(4)
+        layout.addWidget(line)
+        self._system_part.hide()
+        return self._system_part
+
+    def _build_foot(self) -> QHBoxLayout:
+        self._mode = Segmented(self._theme, "Mode", MODES)
+        self._mode.setToolTip(MODE_HELP)
+        self._mode.picked.connect(self._mode_chosen)
+        self._system_button = FoldButton(self._theme)
+        self._system_button.setToolTip("Shows and edits the system prompt of this chat")
+        self._system_button.toggled.connect(self._toggle_system)
+        self._hint = QLabel()
+        self._hint.setProperty("role", "caption")
+        self._button = IconButton(self._theme, "send", "Send")
+        set_role(self._button, kind="primary")
+        self._button.clicked.connect(self._press)
+        row = QHBoxLayout()
+        row.setSpacing(16)
+        row.addWidget(self._mode)
+        row.addWidget(self._system_button)
+        row.addStretch()
+        row.addWidget(self._hint)
+        row.addWidget(self._button)
+        return row
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot()
+    def _press(self) -> None:
+        if self._busy:
+            self._stop()
+        else:
+            self._send()
+
+    @Slot()
+    def _send(self) -> None:
+        if self._busy:
+            return
+        typed = self._edit.text()
+        prompt = typed if typed.strip() else self._suggestion
+        if not prompt:
+            return
+        self._tell_system()
+        self._notice.clear()
+        self._last = prompt
+        self._edit.clear()
+        self.submitted.emit(prompt)
+
+    @Slot()
+    def _stop(self) -> None:
+        if self._busy and self._button.isEnabled():
+            self._button.setEnabled(False)
+            self._hint.setText(STOPPING_HINT)
+            self.stop_requested.emit()
+
+    @Slot()
+    def _recall(self) -> None:
+        self._edit.set_text(self._last)
+
+    @Slot(str)
+    def _mode_chosen(self, mode: str) -> None:
+        self._refresh()
+        self.mode_changed.emit(mode)
+
+    @Slot(bool)
+    def _toggle_system(self, opened: bool) -> None:
+        self._refresh()
+        (self._system if opened else self._edit).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def _system_edited(self) -> None:
+        self._timer.start()
+
+    @Slot()
+    def _leave_system(self) -> None:
+        self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def _tell_system(self) -> None:
+        self._timer.stop()
+        text = self._system.text()
+        if text != self._told_system:
+            self._told_system = text
+            self._refresh()
+            self.system_changed.emit(text)
+
+    # ------------------------------------------------------------------ showing
+
+    def _refresh(self) -> None:
+        chat = self._mode.choice() == "chat"
+        opened = chat and self._system_button.isChecked()
+        self._system_button.setVisible(chat)
+        self._system_part.setVisible(opened)
+        given = " · set" if self._told_system.strip() else ""
+        self._system_button.setText(f"System prompt{given}")
+        self._hint.setText(BUSY_HINT if self._busy else IDLE_HINT)
+        self._button.set_icon("stop" if self._busy else "send")
+        self._button.set_tooltip("Stop" if self._busy else "Send")
+        what = "Ask" if chat else "Begin a text"
+        demo = ", or press Enter for a demo prompt" if self._suggestion else ""
+        self._edit.setPlaceholderText(what + demo)
+
+    @Slot()
+    def _restyle(self) -> None:
+        for edit in (self._edit, self._system):
+            edit.setFont(self._theme.sans(0.5))
+            edit.refit()
+
+
+class _Frame(QWidget):
+    """The rounded ground of the box; its border tells whether the keyboard is inside."""
+
+    def __init__(self, theme: Theme, edits: tuple[PromptEdit, ...]) -> None:
+        super().__init__()
+        self._theme = theme
+        self._edits = edits
+        for edit in edits:
+            edit.focus_changed.connect(self.update)
+            edit.viewport().setAutoFillBackground(False)
+            edit.setAutoFillBackground(False)
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(QColor(colours.panel))
+        border, width = blend(colours.text, colours.ground, 0.15), 1.0
+        if any(edit.hasFocus() for edit in self._edits):
+            border, width = focus_ring(colours), 1.5
+        painter.setPen(QPen(QColor(border), width))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 10, 10)

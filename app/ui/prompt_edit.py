@@ -1,0 +1,129 @@
+"""The text field of the prompt box: grows with its text, sends on Enter, and takes megabytes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QMimeData, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+
+MOST_LINES = 8
+# Qt lays out a line as a whole at every key: one of a megabyte freezes the window for 20 s. Longer
+# lines are therefore broken in two kept pieces by two invisible characters and a line break.
+LONGEST_LINE = 2000
+_JOINT = "\u2060\u200b"
+
+
+class PromptEdit(QPlainTextEdit):
+    """Plain text. Enter sends, Shift+Enter breaks the line."""
+
+    entered = Signal()
+    """Enter, while nothing is being composed."""
+    escaped = Signal()
+    recall_requested = Signal()
+    """Up, while there is no text."""
+    focus_changed = Signal()
+
+    def __init__(self, most_lines: int = MOST_LINES, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._most_lines = most_lines
+        self._composing = False
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(0)
+        self.document().documentLayout().documentSizeChanged.connect(self._grow)
+        self._grow()
+
+    def text(self) -> str:
+        """The text as it was typed or pasted."""
+        return _joined(self.toPlainText())
+
+    def is_empty(self) -> bool:
+        return self.document().isEmpty()
+
+    def set_text(self, text: str) -> None:
+        """Replace the text; the cursor goes to its end."""
+        self.setPlainText(_broken(text))
+        self.moveCursor(self.textCursor().MoveOperation.End)
+
+    def refit(self) -> None:
+        """Take the height that the text wants, after a change of font."""
+        self._grow()
+
+    # ------------------------------------------------------------------ events
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                self.textCursor().insertBlock()
+                self.ensureCursorVisible()
+            elif not self._composing:
+                # While composing, Enter chooses a candidate; some systems pass it on to us as well.
+                self.entered.emit()
+        elif key == Qt.Key.Key_Escape:
+            self.escaped.emit()
+            event.ignore()  # the window may want it too
+        elif key == Qt.Key.Key_Up and self.is_empty():
+            self.recall_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        self._composing = bool(event.preeditString())
+        super().inputMethodEvent(event)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:  # noqa: N802
+        self.textCursor().insertText(_broken(source.text()))
+        self.ensureCursorVisible()
+
+    def createMimeDataFromSelection(self) -> QMimeData:  # noqa: N802
+        # Qt's own object, not one of ours: the clipboard may outlive Python, and deleting an object
+        # that Python made is a crash then.
+        data = super().createMimeDataFromSelection()
+        text = _joined(data.text())
+        for name in data.formats():
+            data.removeFormat(name)
+        data.setText(text)
+        return data
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focus_changed.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._composing = False
+        self.focus_changed.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._grow()
+
+    @Slot()
+    def _grow(self) -> None:
+        lines = max(1, round(self.document().size().height()))  # wrapped lines, not pixels
+        shown = min(lines, self._most_lines)
+        self.setVerticalScrollBarPolicy(
+            Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines > shown else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        )
+        height = shown * self.fontMetrics().lineSpacing() + 4
+        if height != self.height() or height != self.minimumHeight():
+            self.setFixedHeight(height)
+
+
+def _broken(text: str) -> str:
+    """The text with no line longer than Qt can take."""
+    text = text.replace("\r\n", "\n")
+    if len(text) <= LONGEST_LINE:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        pieces = [line[i : i + LONGEST_LINE] for i in range(0, len(line), LONGEST_LINE)] or [""]
+        lines.append(f"{_JOINT}\n".join(pieces))
+    return "\n".join(lines)
+
+
+def _joined(text: str) -> str:
+    return text.replace(f"{_JOINT}\n", "").replace(_JOINT, "")

@@ -1,0 +1,79 @@
+"""The theme in use: follows the system's light or dark unless told otherwise, and hands out fonts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
+
+from app.ui.theme.palette import DARK, LIGHT, Palette
+
+MODES = ("system", "light", "dark")
+
+
+class Theme(QObject):
+    """The one source of colours and fonts; widgets repaint on `changed`."""
+
+    changed = Signal()
+
+    def __init__(self, fonts: Path, mode: str = "system", scale: float = 1.0) -> None:
+        """`fonts` is the folder with the bundled font files; `scale` multiplies the system's size."""
+        super().__init__()
+        for file in sorted([*fonts.glob("*.ttf"), *fonts.glob("*.otf")]):
+            QFontDatabase.addApplicationFont(str(file))
+        self._mode = mode
+        self._scale = scale
+        self._system_size = QGuiApplication.font().pointSizeF()
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
+
+    @property
+    def mode(self) -> str:
+        return self._mode
+
+    @property
+    def scale(self) -> float:
+        return self._scale
+
+    @property
+    def palette(self) -> Palette:
+        dark = self._mode == "dark"
+        if self._mode == "system":
+            scheme = QGuiApplication.styleHints().colorScheme()
+            dark = scheme == Qt.ColorScheme.Dark
+        return DARK if dark else LIGHT
+
+    def set_mode(self, mode: str) -> None:
+        if mode != self._mode:
+            self._mode = mode
+            self.changed.emit()
+
+    def set_scale(self, scale: float) -> None:
+        if scale != self._scale:
+            self._scale = scale
+            self.changed.emit()
+
+    def sans(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+        """The interface font; `step` is added to the base size in points."""
+        return self._font("Inter", step, weight)
+
+    def mono(self, step: float = 0, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+        """The font for code and numbers that stand in columns."""
+        return self._font("JetBrains Mono", step, weight)
+
+    def _font(self, family: str, step: float, weight: QFont.Weight) -> QFont:
+        font = QFont(family)
+        font.setPointSizeF((self._system_size + step) * self._scale)
+        font.setWeight(weight)
+        # Tabular figures: numbers keep their width while they change.
+        font.setFeature(QFont.Tag("tnum"), 1)
+        if family == "JetBrains Mono":
+            # Ligatures would join characters of different tokens.
+            font.setFeature(QFont.Tag("calt"), 0)
+            font.setFeature(QFont.Tag("liga"), 0)
+        return font
+
+    @Slot()
+    def _system_changed(self) -> None:
+        if self._mode == "system":
+            self.changed.emit()

@@ -1,0 +1,72 @@
+"""What an empty chat shows: one calm sentence and something to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.ui.theme import Theme
+from app.ui.theme.style import set_role
+
+
+class EmptyState(QWidget):
+    """A title, a line, and prompts to choose from."""
+
+    suggestion_chosen = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.title = QLabel("Ask, and watch the draft being judged", self)
+        self.line = QLabel(
+            "Every token of the answer shows where it came from: drafted and accepted,"
+            " put right by the target, or a bonus.",
+            self,
+        )
+        set_role(self.line, role="secondary")
+        self.line.setWordWrap(True)
+        self._buttons: list[QPushButton] = []
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(round(8 * theme.scale))
+        for label in (self.title, self.line):
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            self._column.addWidget(label)
+        self._column.addSpacing(round(12 * theme.scale))
+        theme.changed.connect(self._theme_changed)
+        self._theme_changed()
+
+    def set_words(self, title: str, line: str) -> None:
+        """Say something else, such as that no model is loaded yet."""
+        self.title.setText(title)
+        self.line.setText(line)
+
+    def set_suggestions(self, prompts: Sequence[str]) -> None:
+        """The prompts to choose from, as buttons."""
+        for button in self._buttons:
+            self._column.removeWidget(button)
+            button.deleteLater()
+        self._buttons = [self._button(prompt) for prompt in prompts]
+        for button in self._buttons:
+            self._column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+            button.show()
+
+    @property
+    def buttons(self) -> tuple[QPushButton, ...]:
+        return tuple(self._buttons)
+
+    def _button(self, prompt: str) -> QPushButton:
+        button = QPushButton(prompt.replace("&", "&&"), self)
+        button.setAccessibleName(prompt)
+        button.setToolTip("Send this prompt")
+        button.setCursor(Qt.CursorShape.PointingHandCursor)
+        button.clicked.connect(lambda: self.suggestion_chosen.emit(prompt))
+        return button
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        self.title.setFont(self._theme.sans(4, QFont.Weight.Medium))
+        self.line.setFont(self._theme.sans(0.5))

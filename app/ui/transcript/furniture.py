@@ -1,0 +1,243 @@
+"""The widgets that stand in the text or over it: notes, the editor, actions, the way to the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from app.ui.theme import Theme
+from app.ui.transcript.answer_item import AnswerItem
+from app.ui.transcript.empty_state import EmptyState
+from app.ui.transcript.find_bar import FindBar
+from app.ui.transcript.items import Item, TextItem
+from app.ui.transcript.overlays import EndButton, NoteCard, TurnActions
+from app.ui.transcript.turn_editor import TurnEditor
+
+if TYPE_CHECKING:
+    from app.ui.transcript.view import TranscriptView
+
+_NOTE_GAP = 10
+
+
+class Furniture(QObject):
+    """Makes them as they are needed and puts them where the text is."""
+
+    def __init__(self, theme: Theme, view: TranscriptView) -> None:
+        super().__init__(view)
+        self._theme = theme
+        self._view = view
+        self._stack = view.stack
+        viewport = view.viewport()
+        self._notes: dict[str, NoteCard] = {}
+        self._pointed: Item | None = None
+        self.editor: TurnEditor | None = None
+        self._edited: TextItem | None = None
+        self.empty = EmptyState(theme, viewport)
+        self.empty.suggestion_chosen.connect(view.suggestion_chosen)
+        self.actions = TurnActions(theme, viewport)
+        self.actions.copy_asked.connect(self._copy)
+        self.actions.edit_asked.connect(self._edit)
+        self.actions.regenerate_asked.connect(self._regenerate)
+        # Over the viewport, not in it: it stays where it is while the text scrolls below.
+        self.to_end = EndButton(theme, view)
+        self.to_end.clicked.connect(self._to_end)
+        self.find_bar = FindBar(theme, view)
+        self.find_bar.text_changed.connect(self._find)
+        self.find_bar.step_asked.connect(self._find_step)
+        self.find_bar.closed.connect(self._end_find)
+        view.settled.connect(self.place)
+        view.setting_changed.connect(self.measure)
+        view.pointed.connect(self.point)
+        view.pointer_left.connect(self.leave)
+
+    def rebuild(self) -> None:
+        """Turns or notes came or went."""
+        for card in self._notes.values():
+            card.hide()
+            card.deleteLater()
+        self._notes = {item.id: self._note(item) for item in self._stack.items if item.note}
+        self._pointed = None
+        self.actions.hide()
+        self.measure()
+
+    @Slot()
+    def measure(self) -> None:
+        """Notes are as high as their words need in the column."""
+        for index, item in enumerate(self._stack.items):
+            card = self._notes.get(item.id)
+            height = 0
+            if card is not None:
+                height = card.heightForWidth(item.setting.width) + _NOTE_GAP
+            if height != item.note_height:
+                item.note_height = height
+                self._stack.touch(index)
+
+    @Slot()
+    def place(self) -> None:
+        """Put everything where its text is now."""
+        viewport = self._view.viewport()
+        left, width = self._view.column
+        top = self._view.scroller.top
+        for index, item in enumerate(self._stack.items):
+            card = self._notes.get(item.id)
+            if card is not None:
+                y = self._stack.top(index) + item.note_top + _NOTE_GAP - top
+                card.setGeometry(left, y, width, item.note_height - _NOTE_GAP)
+                card.show()
+        if self.editor is not None and self._edited is not None:
+            y = self._stack.top(self._stack.index_of(self._edited.id)) + self._edited.body_top - top
+            edge = round(12 * self._theme.scale)
+            self.editor.setGeometry(left - edge, y, width + 2 * edge, self._edited.editor_height)
+        bar = self.find_bar
+        bar.adjustSize()
+        bar.move(viewport.width() - bar.width() - 12, 12)
+        self._place_actions()
+        far = self._view.scroller.below > (24 if self._view.live else viewport.height())
+        side = self.to_end.width()
+        self.to_end.move((viewport.width() - side) // 2, viewport.height() - side - 12)
+        self.to_end.setVisible(far)
+        self._place_empty()
+
+    def covers_from(self) -> int:
+        """The height in the viewport below which a button lies over the text."""
+        return self.to_end.y() if self.to_end.isVisible() else self._view.viewport().height()
+
+    @Slot(float)
+    def point(self, y: float) -> None:
+        """The pointer is at a height of the column: offer what can be done with the turn there."""
+        index = self._stack.index_at(y)
+        item = self._stack.items[index] if index >= 0 else None
+        if item is not None and y > self._stack.height:
+            item = None
+        if item is not self._pointed:
+            self._pointed = item
+            self._place_actions()
+
+    @Slot()
+    def leave(self) -> None:
+        """The pointer is outside; the keyboard may still be in the actions."""
+        if not self.actions.focused:
+            self._pointed = None
+            self.actions.hide()
+
+    def open_editor(self, item: TextItem) -> None:
+        self.close_editor()
+        editor = TurnEditor(self._theme, item.text, self._view.viewport())
+        editor.submitted.connect(self._submitted)
+        editor.cancelled.connect(self._cancelled)
+        editor.resized.connect(self._resized)
+        self.editor, self._edited = editor, item
+        # Its height follows from its width.
+        editor.resize(self._view.column[1] + round(24 * self._theme.scale), 60)
+        editor.show()
+        editor.setFocus()
+        self._resized()
+
+    def close_editor(self) -> None:
+        editor, item = self.editor, self._edited
+        if editor is None or item is None:
+            return
+        self.editor = self._edited = None
+        item.editor_height = 0
+        editor.hide()
+        editor.deleteLater()
+        if item in self._stack.items:
+            self._view.resize_item(item.id)
+        self._view.setFocus()
+
+    def open_find(self) -> None:
+        self.find_bar.open()
+        self.place()
+        self._find(self.find_bar.field.text())
+
+    def recount(self) -> None:
+        """The text changed while it was searched."""
+        if self.find_bar.isVisible():
+            self.find_bar.show_count(self._view.finder.number, self._view.finder.total)
+
+    def _note(self, item: Item) -> NoteCard:
+        assert item.note is not None
+        card = NoteCard(self._theme, item.note, self._view.viewport())
+        card.action_asked.connect(lambda: self._view.note_action.emit(item.id))
+        return card
+
+    def _place_actions(self) -> None:
+        item = self._pointed
+        if item is None or item not in self._stack.items or item.editor_height:
+            self.actions.hide()
+            return
+        answer = isinstance(item, AnswerItem)
+        quiet = not self._view.live
+        live = isinstance(item, AnswerItem) and item.live
+        editable = isinstance(item, TextItem) and item.editable
+        self.actions.offer(item.id, edit=editable and quiet, regenerate=answer and quiet)
+        left, width = self._view.column
+        y = self._stack.top(self._stack.index_of(item.id)) - self._view.scroller.top
+        line = item.setting.styles.label_height
+        self.actions.move(left + width - self.actions.width(), y + (line - 6 - self.actions.height()) // 2)
+        self.actions.setVisible(not live)
+
+    def _place_empty(self) -> None:
+        viewport = self._view.viewport()
+        self.empty.setVisible(len(self._stack) == 0)
+        if len(self._stack):
+            return
+        width = min(self._view.column[1], round(460 * self._theme.scale))
+        height = self.empty.heightForWidth(width)
+        height = height if height > 0 else self.empty.sizeHint().height()
+        y = max(0, round((viewport.height() - height) * 0.44))
+        self.empty.setGeometry((viewport.width() - width) // 2, y, width, height)
+
+    @Slot(str)
+    def _find(self, text: str) -> None:
+        if text:
+            self.find_bar.show_count(*self._view.find(text))
+        else:
+            self._view.end_find()
+            self.find_bar.show_count(0, 0)
+
+    @Slot(bool)
+    def _find_step(self, forward: bool) -> None:
+        if self.find_bar.field.text():
+            self.find_bar.show_count(*self._view.find(self.find_bar.field.text(), forward))
+
+    @Slot()
+    def _end_find(self) -> None:
+        self.find_bar.hide()
+        self._view.end_find()
+        self._view.setFocus()
+
+    @Slot()
+    def _copy(self) -> None:
+        self._view.copy_turn(self.actions.turn_id)
+
+    @Slot()
+    def _edit(self) -> None:
+        self._view.edit(self.actions.turn_id)
+
+    @Slot()
+    def _regenerate(self) -> None:
+        self._view.regenerate_requested.emit(self.actions.turn_id)
+
+    @Slot()
+    def _to_end(self) -> None:
+        self._view.scroll_to_end()
+        self._view.setFocus()
+
+    @Slot(str)
+    def _submitted(self, text: str) -> None:
+        edited = self._edited
+        self.close_editor()
+        if edited is not None:
+            self._view.edit_submitted.emit(edited.id, text)
+
+    @Slot()
+    def _cancelled(self) -> None:
+        self.close_editor()
+
+    @Slot()
+    def _resized(self) -> None:
+        if self.editor is not None and self._edited is not None:
+            self._edited.editor_height = self.editor.wanted_height()
+            self._view.resize_item(self._edited.id)

@@ -1,0 +1,53 @@
+"""Heights of rows that stand one below another, and the offsets that follow from them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+
+class Heights:
+    """Appending and changing a row near the end is cheap, as is asking for rows before it."""
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        self._heights = list(heights)
+        self._offsets = [0]  # valid as far as it goes
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    def __getitem__(self, row: int) -> int:
+        return self._heights[row]
+
+    @property
+    def total(self) -> int:
+        return self.offset(len(self._heights))
+
+    def offset(self, row: int) -> int:
+        """Where a row begins; the row behind the last begins at the total."""
+        offsets, heights = self._offsets, self._heights
+        while len(offsets) <= row:
+            offsets.append(offsets[-1] + heights[len(offsets) - 1])
+        return offsets[row]
+
+    def set(self, row: int, height: int) -> None:
+        if self._heights[row] != height:
+            self._heights[row] = height
+            del self._offsets[row + 1 :]
+
+    def append(self, height: int) -> None:
+        self._heights.append(height)
+
+    def truncate(self, rows: int) -> None:
+        """Drop all rows from `rows` on."""
+        del self._heights[rows:]
+        del self._offsets[rows + 1 :]
+
+    def row_at(self, y: float) -> int:
+        """The row at a height, the first or last one beyond the edges; -1 where there are none."""
+        if not self._heights:
+            return -1
+        total = self.total  # makes all offsets valid
+        if y >= total:
+            return len(self._heights) - 1
+        return max(bisect_right(self._offsets, y) - 1, 0)

@@ -1,0 +1,105 @@
+"""The token pointed at, by the pointer or by the keyboard, and the card beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QRectF, QTimer, Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from app.ui.theme import Theme
+from app.ui.transcript.facts import facts_of
+from app.ui.transcript.hover_card import HoverCard
+from app.ui.transcript.stack import Stack, Token
+
+_DELAY_MS = 120  # crossing the text shows no card
+
+
+class Hover(QObject):
+    """At most one token is pointed at."""
+
+    changed = Signal()
+    round_changed = Signal(str, int)  # turn, round; -1 where no round is pointed at
+
+    def __init__(
+        self,
+        theme: Theme,
+        area: QWidget,
+        stack: Stack,
+        to_viewport: Callable[[QRectF], QRectF],
+    ) -> None:
+        super().__init__(area)
+        self._stack = stack
+        self._to_viewport = to_viewport
+        self.card = HoverCard(theme, area)
+        self.token: Token | None = None
+        self._round: tuple[str, int] | None = None
+        self._timer = QTimer(self, singleShot=True, interval=_DELAY_MS)
+        self._timer.timeout.connect(self._show_card)
+
+    def point(self, token: Token | None) -> None:
+        """The pointer is on a token, or on none. The card comes after a moment, then follows at once."""
+        if token == self.token or (
+            token is not None
+            and self.token is not None
+            and token.item == self.token.item
+            and token.span.same_token(self.token.span)
+        ):
+            return
+        self._set(token)
+        if token is None:
+            self._hide_card()
+        elif self.card.isVisible():
+            self._show_card()
+        else:
+            self._timer.start()
+
+    def choose(self, token: Token) -> None:
+        """A token chosen by the keyboard: its card shows at once."""
+        self._set(token)
+        self._show_card()
+
+    def clear(self) -> bool:
+        """Point at nothing; False where that was so already."""
+        was = self.token is not None
+        self._set(None)
+        self._hide_card()
+        return was
+
+    def place_card(self) -> None:
+        """The text moved under the card."""
+        if self.card.isVisible():
+            self._show_card()
+
+    def _set(self, token: Token | None) -> None:
+        if token == self.token:
+            return
+        self.token = token
+        pointed = None
+        if token is not None:
+            pointed = (self._stack.items[token.item].id, token.span.round)
+        if pointed != self._round:
+            left, self._round = self._round, pointed
+            if pointed is not None:
+                self.round_changed.emit(*pointed)
+            elif left is not None:
+                self.round_changed.emit(left[0], -1)
+        self.changed.emit()
+
+    def _hide_card(self) -> None:
+        self._timer.stop()
+        self.card.hide()
+
+    @Slot()
+    def _show_card(self) -> None:
+        self._timer.stop()
+        token = self.token
+        answer = self._stack.answer(token.item) if token is not None else None
+        if token is None or answer is None:
+            return
+        one = answer.round(token.span.round)
+        rects = self._stack.token_rects(token)
+        if one is None or not rects:
+            self.card.hide()
+            return
+        self.card.show_facts(facts_of(one, token.span), self._to_viewport(rects[-1]))

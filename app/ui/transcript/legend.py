@@ -1,0 +1,168 @@
+"""What the colours mean, painted by the same hand as the text, and the two switches of the transcript."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QWidget
+
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+from app.ui.theme.style import focus_ring
+from app.ui.transcript.fates import FateShapes
+from app.ui.transcript.spans import FATES, STRUCK
+from app.ui.transcript.styles import TextStyle
+
+DEFINITIONS = {
+    "accepted": "A drafted token that the verifier took.",
+    "resampled": "The token emitted in place of the rejected one:\n"
+    "greedy, the target's argmax; speculative, drawn from the residual;\n"
+    "match, the target's own draw.",
+    "bonus": "The target's extra token when all drafts of a round were accepted.",
+    "plain": "Emitted in a round with no draft.",
+    "rejected": "The first drafted token of a round that the verifier refused.\nNot part of the text.",
+    "ignored": "Drafted tokens behind the rejected one, or behind an end or stop: never judged.\n"
+    "Not part of the text.",
+}
+
+
+class Legend(QWidget):
+    """A sample of every fate, and at the right what to show."""
+
+    drafts_shown_changed = Signal(bool)
+    rendered_changed = Signal(bool)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.samples = {fate: FateSample(theme, fate, self) for fate in FATES}
+        self.drafts_shown = QuietSwitch(theme, "drafts shown", self)
+        self.drafts_shown.setChecked(True)
+        self.drafts_shown.setToolTip(
+            "Show rejected and ignored drafts in place, struck through.\n"
+            "They are never part of what is copied, found or sent."
+        )
+        self.rendered = QuietSwitch(theme, "rendered", self)
+        self.rendered.setToolTip("Show answers as formatted text instead of tokens.")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(round(12 * theme.scale))
+        for sample in self.samples.values():
+            row.addWidget(sample)
+        row.addStretch(1)
+        row.addWidget(self.drafts_shown)
+        row.addWidget(self.rendered)
+        self.drafts_shown.toggled.connect(self.drafts_shown_changed)
+        self.rendered.toggled.connect(self.rendered_changed)
+        self.rendered.toggled.connect(self._rendered_toggled)
+
+    @Slot(bool)
+    def _rendered_toggled(self, rendered: bool) -> None:
+        # Formatted text has no place for drafts.
+        self.drafts_shown.setEnabled(not rendered)
+        for sample in self.samples.values():
+            sample.setEnabled(not rendered)
+
+
+class FateSample(QWidget):
+    """The name of a fate as a token of that fate."""
+
+    def __init__(self, theme: Theme, fate: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._fate = fate
+        self.setAccessibleName(fate)
+        self.setAccessibleDescription(DEFINITIONS[fate])
+        self.setToolTip(f"{fate}: {DEFINITIONS[fate][0].lower()}{DEFINITIONS[fate][1:]}")
+        theme.changed.connect(self._theme_changed)
+        self._theme_changed()
+
+    def sizeHint(self) -> QSize:
+        width = QFontMetricsF(self._style.font).horizontalAdvance(self._fate)
+        return QSize(round(width + 2 * self._padding), self._style.pitch)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        painter = QPainter(self)
+        shapes = FateShapes(self.devicePixelRatioF())
+        baseline = (self.height() - self._style.pitch) // 2 + self._style.above
+        struck = self._fate in STRUCK
+        inset = self._padding / 2 if struck else 0
+        shapes.add(self._fate, inset, self.width() - inset, baseline, self._style)
+        if not self.isEnabled():
+            painter.setOpacity(0.45)
+        shapes.paint_tints(painter, palette)
+        painter.setFont(self._style.font)
+        painter.setPen(QColor(palette.secondary))
+        painter.drawText(QPointF(self._padding, baseline), self._fate)
+        shapes.paint_cues(painter, palette)
+        painter.end()
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        font = self._theme.sans(-0.5)
+        self._style = TextStyle(font, font, 1.78)
+        self._padding = round(4 * self._theme.scale)
+        self.updateGeometry()
+        self.update()
+
+
+class QuietSwitch(QAbstractButton):
+    """A small switch with its words; on and off differ in shape, not in colour alone."""
+
+    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setText(text)
+        self.setAccessibleName(text)
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        theme.changed.connect(self._theme_changed)
+        self._theme_changed()
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetricsF(self.font())
+        width = metrics.horizontalAdvance(self.text()) + self._track.width() + 18
+        return QSize(round(width), round(metrics.height() * 1.6))
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self.isEnabled():
+            painter.setOpacity(0.45)
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(focus_ring(palette)), 1.5))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 5, 5)
+        track = self._track.translated(6, (self.height() - self._track.height()) / 2)
+        on = self.isChecked()
+        strong = self.underMouse() and self.isEnabled()
+        ink = palette.text if strong else palette.secondary
+        painter.setPen(QPen(QColor(ink), 1.2))
+        painter.setBrush(QColor(ink if on else palette.ground))
+        radius = track.height() / 2
+        painter.drawRoundedRect(track, radius, radius)
+        side = track.height() - 4
+        x = track.right() - side - 2 if on else track.left() + 2
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(palette.ground if on else blend(ink, palette.ground, 0.75)))
+        painter.drawEllipse(QRectF(x, track.top() + 2, side, side))
+        painter.setPen(QColor(ink))
+        painter.setFont(self.font())
+        room = QRectF(self.rect()).adjusted(track.right() + 6, 0, 0, 0)
+        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self.text())
+        painter.end()
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        self.setFont(self._theme.sans(-0.5))
+        height = round(QFontMetricsF(self.font()).height() * 0.72)
+        self._track = QRectF(0, 0, round(height * 1.75), height)
+        self.updateGeometry()
+        self.update()

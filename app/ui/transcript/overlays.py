@@ -1,0 +1,135 @@
+"""Small controls that float over the transcript."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QEnterEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.ui.icons import IconButton
+from app.ui.theme import Theme
+from app.ui.theme.style import hover, set_role
+from app.ui.transcript.turns import Note
+
+
+class TurnActions(QWidget):
+    """What can be done with the turn under the pointer: copy, edit, regenerate."""
+
+    copy_asked = Signal()
+    edit_asked = Signal()
+    regenerate_asked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.turn_id = ""
+        self.copy = IconButton(theme, "copy", "Copy", self)
+        self.edit = IconButton(theme, "pencil", "Edit and send again", self)
+        self.regenerate = IconButton(theme, "refresh", "Regenerate", self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        for button in (self.copy, self.edit, self.regenerate):
+            button.setCursor(Qt.CursorShape.ArrowCursor)
+            row.addWidget(button)
+        self.copy.clicked.connect(self.copy_asked)
+        self.edit.clicked.connect(self.edit_asked)
+        self.regenerate.clicked.connect(self.regenerate_asked)
+        self.hide()
+
+    @property
+    def focused(self) -> bool:
+        """Whether the keyboard is here."""
+        return any(button.hasFocus() for button in (self.copy, self.edit, self.regenerate))
+
+    def offer(self, turn_id: str, edit: bool, regenerate: bool) -> None:
+        """Choose what is offered, and for which turn."""
+        self.turn_id = turn_id
+        self.edit.setVisible(edit)
+        self.regenerate.setVisible(regenerate)
+        self.adjustSize()
+
+
+class EndButton(IconButton):
+    """A round button that leads to the end of the chat."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(theme, "chevron-down", "Go to the end", parent)
+        self._colours = theme
+        self._hovered = False
+        side = round(34 * theme.scale)
+        self.setFixedSize(side, side)
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self.hide()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._hovered = True
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hovered = False
+        super().leaveEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._colours.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        strong = self.hasFocus() or self._hovered
+        painter.setPen(QPen(QColor(palette.secondary if strong else palette.line), 1))
+        painter.setBrush(QColor(hover(palette) if self._hovered else palette.raised))
+        painter.drawEllipse(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+        side = self.iconSize().width()
+        x = (self.width() - side) // 2
+        self.icon().paint(painter, x, x, side, side)
+        painter.end()
+
+
+class NoteCard(QWidget):
+    """Says what went wrong where it did, and offers the one thing to do about it."""
+
+    action_asked = Signal()
+
+    def __init__(self, theme: Theme, note: Note, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.message = QLabel(note.message, self)
+        set_role(self.message, role="strong")
+        self.hint = QLabel(note.hint, self)
+        set_role(self.hint, role="secondary")
+        self.action = QPushButton(note.action, self)
+        self.action.setVisible(bool(note.action))
+        self.action.setCursor(Qt.CursorShape.ArrowCursor)
+        self.action.clicked.connect(self.action_asked)
+        self.hint.setVisible(bool(note.hint))
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        for label in (self.message, self.hint):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label.setCursor(Qt.CursorShape.IBeamCursor)
+            words.addWidget(label)
+        row = QHBoxLayout(self)
+        space = round(12 * theme.scale)
+        row.setContentsMargins(space + 6, space - 2, space, space - 2)
+        row.setSpacing(space)
+        row.addLayout(words, 1)
+        row.addWidget(self.action, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.setAccessibleName("Note")
+        self.setAccessibleDescription(f"{note.message} {note.hint}".strip())
+        theme.changed.connect(self._theme_changed)
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(palette.line), 1))
+        painter.setBrush(QColor(palette.panel))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(palette.secondary))
+        painter.drawRoundedRect(QRectF(8, 10, 3, self.height() - 20), 1.5, 1.5)
+        painter.end()

@@ -1,0 +1,139 @@
+"""Spans gathered into paragraphs: where lines break, and which of them are code. No Qt here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from app.ui.transcript.spans import Span
+
+MAX_LENGTH = 600
+"""A paragraph longer than this is continued in another one, so that laying out the last one stays cheap
+however long a line grows."""
+
+_SLACK = 100
+
+_OPENS = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
+
+
+class Kind(StrEnum):
+    """How a paragraph is set."""
+
+    PROSE = "prose"
+    CODE = "code"
+    FENCE = "fence"  # the ``` line before and after code
+
+
+class Paragraph:
+    """One line of the text, as long as it may be. Offsets count characters of `text`."""
+
+    __slots__ = ("_text", "continued", "end", "kind", "length", "spans")
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.spans: list[Span] = []
+        self.length = 0  # of `text`
+        self.end: Span | None = None  # the token whose newline ended it
+        self.continued = False  # the next paragraph goes on in the same line
+        self._text: str | None = ""
+
+    @property
+    def text(self) -> str:
+        """What counts, without the newline that ends it."""
+        if self._text is None:
+            self._text = "".join(span.text for span in self.spans if span.counts)
+        return self._text
+
+    def add(self, span: Span) -> None:
+        self.spans.append(span)
+        if span.counts:
+            self.length += len(span.text)
+            self._text = None
+
+
+class ParagraphBuilder:
+    """Grows a list of paragraphs while spans arrive; finds code fences on the way."""
+
+    def __init__(self, all_code: bool = False) -> None:
+        """`all_code` sets every line as code: a plain completion has no fences to go by."""
+        self._all_code = all_code
+        self._fence = ""  # the marks that opened the code we are in
+        self.paragraphs = [self._open()]
+
+    def add(self, spans: Iterable[Span]) -> int:
+        """Append spans; returns the index of the first paragraph that changed."""
+        first = len(self.paragraphs) - 1
+        for span in spans:
+            if not span.counts or "\n" not in span.text:
+                self._put(span)
+                continue
+            head, *tail = span.text.split("\n")
+            self._put_part(span, head)
+            for part in tail:
+                self._break(span)
+                self._put_part(span, part)
+        self._classify()
+        return first
+
+    def _put_part(self, span: Span, part: str) -> None:
+        if part:
+            self._put(msgspec.structs.replace(span, text=part))
+
+    def _put(self, span: Span) -> None:
+        while span.counts and len(span.text) > MAX_LENGTH:  # a pasted message is one span
+            space = span.text.rfind(" ", 1, MAX_LENGTH)
+            cut = space if space > 0 else MAX_LENGTH
+            self._append(msgspec.structs.replace(span, text=span.text[:cut]))
+            span = msgspec.structs.replace(span, text=span.text[cut:])
+        self._append(span)
+
+    def _append(self, span: Span) -> None:
+        last = self.paragraphs[-1]
+        # Continue between words, unless none ends.
+        between = span.text.startswith(" ") or last.length >= MAX_LENGTH + _SLACK
+        if span.counts and last.length >= MAX_LENGTH and between:
+            last = self._continue()
+        last.add(span)
+
+    def _continue(self) -> Paragraph:
+        self._classify()
+        self.paragraphs[-1].continued = True
+        self.paragraphs.append(Paragraph(self.paragraphs[-1].kind))
+        return self.paragraphs[-1]
+
+    def _break(self, span: Span) -> None:
+        self._classify()
+        last = self.paragraphs[-1]
+        last.end = span
+        if last.kind is Kind.FENCE:
+            self._fence = "" if self._fence else last.text.strip()
+        self.paragraphs.append(self._open())
+
+    def _open(self) -> Paragraph:
+        return Paragraph(Kind.CODE if self._all_code or self._fence else Kind.PROSE)
+
+    def _classify(self) -> None:
+        """A line is known to be a fence only when enough of it is there."""
+        last = self.paragraphs[-1]
+        if self._all_code or _continues(self.paragraphs):
+            return
+        if self._fence:
+            last.kind = Kind.FENCE if _closes(last.text, self._fence) else Kind.CODE
+        else:
+            last.kind = Kind.FENCE if _OPENS.fullmatch(last.text) else Kind.PROSE
+
+
+def _continues(paragraphs: Sequence[Paragraph]) -> bool:
+    return len(paragraphs) > 1 and paragraphs[-2].continued
+
+
+def _closes(line: str, fence: str) -> bool:
+    """A closing fence has the mark of the opening one, at least as often, and nothing behind."""
+    mark = fence[0]
+    wanted = len(fence) - len(fence.lstrip(mark))
+    stripped = line.strip()
+    indented = len(line) - len(line.lstrip(" ")) > 3
+    return not indented and len(stripped) >= wanted and not stripped.strip(mark)

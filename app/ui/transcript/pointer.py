@@ -1,0 +1,194 @@
+"""What mouse and keyboard do in the text: selecting, and pointing at tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Slot
+from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
+
+from app.ui.transcript.hovering import Hover
+from app.ui.transcript.items import TextItem
+from app.ui.transcript.selection import Grain, Selection
+from app.ui.transcript.stack import Position, Stack, Token
+
+if TYPE_CHECKING:
+    from app.ui.transcript.surface import Surface
+
+_AUTOSCROLL_MS = 30
+
+
+class Pointer(QObject):
+    """Turns events of the view into selection and hover."""
+
+    def __init__(self, view: Surface, stack: Stack, selection: Selection, hover: Hover) -> None:
+        super().__init__(view)
+        self._view = view
+        self._stack = stack
+        self._selection = selection
+        self._hover = hover
+        self._selecting = False
+        self._at = QPoint(-1, -1)  # of the viewport; outside it, no pointer
+        self._pressed_at = QPoint()
+        self._last_double: tuple[int, QPoint] | None = None  # when and where
+        self._autoscroll = QTimer(self, interval=_AUTOSCROLL_MS)
+        self._autoscroll.timeout.connect(self._drag_on)
+
+    def pressed(self, event: QMouseEvent) -> None:
+        if event.button() is not Qt.MouseButton.LeftButton or not len(self._stack):
+            return
+        self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+        point = event.position().toPoint()
+        position = self._position(point)
+        self._pressed_at = point
+        self._selecting = True
+        if self._is_triple(event):
+            self._selection.start(position, Grain.PARAGRAPH)
+        elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._selection.extend(position)
+        else:
+            self._selection.start(position)
+        self._view.viewport().update()
+
+    def double_clicked(self, event: QMouseEvent) -> None:
+        if event.button() is not Qt.MouseButton.LeftButton or not len(self._stack):
+            return
+        point = event.position().toPoint()
+        self._last_double = (event.timestamp(), point)
+        position = self._position(point)
+        item = self._stack.items[position.item]
+        if isinstance(item, TextItem) and item.editable and not self._view.live:
+            self._selecting = False
+            self._view.edit_asked.emit(item.id)
+            return
+        self._selecting = True
+        self._selection.start(position, Grain.WORD)
+        self._view.viewport().update()
+
+    def moved(self, event: QMouseEvent) -> None:
+        self._at = event.position().toPoint()
+        if self._selecting:
+            self._hover.clear()
+            self._select_to(self._at)
+            outside = not 0 <= self._at.y() < self._view.viewport().height()
+            if outside and not self._autoscroll.isActive():
+                self._autoscroll.start()
+            elif not outside:
+                self._autoscroll.stop()
+        else:
+            self._hover.point(self._token(self._at))
+        self._show_shape()
+
+    def released(self, event: QMouseEvent) -> None:
+        self._autoscroll.stop()
+        if not self._selecting:
+            return
+        self._selecting = False
+        point = event.position().toPoint()
+        near = (point - self._pressed_at).manhattanLength() < 4
+        token = self._token(point) if near and self._selection.empty else None
+        if token is not None:
+            self._view.token_clicked.emit(self._stack.items[token.item].id, token.span.round)
+        clipboard = QGuiApplication.clipboard()
+        if clipboard.supportsSelection() and not self._selection.empty:
+            clipboard.setText(self._selection.text(), clipboard.Mode.Selection)
+
+    def left(self) -> None:
+        """The pointer is outside."""
+        self._at = QPoint(-1, -1)
+        self._hover.point(None)
+
+    def scrolled(self) -> None:
+        """Another token may have come under the pointer."""
+        inside = self._view.viewport().rect().contains(self._at)
+        if inside and not self._selecting:
+            self._hover.point(self._token(self._at))
+        elif not self._selecting:
+            self._hover.clear()
+
+    def key(self, event: QKeyEvent) -> bool:
+        """Alt and the arrows walk from token to token, or from round to round; Enter chooses, Esc ends
+        it. False for any other key."""
+        alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
+        if alt and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self._walk(1 if event.key() == Qt.Key.Key_Right else -1)
+        elif alt and event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self._walk_rounds(1 if event.key() == Qt.Key.Key_Down else -1)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._hover.token:
+            token = self._hover.token
+            self._view.token_clicked.emit(self._stack.items[token.item].id, token.span.round)
+        elif event.key() == Qt.Key.Key_Escape:
+            return self._escape()
+        else:
+            return False
+        return True
+
+    def _escape(self) -> bool:
+        """One thing at a time; False where there is nothing left to end here."""
+        if self._hover.clear():
+            return True
+        if self._selection.empty:
+            return False
+        self._selection.clear()
+        self._view.viewport().update()
+        return True
+
+    def _walk(self, by: int) -> None:
+        token = self._hover.token
+        if token is None:
+            self._choose(self._view.first_token_seen())
+            return
+        answer = self._stack.answer(token.item)
+        span = answer.step(token.span, by, self._view.drafts_shown) if answer else None
+        if span is not None:
+            self._choose(Token(token.item, span))
+
+    def _walk_rounds(self, by: int) -> None:
+        token = self._hover.token
+        if token is None:
+            self._choose(self._view.first_token_seen())
+            return
+        answer = self._stack.answer(token.item)
+        drafts = self._view.drafts_shown
+        span = answer.first_token(token.span.round + by, drafts) if answer else None
+        if span is not None:
+            self._choose(Token(token.item, span))
+
+    def _choose(self, token: Token | None) -> None:
+        if token is not None:
+            self._view.show_token(token)
+
+    def _token(self, point: QPoint) -> Token | None:
+        return self._stack.token_at(*self._view.to_column(point))
+
+    def _position(self, point: QPoint) -> Position:
+        return self._stack.position_at(*self._view.to_column(point))
+
+    def _select_to(self, point: QPoint) -> None:
+        self._selection.extend(self._position(point))
+        self._view.viewport().update()
+
+    def _is_triple(self, event: QMouseEvent) -> bool:
+        if self._last_double is None:
+            return False
+        when, where = self._last_double
+        self._last_double = None
+        soon = event.timestamp() - when <= QGuiApplication.styleHints().mouseDoubleClickInterval()
+        return soon and (event.position().toPoint() - where).manhattanLength() < 6
+
+    def _show_shape(self) -> None:
+        x, _ = self._view.to_column(self._at)
+        in_text = len(self._stack) > 0 and 0 <= x < self._stack.setting.width
+        shape = Qt.CursorShape.IBeamCursor if in_text else Qt.CursorShape.ArrowCursor
+        viewport = self._view.viewport()
+        if viewport.cursor().shape() is not shape:
+            viewport.setCursor(QCursor(shape))
+
+    @Slot()
+    def _drag_on(self) -> None:
+        """The pointer is held above or below: go on scrolling that way."""
+        height = self._view.viewport().height()
+        beyond = self._at.y() - height if self._at.y() >= height else self._at.y()
+        bar = self._view.verticalScrollBar()
+        bar.setValue(bar.value() + max(-60, min(60, beyond)))
+        self._select_to(QPoint(self._at.x(), max(0, min(self._at.y(), height - 1))))

@@ -1,0 +1,129 @@
+"""Keeps what is read in its place while heights above it become known, and follows the end of an answer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF
+from PySide6.QtWidgets import QAbstractScrollArea
+
+from app.ui.transcript.stack import Anchor, Stack
+
+_STEP = 40  # pixels per arrow key or wheel notch
+_CLOSE = 2  # this near to the end counts as the end
+
+
+class Scroller:
+    """Owns the vertical scroll bar. Its value is derived: the truth is an anchor, or the end."""
+
+    def __init__(self, area: QAbstractScrollArea, stack: Stack) -> None:
+        self._area = area
+        self._stack = stack
+        self._bar = area.verticalScrollBar()
+        self._bar.setSingleStep(_STEP)
+        # The bar is always there; its handle only where there is something to scroll.
+        self._bar.setStyleSheet("QScrollBar::handle:disabled { background: transparent; }")
+        self._anchor: Anchor | None = None
+        self._placing = False
+        self.following = True
+
+    @property
+    def top(self) -> int:
+        """The content's height at the viewport's top."""
+        return self._bar.value()
+
+    @property
+    def room(self) -> int:
+        """The viewport's height."""
+        return self._area.viewport().height()
+
+    @property
+    def below(self) -> int:
+        """How much of the content lies below the viewport."""
+        return max(0, self._stack.height - self.top - self.room)
+
+    def settle(self) -> None:
+        """Lay out what is seen and put the scroll bar where that leaves it."""
+        for _ in range(100):  # ends as soon as all that is seen is laid out
+            top = self._wanted_top()
+            if not self._stack.measure(top, top + self.room):
+                break
+        self._place(top)
+
+    def moved(self, by: int) -> int:
+        """The bar's value changed by `by`; returns by how much the text on the screen moves down, 0 where
+        the change was our own doing."""
+        if self._placing or self._anchor is None:
+            return 0
+        item, block, y = self._anchor
+        top = self.top
+        self.following = top >= self._bar.maximum() - _CLOSE
+        if abs(by) < 2 * self.room:
+            # What was on the screen moves by exactly this much, whatever is found above it.
+            self._anchor = Anchor(item, block, y - by)
+        else:
+            self._anchor = self._stack.anchor_at(top)
+        self.settle()
+        return round(self._stack.block_top(item, block) - self.top - y)
+
+    def to_end(self) -> None:
+        self.following = True
+        self.settle()
+
+    def to_top(self) -> None:
+        self._go_to(0)
+
+    def place(self) -> tuple[int, float]:
+        """The item at the top and how far down it the reader is, as a share of its height; -1 in an
+        empty chat."""
+        index = self._stack.index_at(self.top)
+        if index < 0:
+            return -1, 0.0
+        return index, (self.top - self._stack.top(index)) / self._stack.items[index].height
+
+    def go_to_place(self, place: tuple[int, float]) -> None:
+        """Go where `place` was, though the item may have another height now."""
+        index, share = place
+        if index < 0 or self.following:
+            self.to_end()
+        else:
+            self._go_to(self._stack.top(index) + share * self._stack.items[index].height)
+
+    def reveal(self, rect: QRectF) -> None:
+        """Bring a rectangle of the content into view, with some room around it."""
+        margin = min(self.room / 4, 80)
+        if rect.top() < self.top + 8:
+            self._go_to(rect.top() - margin)
+        elif rect.bottom() > self.top + self.room - 8:
+            self._go_to(rect.bottom() + margin - self.room)
+
+    def show_block(self, index: int, block: int) -> None:
+        """Lay out a block, and bring its top into view where it is far off."""
+        top = self._stack.block_top(index, block)
+        if not self.top <= top < self.top + self.room:
+            self._go_to(top - self.room / 3)
+
+    def _go_to(self, top: float) -> None:
+        self.following = False
+        self._anchor = self._stack.anchor_at(max(top, 0))
+        if self._anchor is not None:
+            y = self._stack.block_top(self._anchor.item, self._anchor.block) - max(top, 0)
+            self._anchor = self._anchor._replace(y=y)
+        self.settle()
+        self.following = self.top >= self._bar.maximum() - _CLOSE
+
+    def _wanted_top(self) -> int:
+        last = max(0, self._stack.height - self.room)
+        if self.following or self._anchor is None or self._anchor.item >= len(self._stack):
+            return last
+        item, block, y = self._anchor
+        # An answer may end with fewer blocks than it had.
+        block = min(block, len(self._stack.items[item].blocks) - 1)
+        return max(0, min(round(self._stack.block_top(item, block) - y), last))
+
+    def _place(self, top: int) -> None:
+        self._placing = True
+        self._bar.setRange(0, max(0, self._stack.height - self.room))
+        self._bar.setPageStep(max(self.room - _STEP, _STEP))
+        self._bar.setValue(top)
+        self._bar.setEnabled(self._bar.maximum() > 0)
+        self._placing = False
+        self._anchor = self._stack.anchor_at(top)

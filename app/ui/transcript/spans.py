@@ -1,0 +1,195 @@
+"""Rounds turned into coloured pieces of text, one span a token. No Qt here.
+
+Within a round the order is the order of events: the accepted drafts, then the rejected and ignored ones
+in place, then the token that the target put there instead (or the bonus, or the plain token).
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from app.engine.trace import Trace
+from app.engine.types import Origin, Round, Verdict
+
+FATES = (
+    Origin.ACCEPTED.value,
+    Origin.RESAMPLED.value,
+    Origin.BONUS.value,
+    Origin.PLAIN.value,
+    Verdict.REJECTED.value,
+    Verdict.IGNORED.value,
+)
+STRUCK = frozenset((Verdict.REJECTED.value, Verdict.IGNORED.value))
+
+_INVALID = "\ufffd"
+NEWLINE_MARK = "↵"
+
+
+class Span(msgspec.Struct, frozen=True, gc=False):
+    """The text of one token, or the part of it that stands in one paragraph.
+
+    `place` counts in the round's drafted tokens where the span is struck, else in its emitted ones.
+    `control` marks a control token: its text is its name, shown but no part of the answer.
+    """
+
+    text: str
+    fate: str
+    round: int
+    place: int
+    control: bool = False
+
+    @property
+    def struck(self) -> bool:
+        """Drafted but never emitted."""
+        return self.fate in STRUCK
+
+    @property
+    def counts(self) -> bool:
+        """Part of the answer's text."""
+        return not self.control and self.fate not in STRUCK
+
+    def same_token(self, other: Span) -> bool:
+        return self.round == other.round and self.place == other.place and self.struck == other.struck
+
+
+class SpanBuilder:
+    """Makes spans while rounds arrive; adding a round costs that round, whatever came before.
+
+    Text that may turn out to be the beginning of a stop string is held back until it is known.
+    """
+
+    def __init__(self, stop: Iterable[str] = ()) -> None:
+        self._stop = tuple(text for text in stop if text)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held: list[Span] = []
+        self._last: tuple[str, int, int] | None = None  # fate, round, place of the last emitted token
+
+    def add(self, one: Round) -> list[Span]:
+        """The spans that this round makes final, those held back before included."""
+        accepted = one.accepted
+        for place, token in enumerate(one.emitted[:accepted]):
+            self._emit(token.piece, token.label, (token.origin.value, one.index, place))
+        self._held += self._struck(one)
+        for place, token in enumerate(one.emitted[accepted:], start=accepted):
+            self._emit(token.piece, token.label, (token.origin.value, one.index, place))
+        return self._release()
+
+    def finish(self) -> list[Span]:
+        """All that was still held back; bytes that never became a character show as U+FFFD."""
+        rest = self._decoder.decode(b"", final=True)
+        if rest and self._last is not None:
+            self._held.append(Span(rest, *self._last))
+        held, self._held = self._held, []
+        return held
+
+    def _emit(self, piece: bytes, label: str, token: tuple[str, int, int]) -> None:
+        self._last = token
+        text = self._decoder.decode(piece)
+        if text:
+            self._held.append(Span(text, *token))
+        if label:
+            self._held.append(Span(label, *token, control=True))
+
+    def _struck(self, one: Round) -> Iterable[Span]:
+        """The drafts that were not taken. They continue the bytes emitted so far, on a decoder of their
+        own: the answer must not see them."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        decoder.setstate(self._decoder.getstate())
+        for place, token in enumerate(one.drafted):
+            if token.verdict is Verdict.ACCEPTED:
+                continue
+            text = decoder.decode(token.piece, final=token is one.drafted[-1])
+            shown = text.replace("\n", NEWLINE_MARK) + token.label
+            if shown:
+                yield Span(shown, token.verdict.value, one.index, place, bool(token.label))
+
+    def _release(self) -> list[Span]:
+        if not self._stop:
+            held, self._held = self._held, []
+            return held
+        safe = _safe_length("".join(span.text for span in self._held if span.counts), self._stop)
+        end = 0
+        for index, span in enumerate(self._held):
+            end += len(span.text) if span.counts else 0
+            if end > safe:
+                released, self._held = self._held[:index], self._held[index:]
+                return released
+        held, self._held = self._held, []
+        return held
+
+
+def spans_of(trace: Trace, cursor: int | None = None, drafts_shown: bool = True) -> list[Span]:
+    """The spans of a trace's first `cursor` rounds (all: None).
+
+    With all rounds and totals present, the text of the spans that count is exactly `totals.text`.
+    """
+    builder = SpanBuilder(trace.header.stop)
+    spans: list[Span] = []
+    whole = cursor is None or cursor >= len(trace.rounds)
+    for one in trace.rounds if whole else trace.rounds[:cursor]:
+        spans += builder.add(one)
+    if whole and trace.totals is not None:
+        spans = fit(spans + builder.finish(), trace.totals.text)
+    return spans if drafts_shown else [span for span in spans if not span.struck]
+
+
+def text_of(spans: Iterable[Span]) -> str:
+    """The answer's text: never a rejected or ignored token, never a control token's name."""
+    return "".join(span.text for span in spans if span.counts)
+
+
+def fit(spans: Sequence[Span], text: str) -> list[Span]:
+    """Spans whose text is exactly `text`: cut where a stop string began, completed where it ended.
+
+    Where the two part otherwise (bytes that are no UTF-8 and were dropped from `text`), characters
+    keep their order and go to the tokens in turn.
+    """
+    fitted: list[Span] = []
+    position = 0
+    last = -1  # index in `fitted` of the last span that counts
+    for span in spans:
+        if not span.counts:
+            fitted.append(span)
+            continue
+        taken = _taken(span.text, text, position)
+        if not taken and position == len(text):
+            break  # behind the cut
+        if not taken:
+            continue  # bytes that the text leaves out
+        position += len(taken)
+        last = len(fitted)
+        fitted.append(span if taken == span.text else msgspec.structs.replace(span, text=taken))
+        if len(taken) < len(span.text) and position == len(text):
+            break
+    if position < len(text) and last >= 0:
+        whole = fitted[last].text + text[position:]
+        fitted[last] = msgspec.structs.replace(fitted[last], text=whole)
+    return fitted
+
+
+def _taken(wanted: str, text: str, position: int) -> str:
+    """What of `text` from `position` on belongs to a token whose own text is `wanted`."""
+    if text.startswith(wanted, position):
+        return wanted
+    valid = wanted.replace(_INVALID, "")
+    if valid != wanted and text.startswith(valid, position):
+        return valid
+    return text[position : position + len(wanted)]
+
+
+def _safe_length(text: str, stops: tuple[str, ...]) -> int:
+    """How much of `text` cannot be part of a stop string any more."""
+    safe = len(text)
+    for stop in stops:
+        found = text.find(stop)
+        if found >= 0:
+            safe = min(safe, found)
+            continue
+        for length in range(min(len(stop) - 1, len(text)), 0, -1):
+            if text.endswith(stop[:length]):
+                safe = min(safe, len(text) - length)
+                break
+    return safe

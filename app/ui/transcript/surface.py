@@ -1,0 +1,300 @@
+"""The surface that the transcript is painted on: it scrolls, selects, marks what was found, points at tokens.
+
+Everything is painted by hand and laid out only as far as it is seen, so that a chat of any length scrolls
+alike and a batch of rounds costs what it adds.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+
+from app.ui.theme import Theme
+from app.ui.transcript.answer_item import AnswerItem
+from app.ui.transcript.blocks import Block
+from app.ui.transcript.finder import Finder
+from app.ui.transcript.hovering import Hover
+from app.ui.transcript.marks import NO_MARKS, Marks, outline
+from app.ui.transcript.painting import paint_item
+from app.ui.transcript.paragraphs import Kind
+from app.ui.transcript.pointer import Pointer
+from app.ui.transcript.scrolling import Scroller
+from app.ui.transcript.selection import Selection
+from app.ui.transcript.stack import Position, Stack, Token
+from app.ui.transcript.styles import Setting, Styles
+
+
+class Surface(QAbstractScrollArea):
+    """Shows a stack of items; what they are is the view's affair."""
+
+    round_hovered = Signal(str, int)  # turn, round; -1 when no round is pointed at any more
+    token_clicked = Signal(str, int)  # turn, round
+    edit_asked = Signal(str)  # turn
+    setting_changed = Signal()  # another width, font or appearance
+    settled = Signal()  # everything has its place: widgets that stand in the text follow
+    pointed = Signal(float)  # the pointer is at this height of the column
+    pointer_left = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._styles = Styles(theme)
+        self._drafts_shown = True
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # The bar keeps its place, so that the column does not move when a chat grows beyond the screen.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(200, 120)
+        viewport = self.viewport()
+        viewport.setMouseTracking(True)
+        viewport.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.stack = Stack(self._make_setting())
+        self.scroller = Scroller(self, self.stack)
+        self.selection = Selection(self.stack)
+        self.finder = Finder(self.stack)
+        self.hover = Hover(theme, self, self.stack, self.to_viewport)
+        self.hover.changed.connect(viewport.update)
+        self.hover.round_changed.connect(self.round_hovered)
+        self.pointer = Pointer(self, self.stack, self.selection, self.hover)
+        theme.changed.connect(self._theme_changed)
+
+    @property
+    def live(self) -> bool:
+        """Whether an answer is being written."""
+        return False
+
+    @property
+    def drafts_shown(self) -> bool:
+        return self._drafts_shown
+
+    @Slot(bool)
+    def set_drafts_shown(self, shown: bool) -> None:
+        """Show rejected and ignored drafts in place, or only what was emitted."""
+        if shown != self._drafts_shown:
+            self._drafts_shown = shown
+            self.hover.clear()
+            self._renew_setting()
+
+    @property
+    def column(self) -> tuple[int, int]:
+        """Left edge and width of the text in the viewport, for what should stand in line with it."""
+        width = self.stack.setting.width
+        return (self.viewport().width() - width) // 2, width
+
+    def to_viewport(self, rect: QRectF) -> QRectF:
+        """A rectangle of the column as one of the viewport."""
+        return rect.translated(self.column[0], -self.scroller.top)
+
+    def to_column(self, point: QPoint) -> tuple[float, float]:
+        """A point of the viewport as one of the column."""
+        return point.x() - self.column[0], point.y() + self.scroller.top
+
+    def settle(self) -> None:
+        """Heights changed: lay out what is seen, and paint."""
+        self.scroller.settle()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Everything has its place: let the widgets follow, and paint."""
+        self.hover.place_card()
+        self.settled.emit()
+        self.viewport().update()
+
+    def settle_from(self, item: int, block: int) -> None:
+        """Like `settle`, where nothing changed before a block: paint what is new, move the rest."""
+        top = self.stack.block_top(item, block) - self.scroller.top
+        self.scroller.settle()
+        now = self.stack.block_top(item, block) - self.scroller.top
+        if now != top:
+            self.pointer.scrolled()
+        self.hover.place_card()
+        self.settled.emit()
+        self.shift(now - top)
+        # A block may begin in the last line of the one before.
+        line = self._styles.texts[Kind.PROSE].pitch * 2
+        viewport = self.viewport()
+        viewport.update(0, round(now - line), viewport.width(), viewport.height())
+
+    def shift(self, by: int) -> None:
+        """What is painted moves down by so many pixels; only what that uncovers is painted anew."""
+        viewport = self.viewport()
+        whole = viewport.devicePixelRatioF().is_integer()
+        if abs(by) >= viewport.height() or not whole or self.hover.token is not None:
+            viewport.update()
+        elif by:
+            area = viewport.rect()
+            area.setBottom(self.covered_from() - 1)
+            viewport.scroll(0, by, area)
+            viewport.update(0, area.bottom() + 1, viewport.width(), viewport.height())
+
+    def covered_from(self) -> int:
+        """The height in the viewport below which something may lie over the text."""
+        return self.viewport().height()
+
+    def resize_item(self, turn_id: str) -> None:
+        """A widget inside an item has another height."""
+        self.stack.touch(self.stack.index_of(turn_id))
+        self.settle()
+
+    def show_position(self, position: Position) -> None:
+        """Bring a place in the text into view."""
+        self.scroller.show_block(position.item, position.block)
+        for rect in self.stack.rects(position, position.offset + 1)[:1]:
+            self.scroller.reveal(rect)
+        self.refresh()
+
+    def show_token(self, token: Token) -> None:
+        """Bring a token into view and point at it."""
+        answer = self.stack.answer(token.item)
+        block = answer.block_of(token.span) if answer is not None else -1
+        if block < 0:
+            return
+        self.scroller.show_block(token.item, block)
+        for rect in self.stack.token_rects(token)[:1]:
+            self.scroller.reveal(rect)
+        self.hover.choose(token)
+        self.refresh()
+
+    def first_token_seen(self) -> Token | None:
+        """The first token of the topmost answer on the screen."""
+        top = self.scroller.top
+        for index, item in self.stack.visible(top, top + self.scroller.room):
+            if isinstance(item, AnswerItem):
+                span = item.first_from(item.block_at(top - self.stack.top(index)))
+                if span is not None:
+                    return Token(index, span)
+        return None
+
+    @Slot()
+    def copy(self) -> None:
+        """Put the selected text on the clipboard: only what counts."""
+        text = self.selection.text()
+        if text:
+            QGuiApplication.clipboard().setText(text)
+
+    @Slot()
+    def select_all(self) -> None:
+        self.selection.select_all()
+        self.viewport().update()
+
+    # ---------------------------------------------------------------------------------------- events
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        area = event.rect()
+        painter.fillRect(area, QColor(self._styles.palette.ground))
+        top, left = self.scroller.top, self.column[0]
+        first, end = top + area.top(), top + area.bottom() + 1
+        for index, _ in self.stack.visible(first, end):
+            offset = self.stack.top(index)
+            painter.save()
+            painter.translate(left, offset - top)
+            paint_item(painter, self.stack, index, (first - offset, end - offset), self._marks)
+            painter.restore()
+        if self.hover.token is not None:
+            self._paint_pointed(painter, self.hover.token)
+        painter.end()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.hover.clear()
+        self._renew_setting()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DevicePixelRatioChange:
+            self._renew_setting()
+        return super().event(event)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self.pointer.left()
+            self.pointer_left.emit()
+        return super().viewportEvent(event)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: N802
+        shift = self.scroller.moved(-dy)
+        if shift:
+            self.pointer.scrolled()
+            self.settled.emit()
+            self.hover.place_card()
+            self.shift(shift)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.pointer.pressed(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.pointer.moved(event)
+        self.pointed.emit(self.to_column(event.position().toPoint())[1])
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self.pointer.released(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.pointer.double_clicked(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.hover.clear()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            self.select_all()
+        elif event.key() == Qt.Key.Key_Home:
+            self.scroller.to_top()
+            self.refresh()
+        elif event.key() == Qt.Key.Key_End:
+            self.scroller.to_end()
+            self.refresh()
+        elif not self.pointer.key(event):
+            super().keyPressEvent(event)
+
+    # ---------------------------------------------------------------------------------------- inside
+
+    def _paint_pointed(self, painter: QPainter, token: Token) -> None:
+        """A thin line around the round, a strong one around its token."""
+        palette = self._styles.palette
+        around = [self.to_viewport(rect) for rect in self.stack.round_rects(token)]
+        outline(painter, around, palette.faint, 4)
+        rects = [self.to_viewport(rect) for rect in self.stack.token_rects(token)]
+        outline(painter, rects, palette.text, 4)
+
+    def _marks(self, item: int, block: int, content: Block) -> Marks:
+        if self.selection.empty and not self.finder.active:
+            return NO_MARKS
+        return Marks(
+            self.selection.within(item, block, len(content.text)),
+            self.finder.within(item, block),
+            self.finder.current_within(item, block),
+        )
+
+    def _make_setting(self) -> Setting:
+        viewport = self.viewport()
+        width = self._styles.column_width(viewport.width())
+        return Setting(self._styles, width, self._drafts_shown, viewport.devicePixelRatioF())
+
+    def _renew_setting(self) -> None:
+        setting = self._make_setting()
+        if setting != self.stack.setting:
+            self.stack.set_setting(setting)
+            self.setting_changed.emit()
+        self.settle()
+
+    @Slot()
+    def _theme_changed(self) -> None:
+        self._styles = Styles(self._theme)
+        self.hover.clear()
+        self._renew_setting()

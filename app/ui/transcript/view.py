@@ -1,0 +1,295 @@
+"""The transcript: a chat whose answers are painted token by token in the colours of their fates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRect, Qt, Signal, Slot
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QMenu, QWidget
+
+from app.engine.types import Round, Totals, TraceHeader
+from app.ui.instruments.throttle import Throttle
+from app.ui.theme import Theme
+from app.ui.transcript.answer_item import AnswerItem
+from app.ui.transcript.find_bar import FindBar
+from app.ui.transcript.furniture import Furniture
+from app.ui.transcript.items import TextItem
+from app.ui.transcript.stack import Token
+from app.ui.transcript.surface import Surface
+from app.ui.transcript.turns import AnswerTurn, Note, Turn
+
+
+class TranscriptView(Surface):
+    """Shows a chat. It is given turns and rounds; what the user wants done comes out as signals.
+
+    One answer may be live: `begin_answer`, `append_rounds` for every batch, `finish`.
+    """
+
+    edit_submitted = Signal(str, str)  # turn, new text
+    regenerate_requested = Signal(str)  # turn
+    note_action = Signal(str)  # turn whose note's button was pressed
+    suggestion_chosen = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self.setAccessibleName("Chat")
+        self._rendered = False
+        self._live: AnswerItem | None = None
+        self._furniture = Furniture(theme, self)
+        self._seldom = Throttle(self._refresh_seldom, self)
+        self.edit_asked.connect(self.edit)
+
+    # ------------------------------------------------------------------------------------- contents
+
+    def set_turns(self, turns: Sequence[Turn]) -> None:
+        """Show a stored chat, from its end."""
+        self._live = None
+        self._forget_places()
+        self.stack.set_turns(list(turns), self._rendered)
+        self._search_again(0)
+        self._furniture.rebuild()
+        self.scroll_to_end()
+
+    def add_turn(self, turn: Turn) -> None:
+        """Add a turn at the end and go there."""
+        self.stack.add(turn, self._rendered)
+        self._search_again(len(self.stack) - 1)
+        self._furniture.rebuild()
+        self.scroll_to_end()
+
+    def remove_from(self, turn_id: str) -> None:
+        """Take away a turn and all behind it; KeyError where there is no such turn."""
+        index = self.stack.index_of(turn_id)
+        if self._live in self.stack.items[index:]:
+            self._live = None
+        self._forget_places()
+        self.stack.remove_from(index)
+        self._search_again(index)
+        self._furniture.rebuild()
+        self.settle()
+
+    def set_note(self, turn_id: str, note: Note | None) -> None:
+        """Tell something at a turn, or (None) stop telling it."""
+        self.stack.items[self.stack.index_of(turn_id)].note = note
+        self._furniture.rebuild()
+        self.settle()
+
+    def set_suggestions(self, prompts: Sequence[str]) -> None:
+        """Prompts offered while the chat is empty."""
+        self._furniture.empty.set_suggestions(prompts)
+        self.refresh()
+
+    def set_empty_words(self, title: str, line: str) -> None:
+        """What an empty chat says."""
+        self._furniture.empty.set_words(title, line)
+        self.refresh()
+
+    # -------------------------------------------------------------------------------- the live answer
+
+    @property
+    def live(self) -> bool:
+        return self._live is not None
+
+    def begin_answer(self, turn: AnswerTurn) -> None:
+        """Add an answer that rounds will come for. The view keeps its own list of them: whoever owns
+        the trace appends to it, too."""
+        self.add_turn(turn)
+        self._live = self.stack.answer(len(self.stack) - 1)
+        if self._live is not None:
+            self._live.live = True
+        self.refresh()
+
+    def set_header(self, header: TraceHeader) -> None:
+        """What is being generated, once the engine has understood it."""
+        if self._live is not None:
+            self._live.start(header)
+            self._live_changed()
+
+    def set_progress(self, text: str) -> None:
+        """Say what goes on before the first round comes, such as "Reading the prompt"."""
+        if self._live is not None:
+            self._live.set_progress(text)
+            self._live_changed()
+
+    def append_rounds(self, rounds: Sequence[Round]) -> None:
+        """Show one batch of rounds."""
+        if self._live is None or not rounds:
+            return
+        last = len(self._live.blocks) - 1
+        self._live.append(rounds)
+        item = len(self.stack) - 1
+        self.stack.touch(item)
+        if not self._rendered:
+            self._search_again(item)
+        self._seldom.request()
+        self.settle_from(item, last)
+
+    def finish(self, totals: Totals | None) -> None:
+        """The live answer is over. None: it broke off, and what came stays."""
+        if self._live is None:
+            return
+        live, self._live = self._live, None
+        live.finish(totals)
+        index = self.stack.items.index(live)
+        self.selection.clamp()
+        self._search_again(index)
+        self.stack.touch(index)
+        self.settle()
+
+    # --------------------------------------------------------------------------------------- looks
+
+    @property
+    def rendered(self) -> bool:
+        return self._rendered
+
+    @Slot(bool)
+    def set_rendered(self, rendered: bool) -> None:
+        """Show answers as Markdown, or as tokens."""
+        if rendered == self._rendered:
+            return
+        self._rendered = rendered
+        self._forget_places()
+        place = self.scroller.place()
+        for index, item in enumerate(self.stack.items):
+            if isinstance(item, AnswerItem):
+                item.set_rendered(rendered)
+                self.stack.touch(index)
+        self._search_again(0)
+        self.scroller.go_to_place(place)
+        self.refresh()
+
+    def scroll_to_end(self) -> None:
+        """Go to the end and follow it."""
+        self.scroller.to_end()
+        self.refresh()
+
+    def show_round(self, turn_id: str, round_index: int) -> None:
+        """Bring a round into view and point at its first token."""
+        index = self.stack.index_of(turn_id)
+        answer = self.stack.answer(index)
+        span = answer.first_token(round_index, self.drafts_shown) if answer is not None else None
+        if span is not None:
+            self.show_token(Token(index, span))
+
+    # ----------------------------------------------------------------------- find, copy, edit, menu
+
+    # QWidget.find looks up a window by its number; nobody asks a transcript for that.
+    def find(self, text: str, forward: bool = True) -> tuple[int, int]:  # type: ignore[override]
+        """Go to the next match, at first from the top of the screen; returns its number (from 1) and how
+        many there are."""
+        self.finder.search(text)
+        top = self.stack.position_at(0, self.scroller.top) if len(self.stack) else None
+        match = self.finder.step(forward, top)
+        if match is not None:
+            self.show_position(match.first)
+        self.viewport().update()
+        return self.finder.number, self.finder.total
+
+    def end_find(self) -> None:
+        """Take the marks of the search away."""
+        self.finder.search("")
+        self.viewport().update()
+
+    @Slot()
+    def open_find(self) -> None:
+        """Open the bar to find with, for a menu of the window; Ctrl+F does it from inside."""
+        self._furniture.open_find()
+
+    @property
+    def find_bar(self) -> FindBar:
+        return self._furniture.find_bar
+
+    @property
+    def selected_text(self) -> str:
+        return self.selection.text()
+
+    def text_of(self, turn_id: str) -> str:
+        """A turn's text, as it was emitted; KeyError where there is no such turn."""
+        return self.stack.items[self.stack.index_of(turn_id)].text
+
+    def copy_turn(self, turn_id: str) -> None:
+        """Put a whole turn's text on the clipboard, as it was emitted."""
+        QGuiApplication.clipboard().setText(self.text_of(turn_id))
+
+    @Slot(str)
+    def edit(self, turn_id: str) -> None:
+        """Open the editor of a message that the user sent; not while an answer is written."""
+        item = self.stack.items[self.stack.index_of(turn_id)]
+        if isinstance(item, TextItem) and item.editable and not self.live:
+            self._forget_places()
+            self._furniture.open_editor(item)
+
+    def make_menu(self, point: QPoint) -> QMenu:
+        """The context menu for a point of the viewport."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Copy", self.copy).setEnabled(not self.selection.empty)
+        index = self.stack.index_at(self.to_column(point)[1])
+        if index < 0:
+            return menu
+        item = self.stack.items[index]
+        answer = isinstance(item, AnswerItem)
+        words = "Copy answer" if answer else "Copy message"
+        menu.addAction(words, lambda: self.copy_turn(item.id))
+        menu.addAction("Select all", self.select_all)
+        menu.addAction("Find…", self.open_find)
+        menu.addSeparator()
+        if answer:
+            again = menu.addAction("Regenerate", lambda: self.regenerate_requested.emit(item.id))
+            again.setEnabled(not self.live)
+        elif isinstance(item, TextItem) and item.editable:
+            edit = menu.addAction("Edit and send again", lambda: self.edit(item.id))
+            edit.setEnabled(not self.live)
+        return menu
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.make_menu(event.pos()).popup(event.globalPos())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # A key, not a shortcut: the window may have Ctrl+F in a menu, and then that one comes first.
+        if event.matches(QKeySequence.StandardKey.Find):
+            self.open_find()
+        else:
+            super().keyPressEvent(event)
+
+    # ---------------------------------------------------------------------------------------- inside
+
+    def _search_again(self, item: int) -> None:
+        """Texts changed from an item on."""
+        if self.finder.active:
+            self.finder.refresh(item)
+            self._furniture.recount()
+
+    def _live_changed(self) -> None:
+        self.stack.touch(len(self.stack) - 1)
+        self.settle()
+
+    def _refresh_seldom(self) -> None:
+        """What people read, and rendering: ten times a second at most."""
+        if self._live is None:
+            return
+        item = len(self.stack) - 1
+        self._live.count_rounds()
+        if self._rendered:
+            self._live.refresh_rendered()
+            self.selection.clamp()
+            self._search_again(item)
+            self._live_changed()
+        else:
+            self.viewport().update(self.label_rect(item))
+
+    def label_rect(self, item: int) -> QRect:
+        """Where an item's label stands in the viewport."""
+        left, width = self.column
+        top = self.stack.top(item) - self.scroller.top
+        return QRect(left, top, width, self.stack.items[item].body_top)
+
+    def covered_from(self) -> int:
+        return self._furniture.covers_from()
+
+    def _forget_places(self) -> None:
+        """Texts change: what pointed into them is gone."""
+        self.selection.clear()
+        self.hover.clear()
+        self._furniture.close_editor()

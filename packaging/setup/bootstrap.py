@@ -1,0 +1,36 @@
+"""The first step of `make run` and `make test`, on whatever Python the machine has.
+
+Only this file has to be readable for an old Python: it says so in one line. The steps themselves
+are in steps.py.
+"""
+
+import subprocess
+import sys
+
+NEEDED = (3, 11)
+
+
+def main():  # type: () -> int
+    if sys.version_info < NEEDED:
+        newer = [name for name in _NEWER if runs(name)]
+        have = "%d.%d" % sys.version_info[:2]  # noqa: UP031 (older than f-strings)
+        message = "set-up: Draftscope needs Python 3.11 or later; this is Python " + have + "."
+        hint = "Call: make run PYTHON=" + newer[0] if newer else "Install a newer Python."
+        sys.stderr.write(message + "\n        " + hint + "\n")
+        return 1
+    import steps
+
+    return steps.main(sys.argv[1:])
+
+
+def runs(name):  # type: (str) -> bool
+    try:
+        return subprocess.call([name, "-c", ""], stderr=subprocess.DEVNULL) == 0
+    except OSError:
+        return False
+
+
+_NEWER = ("python3.14", "python3.13", "python3.12", "python3.11")
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""What set-up says, and how it runs other programs: quietly, with a log for when they fail."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_OFFLINE = re.compile(
+    r"NewConnectionError|NameResolutionError|name resolution|Network is unreachable"
+    r"|Failed to establish a new connection|nodename nor servname|Connection refused"
+    r"|ConnectTimeout|Connection to .* timed out|ProxyError",
+    re.IGNORECASE,
+)
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+
+
+class SetupError(Exception):
+    """Something the person can put right: what is wrong, and what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class CommandError(Exception):
+    """A program failed in a way nobody foresaw; `output` holds its last lines."""
+
+    def __init__(self, command: Sequence[str], code: int, output: str) -> None:
+        super().__init__(f"{command[0]} ended with {code}")
+        self.command = command
+        self.code = code
+        self.output = output
+
+
+def say(text: str) -> None:
+    """Report a step. Standard output stays free for answers (the peer's path)."""
+    print(f"set-up: {text}", file=sys.stderr, flush=True)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    log: Path | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> str:
+    """Run to the end; return both output streams as one text (the last 2,000 lines of it).
+
+    Raises SetupError where the failure has a well-known cause, CommandError otherwise.
+    """
+    tail: deque[str] = deque(maxlen=2000)
+    try:
+        process = subprocess.Popen(
+            list(command),
+            env=None if env is None else dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except FileNotFoundError:
+        raise CommandError(command, 127, f"{command[0]} was not found") from None
+    with open(log or os.devnull, "w", encoding="utf-8") as sink, process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            tail.append(line)
+            sink.write(line)
+            if on_line is not None:
+                on_line(line)
+    output = "".join(tail)
+    if process.returncode != 0:
+        if _NO_SPACE.search(output):
+            raise SetupError("The disk is full.", "Free about 3 GB and call make again.")
+        if _OFFLINE.search(output):
+            raise SetupError(
+                "The package index cannot be reached.",
+                "Connect to the network (or set HTTPS_PROXY) and call make again; finished steps are kept.",
+            )
+        raise CommandError(command, process.returncode, output)
+    return output
+
+
+def answer(command: Sequence[str]) -> str | None:
+    """Return a short program's output, or None where it is missing or fails."""
+    try:
+        done = subprocess.run(
+            list(command),
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=30,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return (done.stdout or done.stderr).strip() if done.returncode == 0 else None
+
+
+@dataclass
+class Progress:
+    """Follows ninja's `[42/144]` lines: one moving line on a terminal, quarters elsewhere."""
+
+    what: str
+    shown: int = -1
+
+    def __call__(self, line: str) -> None:
+        match = re.match(r"\s*\[(\d+)/(\d+)\] ", line)
+        if match is None:
+            return
+        done, total = int(match[1]), int(match[2])
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\rset-up: {self.what}, {done} of {total}", end=end, file=sys.stderr, flush=True)
+        elif total >= 8 and done * 4 // total > self.shown:
+            self.shown = done * 4 // total
+            say(f"{self.what}, {done} of {total}")

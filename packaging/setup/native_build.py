@@ -1,0 +1,208 @@
+"""llama.cpp for this machine: one sound wheel per set of flags, kept in a folder of its own.
+
+pip keeps the wheels it builds without regard to the flags they were built with, so a GPU build
+may silently get the CPU wheel and a sound build an unsound one. Here a wheel lies under a hash
+of all that went into it, and pip's own cache is left out of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from console import CommandError, Progress, SetupError, run, say
+from recipe import LOCKS, Recipe, package_lock
+
+
+def wheels_folder() -> Path:
+    """Return where finished wheels and the source archive are kept."""
+    own = os.environ.get("DRAFTSCOPE_WHEELS")
+    if own:
+        return Path(own).expanduser().resolve()
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "draftscope" / "wheels"
+
+
+def wheel(recipe: Recipe, python: Path) -> Path:
+    """Return the wheel for a recipe; build it, some minutes long, where none is kept."""
+    folder = wheels_folder() / recipe.key
+    found = _kept(folder)
+    if found is not None:
+        return found
+    wheels_folder().mkdir(parents=True, exist_ok=True)
+    with _only_one_builder(wheels_folder()):
+        found = _kept(folder)  # another checkout may have built it while this one waited
+        return found if found is not None else _build(recipe, python, folder)
+
+
+def source_archive(python: Path) -> Path:
+    """Return the locked source archive of llama-cpp-python; download it where none is kept."""
+    name, _, digest = package_lock().partition(" --hash=sha256:")
+    version = name.partition("==")[2]
+    folder = wheels_folder() / "sources"
+    target = folder / f"llama_cpp_python-{version}.tar.gz"
+    if target.is_file() and _sha256(target) in digest:
+        return target
+    say("fetching llama.cpp's source (77 MB)")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        with _build_tools(python, Path(temporary)) as env:
+            run(
+                [
+                    *_pip(python), "download", "--no-cache-dir", "--no-deps", "--require-hashes",
+                    "--no-binary", "llama-cpp-python", "--no-build-isolation",
+                    "--dest", temporary, "-r", str(LOCKS / "native.txt"),
+                ],
+                env=env,
+            )  # fmt: skip
+        os.replace(Path(temporary) / target.name, target)
+    return target
+
+
+def _build(recipe: Recipe, python: Path, folder: Path) -> Path:
+    for left in wheels_folder().glob("build-*"):
+        shutil.rmtree(left, ignore_errors=True)  # of a build that was killed: this is the only one
+    archive = source_archive(python)
+    jobs = _jobs()
+    say(f"building llama.cpp for this machine ({_backend(recipe)}, {jobs} at a time, once)")
+    with tempfile.TemporaryDirectory(dir=wheels_folder(), prefix="build-") as temporary:
+        scratch = Path(temporary)
+        made = scratch / "made"
+        made.mkdir()
+        log = wheels_folder() / f"{recipe.key}.log"
+        with _build_tools(python, scratch) as env:
+            env |= {
+                "CC": recipe.cc,
+                "CXX": recipe.cxx,
+                "CFLAGS": recipe.cflags,
+                "CXXFLAGS": recipe.cxxflags,
+                "CMAKE_ARGS": recipe.cmake_args,
+                "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs),
+                "CMAKE_GENERATOR": "Ninja",
+            }
+            command = [
+                *_pip(python), "wheel", "--verbose", "--no-cache-dir", "--no-deps", "--no-index",
+                "--no-build-isolation", "--wheel-dir", str(made), str(archive),
+            ]  # fmt: skip
+            try:
+                run(command, env=env, log=log, on_line=Progress("compiling llama.cpp"))
+            except CommandError as error:
+                raise SetupError(
+                    f"llama.cpp did not compile: {_first_error(error.output)}",
+                    f"The whole log is {log}.",
+                ) from None
+        (built,) = made.glob("llama_cpp_python-*.whl")
+        _check(built, recipe)
+        note = json.dumps(asdict(recipe), indent=2) + "\n"
+        (made / "recipe.json").write_text(note, encoding="utf-8")
+        os.replace(log, made / "build.log")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(made, folder)  # whole or not at all
+    return folder / built.name
+
+
+def _check(built: Path, recipe: Recipe) -> None:
+    """A build that left out a backend must not be kept as if it had it."""
+    wanted = ["rpc"] if recipe.gpu == "none" else ["rpc", recipe.gpu]
+    with zipfile.ZipFile(built) as archive:
+        names = archive.namelist()
+    for backend in wanted:
+        if not any(re.search(rf"llama_cpp/lib/libggml-{backend}\.", name) for name in names):
+            raise SetupError(
+                f"The build of llama.cpp has no {backend} backend.",
+                "Look at CMAKE_ARGS in the environment, and unset it if in doubt.",
+            )
+
+
+@contextmanager
+def _build_tools(python: Path, scratch: Path) -> Iterator[dict[str, str]]:
+    """Locked CMake, Ninja and build backend in a throwaway folder; yields the environment."""
+    tools = scratch / "tools"
+    run(
+        [
+            *_pip(python), "install", "--quiet", "--require-hashes", "--only-binary", ":all:",
+            "--no-deps", "--target", str(tools), "-r", str(LOCKS / "build.txt"),
+        ],
+        env=pip_environment(),
+    )  # fmt: skip
+    env = pip_environment()
+    env["PYTHONPATH"] = str(tools)
+    env["PATH"] = os.pathsep.join([str(tools / "bin"), env.get("PATH", os.defpath)])
+    env["TMPDIR"] = str(scratch)  # /tmp is often small, and in memory
+    try:
+        yield env
+    finally:
+        shutil.rmtree(tools, ignore_errors=True)
+
+
+def pip_environment() -> dict[str, str]:
+    """The environment for pip: nothing in it may redirect where packages go, or what builds."""
+    env = dict(os.environ)
+    for name in ("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PYTHONPATH", "PYTHONHOME"):
+        env.pop(name, None)
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        env.pop(name, None)  # this make's job server is not ninja's
+    env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    env["PIP_NO_INPUT"] = "1"
+    return env
+
+
+def _pip(python: Path) -> list[str]:
+    return [str(python), "-m", "pip"]
+
+
+def _kept(folder: Path) -> Path | None:
+    return next(iter(folder.glob("llama_cpp_python-*.whl")), None)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _backend(recipe: Recipe) -> str:
+    return "CPU" if recipe.gpu == "none" else recipe.gpu
+
+
+def _jobs() -> int:
+    """As many compilers as there are cores, and 2 GiB of memory for each."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**31
+    return max(1, min(cores or 1, memory))
+
+
+def _first_error(output: str) -> str:
+    """The lines that say why, from a log of thousands."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for index, line in enumerate(lines):
+        if "CMake Error" in line:
+            return " ".join(lines[index : index + 4])[:300]  # its reason comes below it
+        if re.search(r"\berror\b[: ]", line):
+            return line[:300]
+    return lines[-1][:300] if lines else "no output"
+
+
+@contextmanager
+def _only_one_builder(folder: Path) -> Iterator[None]:
+    """Two checkouts that start at once must not compile the same thing twice."""
+    import fcntl  # not on Windows, where the Makefile does not go either
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another set-up that is building")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

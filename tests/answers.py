@@ -1,0 +1,33 @@
+"""Answers of a real engine as traces, for the tests that look into them."""
+
+from __future__ import annotations
+
+from app.engine.engine import Engine
+from app.engine.messages import Event, Finished, RoundFinished, Started
+from app.engine.trace import Trace
+from app.engine.types import GenerationRequest
+
+
+def events_of(engine: Engine, request: GenerationRequest) -> list[Event]:
+    return list(engine.generate(request))
+
+
+def trace_of(events: list[Event]) -> Trace:
+    """The trace that a window would keep of these events."""
+    trace: Trace | None = None
+    for event in events:
+        if isinstance(event, Started):
+            trace = Trace(event.header)
+        elif isinstance(event, RoundFinished):
+            assert trace is not None
+            trace.rounds.append(event.round)
+        elif isinstance(event, Finished):
+            assert trace is not None
+            trace.totals = event.totals
+    assert trace is not None
+    return trace
+
+
+def answer(engine: Engine, prompt: str = "abcabcabd abc", **settings: object) -> Trace:
+    """Generate from a raw prompt; `settings` are those of GenerationRequest."""
+    return trace_of(events_of(engine, GenerationRequest(prompt=prompt, **settings)))  # type: ignore[arg-type]

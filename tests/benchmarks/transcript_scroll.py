@@ -1,0 +1,164 @@
+"""How long the transcript takes to paint: scrolling through 20,000 tokens, and while they arrive.
+
+    python tests/benchmarks/transcript_scroll.py [--tokens 20000] [--rate 1000]
+
+Prints median, p99 and slowest time of a frame in milliseconds, by the clock and in processor time. A frame is
+everything the window does for it: taking the rounds in, laying out what came into view, painting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtWidgets import QApplication  # noqa: E402
+
+from app.engine.types import Round  # noqa: E402
+from app.ui.theme import Theme  # noqa: E402
+from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn  # noqa: E402
+from tests.ui.traces import make_header, simulate  # noqa: E402
+
+BATCH_SECONDS = 0.033
+SAMPLE = """The windows overlap, so that every value is seen by more than one of them, and the loop costs
+what it does and no more than that: one pass over the list.
+
+```python
+def windowed(values, size):
+    \"\"\"Yield overlapping windows.\"\"\"
+    for start in range(len(values) - size + 1):
+        yield values[start : start + size]
+```
+
+- first, the list is not copied
+- second, the windows are
+
+"""
+
+
+def rounds_of(tokens: int, text: str) -> list[Round]:
+    """Rounds that emit at least so many tokens over copies of a text."""
+    trace = simulate(text * (tokens // 60 + 1), seed=3)
+    taken: list[Round] = []
+    count = 0
+    for one in trace.rounds:
+        taken.append(one)
+        count += len(one.emitted)
+        if count >= tokens:
+            break
+    return taken
+
+
+def batches(rounds: list[Round], rate: float) -> Iterator[list[Round]]:
+    """The rounds as they arrive at `rate` tokens a second, one list every 33 ms."""
+    due, arrived = 0.0, 0
+    batch: list[Round] = []
+    for one in rounds:
+        batch.append(one)
+        arrived += len(one.emitted)
+        if arrived >= due + rate * BATCH_SECONDS:
+            due += rate * BATCH_SECONDS
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+class Bench:
+    """A view, and the times of its frames."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.application = QApplication.instance() or QApplication([])
+        self.view = TranscriptView(Theme(ROOT / "resources" / "fonts", "light"))
+        self.view.resize(width, height)
+        self.view.show()
+        self.application.processEvents()  # until it is exposed, nothing is painted
+
+    def frames(self, changes: Iterable[Callable[[], object]]) -> list[tuple[float, float]]:
+        """For each change, with the painting that follows: milliseconds by the clock, and of this
+        thread's processor time (the same on an idle machine)."""
+        times = []
+        for change in changes:
+            wall, busy = time.perf_counter(), time.thread_time()
+            change()
+            self.application.processEvents()
+            times.append(((time.perf_counter() - wall) * 1000, (time.thread_time() - busy) * 1000))
+        return times
+
+    def report(self, name: str, changes: Iterable[Callable[[], object]]) -> None:
+        frames = self.frames(changes)
+        print(f"{name:32} {len(frames):5,} frames", end="")
+        for kind, times in zip(("clock", "processor"), zip(*frames, strict=True), strict=True):
+            p99 = statistics.quantiles(times, n=100)[98]
+            middle = statistics.median(times)
+            print(f"   {kind}: {middle:5.2f} · {p99:5.2f} · {max(times):6.2f} ms", end="")
+        print(flush=True)
+
+    def begin(self) -> None:
+        self.view.set_turns([UserTurn("u", "Write a lot.")])
+        self.view.begin_answer(AnswerTurn("a", "demo 32M"))
+        self.view.set_header(make_header())
+
+    def arriving(self, rounds: list[Round], rate: float) -> Iterator[Callable[[], object]]:
+        for batch in batches(rounds, rate):
+            yield lambda batch=batch: self.view.append_rounds(batch)
+
+    def scrolling(self, step: int) -> Iterator[Callable[[], object]]:
+        """From the end to the beginning: everything is laid out on the way."""
+        bar = self.view.verticalScrollBar()
+        bar.setValue(bar.maximum())
+        while bar.value() > 0:
+            yield lambda: bar.setValue(bar.value() - step)
+
+    def jumping(self) -> Iterator[Callable[[], object]]:
+        """To places all over the chat, as when the handle is dragged far."""
+        bar = self.view.verticalScrollBar()
+        for place in range(200):
+            yield lambda place=place: bar.setValue(bar.maximum() * (place * 37 % 101) // 100)
+
+    def repainting(self) -> Iterator[Callable[[], object]]:
+        """The whole viewport, nothing moved: what a hover or a selection costs at most."""
+        for _ in range(200):
+            yield self.view.viewport().update
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Frame times of the transcript.")
+    parser.add_argument("--tokens", type=int, default=20_000)
+    parser.add_argument("--rate", type=float, default=1_000, help="tokens a second")
+    parser.add_argument("--width", type=int, default=1400)
+    parser.add_argument("--height", type=int, default=1000)
+    options = parser.parse_args()
+    bench = Bench(options.width, options.height)
+    print(f"{options.tokens:,} tokens, {options.width} × {options.height} pixels")
+    print("median · p99 · slowest frame, in all: taking in, laying out, painting")
+    for name, text in (("", SAMPLE), (", one line", SAMPLE.replace("\n", " "))):
+        rounds = rounds_of(options.tokens, text)
+        bench.begin()
+        bench.report(f"arriving{name}", bench.arriving(rounds, options.rate))
+        bench.view.finish(None)
+        bench.report(f"scrolling up{name}", bench.scrolling(60))
+        bench.report(f"jumping{name}", bench.jumping())
+        bench.report(f"repainting all{name}", bench.repainting())
+    bench.view.set_turns([AnswerTurn("a", "demo 32M", simulate(SAMPLE * 300, seed=3))])
+    bench.report("switching to rendered, and back", [
+        lambda: bench.view.set_rendered(True),
+        lambda: bench.view.set_rendered(False),
+        lambda: bench.view.set_rendered(True),
+    ])  # fmt: skip
+    bench.report("scrolling up, rendered", bench.scrolling(60))
+    bench.report("repainting all, rendered", bench.repainting())
+    bench.view.close()
+    bench.application.processEvents()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,374 @@
+"""Chats are saved as they happen and come back; nothing is lost on the way."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import filelock
+import msgspec
+import pytest
+
+from app.chats import store as module
+from app.chats.chat_file import NAME, write_chat
+from app.chats.conversation import Answer, ChatHead, Conversation, Question
+from app.chats.store import CUT_OFF, ChatStore
+from app.engine.errors import TraceError, UserError
+from app.engine.types import FinishReason
+from tests.chats.samples import TEXT, Clock, header, rounds, totals
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> ChatStore:
+    return ChatStore(tmp_path, clock)
+
+
+def answered(store: ChatStore, prompt: str = "Count to three", text: str = TEXT) -> Conversation:
+    """A chat with one question and one finished answer."""
+    chat = store.ask(store.new(system_prompt="Be short."), prompt)
+    _, recorder = store.begin_answer(chat, header())
+    for one in rounds():
+        recorder.add(one)
+    return recorder.finish(totals(text=text))
+
+
+def titles(store: ChatStore) -> list[str]:
+    return [head.title for head in store.heads()]
+
+
+def test_a_chat_comes_back_with_its_colours(store: ChatStore) -> None:
+    chat = answered(store)
+    again = ChatStore(store.folder).load(chat.id)
+    assert again == chat
+    assert again.system_prompt == "Be short."
+    assert again.head.title == "Count to three"
+    answer = again.turns[1]
+    assert isinstance(answer, Answer)
+    assert answer.text == TEXT
+    trace = store.load_trace(chat.id, answer)
+    assert trace.rounds == rounds()
+    assert trace.totals == totals()
+
+
+def test_an_empty_chat_is_not_saved(store: ChatStore) -> None:
+    chat = store.new()
+    chat = store.set_mode(store.set_system_prompt(chat, "S"), "completion")
+    assert store.heads() == []
+    saved = store.ask(chat, "Hello")
+    assert store.load(saved.id).system_prompt == "S"
+    assert store.load(saved.id).head.mode == "completion"
+
+
+def test_the_chat_changed_last_is_first(store: ChatStore) -> None:
+    first, second = answered(store, "first"), answered(store, "second")
+    assert titles(store) == ["second", "first"]
+    store.ask(first, "again")
+    assert titles(store) == ["first", "second"]
+    store.rename(second.id, "renamed")  # a new name is no news
+    assert titles(store) == ["first", "renamed"]
+
+
+def test_a_crash_in_mid_answer_keeps_what_came(store: ChatStore) -> None:
+    chat = store.ask(store.new(), "Count")
+    chat, recorder = store.begin_answer(chat, header())
+    for one in rounds()[:2]:
+        recorder.add(one)
+    # The process is gone here: neither finish nor close. Another one starts.
+    after = ChatStore(store.folder).load(chat.id)
+    answer = after.turns[1]
+    assert isinstance(answer, Answer)
+    assert answer.text == "One two"
+    assert answer.note == CUT_OFF
+    assert store.load_trace(chat.id, answer).rounds == rounds()[:2]
+    assert [head.id for head in store.search("two")] == [chat.id]
+    recorder.discard()
+
+
+def test_a_crash_within_a_line_keeps_the_lines_before(store: ChatStore) -> None:
+    chat = store.ask(store.new(), "Count")
+    chat, recorder = store.begin_answer(chat, header())
+    for one in rounds():
+        recorder.add(one)
+    path = store.folder / chat.id / recorder.trace
+    path.write_bytes(path.read_bytes()[:-20])
+    answer = store.load(chat.id).turns[1]
+    assert isinstance(answer, Answer)
+    assert answer.text == "One two"
+    recorder.discard()
+
+
+def test_a_crash_before_the_first_round_says_so(store: ChatStore) -> None:
+    chat = store.ask(store.new(), "Count")
+    chat, recorder = store.begin_answer(chat, header())
+    recorder.discard()
+    answer = store.load(chat.id).turns[1]
+    assert isinstance(answer, Answer)
+    assert answer.text == ""
+    assert "cannot be read" in answer.error
+    with pytest.raises(TraceError):
+        store.load_trace(chat.id, answer)
+
+
+def test_an_edited_question_replaces_what_followed_in_one_step(store: ChatStore) -> None:
+    chat = answered(store)
+    chat = store.ask(chat, "And then?")
+    edited = store.ask(chat, "Count to two", at=0)
+    assert edited.turns == (Question("Count to two"),)
+    assert store.load(chat.id) == edited
+    assert edited.head.title == "Count to three"
+
+
+def test_a_replaced_trace_is_kept_for_a_while(store: ChatStore, clock: Clock) -> None:
+    chat = answered(store)
+    answer = chat.turns[1]
+    assert isinstance(answer, Answer)
+    kept = store.folder / chat.id / "superseded" / answer.trace
+    store.truncate(chat, 1)
+    assert kept.is_file()
+    clock.now = module._utc_now()
+    clock.advance(days=6)
+    store.purge()
+    assert kept.is_file()
+    clock.advance(days=2)
+    store.purge()
+    assert not kept.exists()
+
+
+def test_a_crash_while_replacing_loses_nothing(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = answered(store)
+
+    def full(folder: Path, changed: Conversation) -> None:
+        raise UserError("The chat was not saved: no space left on device.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "write_chat", full)
+        with pytest.raises(UserError, match="not saved"):
+            store.ask(chat, "Other", at=0)
+        with pytest.raises(UserError, match="not saved"):
+            store.begin_answer(chat, header(), at=1)
+    assert store.load(chat.id) == chat
+    answer = chat.turns[1]
+    assert isinstance(answer, Answer)
+    assert store.load_trace(chat.id, answer).rounds == rounds()
+    left = {one.name for one in (store.folder / chat.id).iterdir()}
+    assert left == {NAME, answer.trace}  # the answer that did not begin left no file
+
+
+def test_regenerating_keeps_the_old_answer_until_the_new_one_begins(store: ChatStore) -> None:
+    chat = answered(store)
+    again, recorder = store.begin_answer(chat, header(), at=1)
+    assert len(again.turns) == 2
+    finished = recorder.finish(totals(text="Else"))
+    answer = finished.turns[1]
+    assert isinstance(answer, Answer)
+    assert answer.text == "Else"
+    assert answer.trace != chat.turns[1].trace  # type: ignore[union-attr]
+
+
+def test_clear_keeps_the_chat(store: ChatStore) -> None:
+    chat = store.truncate(answered(store), 0)
+    assert store.load(chat.id).turns == ()
+    assert titles(store) == ["Count to three"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("COUNT", True),  # the title
+        ("three one", True),  # the answer, in any order
+        ("three four", False),
+        ("strasse", True),  # ß folds
+        ("  ", True),
+        ("no", False),  # a rejected token is not part of the text
+    ],
+)
+def test_search(store: ChatStore, words: str, found: bool) -> None:
+    chat = answered(store, text="One two three, Straße")
+    assert [head.id for head in store.search(words)] == ([chat.id] if found else [])
+
+
+def test_search_sees_what_changed_since(store: ChatStore) -> None:
+    chat = answered(store)
+    assert store.search("lighthouse") == []
+    store.ask(chat, "Describe a lighthouse")
+    assert len(store.search("lighthouse")) == 1
+    store.delete(chat.id)
+    assert store.search("lighthouse") == []
+
+
+def test_a_deleted_chat_comes_back_whole(store: ChatStore) -> None:
+    chat = answered(store)
+    store.delete(chat.id)
+    assert store.heads() == []
+    with pytest.raises(UserError):
+        store.load(chat.id)
+    assert store.restore(chat.id) == chat.head
+    assert store.load(chat.id) == chat
+    answer = chat.turns[1]
+    assert isinstance(answer, Answer)
+    assert store.load_trace(chat.id, answer).rounds == rounds()
+
+
+def test_a_deleted_chat_goes_for_good_after_a_week(store: ChatStore, clock: Clock) -> None:
+    chat = answered(store)
+    store.delete(chat.id)
+    clock.advance(days=6, hours=23)
+    store.purge()
+    store.restore(chat.id)
+    store.delete(chat.id)
+    clock.advance(days=7, hours=1)
+    store.purge()
+    with pytest.raises(UserError, match="gone"):
+        store.restore(chat.id)
+
+
+def test_emptying_the_trash_leaves_the_other_chats(store: ChatStore) -> None:
+    kept, gone = answered(store), answered(store)
+    store.delete(gone.id)
+    store.empty_trash()
+    with pytest.raises(UserError, match="gone"):
+        store.restore(gone.id)
+    assert [head.id for head in store.heads()] == [kept.id]
+
+
+def test_an_answer_that_ends_after_its_chat_was_deleted_is_kept(store: ChatStore) -> None:
+    chat = store.ask(store.new(), "Count")
+    chat, recorder = store.begin_answer(chat, header())
+    recorder.add(rounds()[0])
+    store.delete(chat.id)
+    recorder.finish(totals(FinishReason.CANCELLED, "One"))
+    store.restore(chat.id)
+    answer = store.load(chat.id).turns[1]
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.note) == ("One", "Stopped.")
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [b"", b"{", b'{"id":1}\n', b"\xff\xfe", b'{"format":"9.0","id":"a","title":"t"}'],
+)
+def test_a_damaged_chat_is_listed_and_harms_no_other(store: ChatStore, contents: bytes) -> None:
+    whole, damaged = answered(store, "whole"), answered(store, "damaged")
+    (store.folder / damaged.id / NAME).write_bytes(contents)
+    by_id = {head.id: head for head in store.heads()}
+    assert by_id[whole.id].title == "whole"
+    assert by_id[damaged.id].damaged
+    assert [head.id for head in store.search("whole")] == [whole.id]
+    with pytest.raises(UserError):
+        store.load(damaged.id)
+    store.delete(damaged.id)  # it can be put away
+    assert [head.id for head in store.heads()] == [whole.id]
+
+
+def test_a_newer_chat_is_named_as_such(store: ChatStore) -> None:
+    chat = answered(store)
+    file = store.folder / chat.id / NAME
+    file.write_bytes(file.read_bytes().replace(b'"format":"1.0"', b'"format":"2.0"'))
+    with pytest.raises(UserError, match=r"newer format 2\.0"):
+        store.load(chat.id)
+    assert "newer" in store.heads()[0].damaged
+
+
+def test_damage_behind_the_head_is_found_on_opening(store: ChatStore) -> None:
+    chat = answered(store)
+    file = store.folder / chat.id / NAME
+    file.write_bytes(file.read_bytes()[:-5])
+    assert not store.heads()[0].damaged
+    with pytest.raises(UserError, match="damaged"):
+        store.load(chat.id)
+
+
+def test_a_folder_without_a_chat_is_listed_as_such(store: ChatStore) -> None:
+    (store.folder / "0123456789abcdef").mkdir()
+    assert store.heads()[0].damaged
+
+
+@pytest.mark.parametrize("chat_id", ["..", "../x", "", "a/../../b", ".trash", "00000000/.."])
+def test_no_id_leads_out_of_the_folder(store: ChatStore, chat_id: str) -> None:
+    for use in (store.load, store.delete, store.restore):
+        with pytest.raises(UserError, match="no such chat"):
+            use(chat_id)
+
+
+def test_no_trace_name_leads_out_of_the_folder(store: ChatStore) -> None:
+    chat = answered(store)
+    outside = store.folder / "outside.jsonl"
+    outside.write_bytes(b"")
+    with pytest.raises(TraceError, match="cannot be read"):
+        store.load_trace(chat.id, Answer("../outside.jsonl"))
+    stolen = msgspec.structs.replace(chat, turns=(Question("a"), Answer("../outside.jsonl", "")))
+    write_chat(store.folder / chat.id, stolen)
+    store.truncate(stolen, 0)
+    assert outside.exists()
+
+
+def test_a_second_window_cannot_overwrite_what_the_first_one_said(store: ChatStore) -> None:
+    chat = answered(store)
+    other = ChatStore(store.folder)
+    seen_there = other.load(chat.id)
+    store.ask(chat, "From the first window")
+    with pytest.raises(UserError, match="another window"):
+        other.ask(seen_there, "From the second window")
+    assert store.load(chat.id).turns[-1] == Question("From the first window")
+    other.ask(other.load(chat.id), "Now it has seen it")
+
+
+def test_a_chat_deleted_in_another_window_takes_no_message(store: ChatStore) -> None:
+    chat = answered(store)
+    ChatStore(store.folder).delete(chat.id)
+    with pytest.raises(UserError, match="deleted in another window"):
+        store.ask(chat, "Still there?")
+
+
+def test_renaming_in_another_window_does_not_disturb_an_answer(store: ChatStore) -> None:
+    chat = store.ask(store.new(), "Count")
+    chat, recorder = store.begin_answer(chat, header())
+    other = ChatStore(store.folder)
+    other.rename(chat.id, "Counting")
+    other.set_system_prompt(other.load(chat.id), "Be brief.")
+    finished = recorder.finish(totals())
+    assert finished.head.title == "Counting"
+    assert finished.system_prompt == "Be brief."
+    assert finished.turns[1].text == TEXT
+
+
+def test_a_locked_store_says_so(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = answered(store)
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
+    other = ChatStore(store.folder)
+    with filelock.FileLock(store.folder / ".lock"), pytest.raises(UserError, match="locked"):
+        other.rename(chat.id, "Other")
+    other.rename(chat.id, "Other")
+
+
+def test_an_empty_name_changes_nothing(store: ChatStore) -> None:
+    chat = answered(store)
+    assert store.rename(chat.id, " \n").title == "Count to three"
+    assert store.rename(chat.id, " Two\nlines ").title == "Two lines"
+
+
+def test_a_thousand_long_chats_are_listed_fast(store: ChatStore) -> None:
+    """A guard against reading whole chats for the list, not a benchmark: 200 MB would take long."""
+    text = "x" * 100_000
+    for number in range(1000):
+        chat_id = f"{number:08x}"
+        stamp = f"2030-01-01T00:00:{number / 100:06.3f}"
+        head = ChatHead(chat_id, f"Chat {number}", stamp, stamp)
+        folder = store.folder / chat_id
+        folder.mkdir()
+        lines = [
+            msgspec.json.encode(msgspec.structs.asdict(head) | {"format": "1.0"}),
+            b"{}",
+            msgspec.json.encode(Question(text)),
+        ]
+        (folder / NAME).write_bytes(b"\n".join(lines) + b"\n")
+    before = time.process_time()
+    heads = store.heads()
+    assert time.process_time() - before < 0.5
+    assert [head.title for head in heads[:2]] == ["Chat 999", "Chat 998"]
+    assert len(heads) == 1000

@@ -1,0 +1,114 @@
+"""Fixtures that several rooms use: tiny model files, and an engine over a pair of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from app.engine.engine import Engine
+    from tests.equality import Baselines, Parting
+    from tests.tiny import Tiny
+
+DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
+
+
+@pytest.fixture(scope="session")
+def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tiny], Path]:
+    """Makes a tiny GGUF file, each only once a session."""
+    from tests.tiny import write_tiny
+
+    folder = tmp_path_factory.mktemp("tiny")
+    made: dict[Tiny, Path] = {}
+
+    def make(tiny: Tiny) -> Path:
+        if tiny not in made:
+            made[tiny] = write_tiny(folder / f"{tiny.name}-{len(made)}.gguf", tiny)
+        return made[tiny]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def pair_files(tiny_file: Callable[[Tiny], Path]) -> tuple[Path, Path]:
+    """A target and a draft near it: about two of three drafted tokens are accepted."""
+    from tests.tiny import Tiny
+
+    target = Tiny(name="target", n_ctx=1024)
+    return tiny_file(target), tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.15, noise_seed=7))
+
+
+@pytest.fixture(scope="session")
+def shared_engine(pair_files: tuple[Path, Path]) -> Iterator[Engine]:
+    from app.engine import Engine
+
+    with Engine(*pair_files) as engine:
+        yield engine
+
+
+@pytest.fixture
+def engine(shared_engine: Engine) -> Engine:
+    """An engine over `pair_files`, cold."""
+    shared_engine.reset()
+    return shared_engine
+
+
+@pytest.fixture(scope="session")
+def demo_pair() -> tuple[Path, Path]:
+    """The pair that comes with the app."""
+    target, draft = DEMO_PAIR / "target.gguf", DEMO_PAIR / "draft.gguf"
+    if not (target.exists() and draft.exists()):
+        pytest.skip(f"the bundled pair is not in {DEMO_PAIR}; its recipe is packaging/demo_pair")
+    return target, draft
+
+
+@pytest.fixture(scope="session")
+def demo_engine(demo_pair: tuple[Path, Path]) -> Iterator[Engine]:
+    from app.engine import Engine
+
+    with Engine(*demo_pair) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def demo_prompts(demo_pair: tuple[Path, Path]) -> list[str]:
+    """The prompts that the bundled pair is shown with."""
+    return [one["prompt"] for one in json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]]
+
+
+@pytest.fixture(scope="session")
+def law_engine(tiny_file: Callable[[Tiny], Path]) -> Iterator[Engine]:
+    """An engine over the pair whose sampling law is measured."""
+    from tests.law import DRAFT, TARGET, open_engine
+
+    with open_engine(tiny_file(TARGET), tiny_file(DRAFT)) as engine:
+        yield engine
+
+
+_PARTINGS = pytest.StashKey[list["Parting"]]()
+
+
+@pytest.fixture(scope="session")
+def partings(request: pytest.FixtureRequest) -> list[Parting]:
+    """Answers that left their baseline's; what is put here is listed at the end of the run."""
+    return request.config.stash.setdefault(_PARTINGS, [])
+
+
+@pytest.fixture(scope="session")
+def baselines(partings: list[Parting]) -> Baselines:
+    """Compares answers with their baselines."""
+    from tests.equality import Baselines
+
+    return Baselines(partings)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    found = config.stash.get(_PARTINGS, [])
+    if found:
+        terminalreporter.section(f"answers that left the baseline's: {len(found)}")
+        for one in found:
+            terminalreporter.line(str(one))

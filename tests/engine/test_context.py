@@ -1,0 +1,222 @@
+"""One context: rollback against a fresh decode, passes of any size, and stopping, for every kind of memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import llama_cpp
+import numpy as np
+import pytest
+
+from app.engine.errors import ModelFileError
+from app.engine.native import AbortFlag, Cancelled, Context, Model
+from app.engine.types import ModelOptions
+from tests.tiny import Tiny
+
+CLOSE = 2e-3  # logits are about 10; float rounding of other batch shapes stays far below
+MEMORIES = ["llama", "gemma3", "gemma3 small", "mamba", "lfm2"]
+
+
+class Two:
+    """Two contexts over one model: one that is worked with, one that always starts from nothing."""
+
+    def __init__(self, model: Model, options: ModelOptions) -> None:
+        self.abort = AbortFlag()
+        self.context = Context(model, options, self.abort)
+        self._fresh = Context(model, options, AbortFlag())
+
+    def fresh(self, ids: np.ndarray, rows: int = 1) -> np.ndarray:
+        """Logits behind the last `rows` of `ids`, from an empty cache."""
+        self._fresh.clear()
+        return self._fresh.decode(np.asarray(ids, np.int32), logits=rows).copy()
+
+    def close(self) -> None:
+        self.context.close()
+        self._fresh.close()
+
+
+@pytest.fixture(params=MEMORIES)
+def two(
+    request: pytest.FixtureRequest, tiny_file: Callable[[Tiny], Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Two]:
+    architecture, _, size = request.param.partition(" ")
+    if size:  # the sliding window's cache holds little more than the window
+        defaults = llama_cpp.llama_context_default_params
+
+        def small() -> llama_cpp.llama_context_params:
+            params = defaults()
+            params.swa_full = False
+            return params
+
+        monkeypatch.setattr(llama_cpp, "llama_context_default_params", small)
+    path = tiny_file(Tiny(name=architecture, architecture=architecture, n_ctx=2048, window=16))
+    options = ModelOptions(str(path), ctx_size=1024, batch_size=64, ubatch_size=32)
+    model = Model(options)
+    both = Two(model, options)
+    yield both
+    both.close()
+    model.close()
+
+
+@pytest.fixture
+def plain(tiny_file: Callable[[Tiny], Path]) -> Iterator[Two]:
+    options = ModelOptions(str(tiny_file(Tiny(name="plain", n_ctx=2048))), ctx_size=1024, batch_size=16)
+    model = Model(options)
+    both = Two(model, options)
+    yield both
+    both.close()
+    model.close()
+
+
+def tokens(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 250, n).astype(np.int32)
+
+
+def test_rollback_is_as_good_as_a_fresh_decode(two: Two) -> None:
+    """Random edits: the text is cut at random places and goes on differently, as edits and drafts do."""
+    random = np.random.default_rng(1)
+    text = tokens(40)
+    for step in range(40):
+        keep = int(random.integers(0, len(text))) if step % 4 else max(0, len(text) - 3)
+        text = np.concatenate([text[:keep], random.integers(0, 250, random.integers(1, 60)).astype(np.int32)])
+        text = text[:900]
+        start = two.context.sync(text[:-1])
+        assert start <= len(text) - 1
+        rows = two.context.decode(text[start:], logits=1)
+        np.testing.assert_allclose(rows, two.fresh(text), atol=CLOSE)
+        assert two.context.n_cached == len(text)
+
+
+def test_a_long_text_is_cut_far_back(two: Two) -> None:
+    """More text than a small sliding window's cache holds: what is gone is decoded again."""
+    text = tokens(700)
+    two.context.decode(text)
+    for keep in (690, 500, 300, 10, 0):
+        changed = np.concatenate([text[:keep], tokens(5, seed=keep)])
+        start = two.context.sync(changed[:-1])
+        rows = two.context.decode(changed[start:], logits=1)
+        np.testing.assert_allclose(rows, two.fresh(changed), atol=CLOSE)
+        two.context.sync(text[:keep])
+        two.context.decode(text[two.context.n_cached :])
+
+
+def test_sync_keeps_the_longest_common_prefix(plain: Two) -> None:
+    text = tokens(30)
+    plain.context.decode(text)
+    assert plain.context.sync(text) == 30
+    assert plain.context.sync(text[:20]) == 20
+    changed = text.copy()
+    changed[7] += 1
+    assert plain.context.sync(changed) == 7
+    assert plain.context.sync(tokens(5, seed=9)) == 0
+    assert plain.context.sync(np.empty(0, np.int32)) == 0
+
+
+def test_what_memory_cannot_keep_is_forgotten_whole(tiny_file: Callable[[Tiny], Path]) -> None:
+    """A recurrent state has no way back: sync says so, instead of pretending."""
+    for architecture in ("mamba", "lfm2"):
+        options = ModelOptions(str(tiny_file(Tiny(name=architecture, architecture=architecture))))
+        model = Model(options)
+        context = Context(model, options, AbortFlag())
+        text = tokens(20)
+        context.decode(text)
+        assert context.sync(text) == 20
+        assert context.sync(text[:19]) == 0
+        context.close()
+        model.close()
+
+
+@pytest.mark.parametrize(
+    ("n", "rows"),
+    [(1, 1), (15, 5), (16, 1), (16, 16), (17, 1), (17, 5), (17, 16), (31, 16), (32, 5), (33, 16), (100, 7)],
+)
+def test_passes_of_any_length_give_the_same_rows(plain: Two, n: int, rows: int) -> None:
+    text = tokens(n)
+    got = plain.context.decode(text, logits=rows)
+    assert got.shape == (rows, 259)
+    for place in range(rows):
+        end = n - rows + place + 1
+        np.testing.assert_allclose(got[place], plain.fresh(text[:end])[0], atol=CLOSE)
+
+
+def test_no_rows_are_computed_where_none_are_wanted(plain: Two) -> None:
+    assert plain.context.decode(tokens(20)).shape == (0, 259)
+    assert plain.context.decode(tokens(0)).shape == (0, 259)
+    assert plain.context.n_cached == 20
+
+
+def test_a_context_takes_as_many_tokens_as_it_says(plain: Two) -> None:
+    text = tokens(plain.context.n_ctx)
+    rows = plain.context.decode(text, logits=1)
+    np.testing.assert_allclose(rows, plain.fresh(text), atol=CLOSE)
+    with pytest.raises(RuntimeError, match="llama_decode answered"):
+        plain.context.decode(tokens(1))
+    assert plain.context.n_cached == len(text)
+
+
+def test_seconds_count_the_native_passes(plain: Two) -> None:
+    started = time.perf_counter()
+    plain.context.decode(tokens(200), logits=1)
+    assert 0 < plain.context.seconds <= time.perf_counter() - started
+
+
+def test_a_set_flag_stops_a_pass_and_the_cache_stays_true(two: Two) -> None:
+    text = tokens(300)
+    two.context.decode(text[:100])
+    two.abort.set()
+    with pytest.raises(Cancelled):
+        two.context.decode(text[100:])
+    assert two.context.n_cached <= len(text)
+    two.abort.clear()
+    start = two.context.sync(text[:-1])
+    rows = two.context.decode(text[start:], logits=1)
+    np.testing.assert_allclose(rows, two.fresh(text), atol=CLOSE)
+
+
+def test_a_pass_is_stopped_from_another_thread_at_any_moment(two: Two) -> None:
+    text = tokens(600)
+    stopped = 0
+    for attempt in range(8):
+        two.abort.clear()
+        timer = threading.Timer(0.0002 * 1.8**attempt, two.abort.set)
+        timer.start()
+        try:
+            start = two.context.sync(text[:-1])
+            two.context.decode(text[start:])
+        except Cancelled:
+            stopped += 1
+        timer.join()
+        two.abort.clear()
+        start = two.context.sync(text[:-1])
+        rows = two.context.decode(text[start:], logits=1)
+        np.testing.assert_allclose(rows, two.fresh(text), atol=CLOSE)
+        two.context.sync(text[: 70 * attempt])
+    assert stopped > 0
+
+
+def test_a_model_without_memory_is_refused(tiny_file: Callable[[Tiny], Path]) -> None:
+    """Diffusion and embedding models: llama.cpp runs them, but no text comes out token by token."""
+    options = ModelOptions(str(tiny_file(Tiny(name="llada", architecture="llada"))))
+    model = Model(options)
+    with pytest.raises(ModelFileError, match=r"llada.*\.gguf does not write text token by token\."):
+        Context(model, options, AbortFlag())
+    model.close()
+
+
+def test_a_context_that_cannot_be_made_says_why(tiny_file: Callable[[Tiny], Path]) -> None:
+    path = str(tiny_file(Tiny(name="plain", n_ctx=2048)))
+    options = ModelOptions(path, flash_attn="off", cache_type_v="q8_0")
+    model = Model(options)
+    with pytest.raises(ModelFileError) as refused:
+        Context(model, options, AbortFlag())
+    assert "plain" in refused.value.message
+    assert "cache type" in refused.value.hint
+    model.close()
+
+
+def test_closing_twice_is_closing_once(plain: Two) -> None:
+    plain.context.close()
+    plain.context.close()

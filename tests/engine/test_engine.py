@@ -1,0 +1,466 @@
+"""The engine: what it reuses, how it stops, where it ends, and what it refuses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.engine.drafters.base import Proposal
+from app.engine.drafters.draft_simple import DraftSimple
+from app.engine.engine import Engine
+from app.engine.errors import ModelFileError, PromptError, SettingError, UserError
+from app.engine.messages import Finished, PromptProgress, RoundFinished, Started
+from app.engine.native import Context
+from app.engine.recheck import recheck
+from app.engine.types import (
+    FinishReason,
+    GenerationRequest,
+    Message,
+    ModelOptions,
+    Origin,
+    Sampling,
+    Verdict,
+)
+from tests.answers import answer, events_of, trace_of
+from tests.tiny import Tiny
+
+LONG = "the quick brown fox jumps over the lazy dog. " * 10
+DRAFTS = "draft-simple:n_max=4"
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
+    """The ids that each model decodes, in order, by the model's name."""
+    counts: dict[str, list[int]] = {"target": [], "draft": []}
+    real = Context.decode
+
+    def decode(self: Context, ids: np.ndarray, logits: int = 0) -> np.ndarray:
+        counts[self.model.path.name.split("-")[0]].extend(ids.tolist())
+        return real(self, ids, logits)
+
+    monkeypatch.setattr(Context, "decode", decode)
+    return counts
+
+
+def finish_of(engine: Engine, **settings: object) -> FinishReason:
+    trace = answer(engine, **settings)  # type: ignore[arg-type]
+    assert trace.totals is not None
+    return trace.totals.finish_reason
+
+
+# ------------------------------------------------------------------------------- events and scripts
+
+
+def test_five_lines_of_python_run_a_generation(pair_files: tuple[Path, Path]) -> None:
+    from app.engine import Engine, GenerationRequest
+
+    text = ""
+    with Engine(*pair_files) as engine:
+        for event in engine.generate(GenerationRequest(prompt="Hello", strategy="draft-simple")):
+            text += getattr(event, "text", "")
+    assert text
+
+
+def test_the_order_of_events(engine: Engine) -> None:
+    events = events_of(engine, GenerationRequest(prompt=LONG * 2, max_tokens=5))
+    kinds = [type(event) for event in events]
+    assert kinds[0] is Started
+    assert kinds[-1] is Finished
+    assert kinds[1:-1] == sorted(kinds[1:-1], key=[PromptProgress, RoundFinished].index)
+    progress = [event for event in events if isinstance(event, PromptProgress)]
+    assert [one.done for one in progress] == [512, len(LONG * 2) - 1]
+    used = [event.context_used for event in events if isinstance(event, RoundFinished)]
+    assert used == [len(LONG * 2) + n for n in range(5)]
+
+
+def test_every_event_carries_its_run(engine: Engine) -> None:
+    assert {event.run for event in engine.generate(GenerationRequest(prompt="x", max_tokens=3), run=42)} == {
+        42
+    }
+
+
+def test_the_header_says_what_was_asked(engine: Engine) -> None:
+    header = answer(engine, "hello", strategy="draft-simple:n_max=3", max_tokens=3, stop=("zz",)).header
+    assert (header.strategy, header.prompt, header.prompt_tokens) == ("draft-simple", "hello", 5)
+    assert (header.stop, header.max_tokens, header.cached_tokens) == (("zz",), 3, 0)
+    assert header.pair == engine.pair
+    assert header.pair.vocabulary == "same vocabulary"
+
+
+def test_a_seed_is_taken_where_none_is_given_and_repeats_the_answer(engine: Engine) -> None:
+    warm = Sampling(temperature=1)
+    first, second = (answer(engine, sampling=warm, max_tokens=30) for _ in range(2))
+    assert first.header.seed != second.header.seed
+    again = answer(engine, sampling=Sampling(temperature=1, seed=first.header.seed), max_tokens=30)
+    assert again.token_ids == first.token_ids
+
+
+# -------------------------------------------------------------------------------- drafts and caches
+
+
+def test_the_target_itself_as_its_draft_is_always_accepted(pair_files: tuple[Path, Path]) -> None:
+    with Engine(pair_files[0], pair_files[0]) as engine:
+        for strategy, sampling in [
+            (DRAFTS, Sampling()),
+            (f"{DRAFTS}:sample=1", Sampling(temperature=1, seed=3)),
+        ]:
+            trace = answer(engine, strategy=strategy, sampling=sampling, max_tokens=100, ignore_eos=True)
+            verdicts = [token.verdict for one in trace.rounds for token in one.drafted]
+            refused = sum(verdict is not Verdict.ACCEPTED for verdict in verdicts)
+            # Other batch shapes round differently: u·q < p can fail by a hair where q and p are equal.
+            assert refused <= (0 if sampling.temperature == 0 else 4)
+            assert len(verdicts) >= 75
+
+
+def test_no_token_is_decoded_twice_by_the_draft(engine: Engine, decoded: dict[str, list[int]]) -> None:
+    trace = answer(engine, strategy=DRAFTS, max_tokens=60, ignore_eos=True)
+    accepted = [one.accepted for one in trace.rounds]
+    assert 0 < sum(accepted) < sum(len(one.drafted) for one in trace.rounds)
+    # Each drafted token but the last of a round is decoded to draft the next one. What is decoded
+    # besides is the prompt and, a round, what the draft has not seen: the token emitted behind, and the last
+    # drafted one where all passed.
+    expected = trace.header.prompt_tokens
+    for place, one in enumerate(trace.rounds):
+        expected += max(0, len(one.drafted) - 1)
+        following = trace.rounds[place + 1].drafted if place + 1 < len(trace.rounds) else ()
+        all_passed = bool(one.drafted) and one.accepted == len(one.drafted)
+        expected += (1 + all_passed) if following else 0
+    assert len(decoded["draft"]) == expected
+
+
+def test_the_target_decodes_every_token_once_and_its_drafts(
+    engine: Engine, decoded: dict[str, list[int]]
+) -> None:
+    trace = answer(engine, strategy=DRAFTS, max_tokens=60, ignore_eos=True)
+    drafted = sum(len(one.drafted) for one in trace.rounds)
+    assert len(decoded["target"]) == trace.header.prompt_tokens - 1 + len(trace.rounds) + drafted
+
+
+def test_an_answer_goes_on_without_decoding_again(engine: Engine, decoded: dict[str, list[int]]) -> None:
+    first = answer(engine, LONG, strategy=DRAFTS, max_tokens=20, ignore_eos=True)
+    for ids in decoded.values():
+        ids.clear()
+    going_on = answer(engine, LONG, strategy=DRAFTS, max_tokens=1)
+    assert going_on.header.cached_tokens == len(LONG) - 1
+    assert len(decoded["target"]) == 1, "only the last prompt token"
+    assert len(decoded["draft"]) <= 1
+    assert going_on.token_ids == first.token_ids[:1]
+
+
+def test_an_edited_prompt_reuses_what_stands_before_the_edit(
+    engine: Engine, decoded: dict[str, list[int]]
+) -> None:
+    answer(engine, LONG + "one", strategy=DRAFTS, max_tokens=20)
+    for ids in decoded.values():
+        ids.clear()
+    edited = answer(engine, LONG + "two", strategy=DRAFTS, max_tokens=1, ignore_eos=True)
+    assert edited.header.cached_tokens == len(LONG)
+    assert len(decoded["target"]) == len("two")
+    assert len(decoded["draft"]) == len("two") - 1
+    engine.reset()
+    assert answer(engine, LONG + "two", max_tokens=1, ignore_eos=True).token_ids == edited.token_ids
+
+
+def test_whatever_came_before_an_answer_is_as_from_a_fresh_engine(
+    engine: Engine, pair_files: tuple[Path, Path]
+) -> None:
+    """Regenerate, edit, switch chats, change the strategy: caches never show."""
+    prompts = [LONG, LONG[:100], "something else entirely", LONG[:100] + "and more", LONG]
+    strategies = ["none", DRAFTS, "prompt-lookup", f"prompt-lookup+{DRAFTS}"]
+    expected = {}
+    for prompt in set(prompts):
+        with Engine(*pair_files) as fresh:
+            expected[prompt] = answer(fresh, prompt, max_tokens=24).token_ids
+    for strategy in strategies:
+        for prompt in prompts:
+            warm = answer(engine, prompt, strategy=strategy, max_tokens=24)
+            assert warm.token_ids == expected[prompt], f"{strategy} after another answer"
+            assert recheck(warm) == []
+
+
+def test_cold_empties_everything(engine: Engine) -> None:
+    answer(engine, LONG, strategy=DRAFTS, max_tokens=10)
+    assert answer(engine, LONG, max_tokens=1).header.cached_tokens == len(LONG) - 1
+    cold = answer(engine, LONG, max_tokens=1, cold=True)
+    assert (cold.header.cached_tokens, cold.header.cold) == (0, True)
+
+
+def test_drafts_are_never_longer_than_what_is_still_wanted(engine: Engine) -> None:
+    trace = answer(engine, strategy="draft-simple:n_max=16", max_tokens=6)
+    assert all(one.position + len(one.drafted) < 6 for one in trace.rounds)
+    one_token = answer(engine, strategy="draft-simple:n_max=16", max_tokens=1)
+    assert [one.drafted for one in one_token.rounds] == [()]
+    assert one_token.rounds[0].emitted[0].origin is Origin.PLAIN
+    assert one_token.rounds[0].draft_end == "nothing more is wanted"
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 5])
+def test_small_batches_limit_the_draft_and_nothing_else(
+    pair_files: tuple[Path, Path], engine: Engine, batch_size: int
+) -> None:
+    target, draft = (ModelOptions(str(path), batch_size=batch_size) for path in pair_files)
+    expected = answer(engine, LONG[:60], max_tokens=30).token_ids
+    with Engine(target, draft) as small:
+        trace = answer(small, LONG[:60], strategy="draft-simple:n_max=8", max_tokens=30)
+    assert trace.token_ids == expected
+    assert max(len(one.drafted) for one in trace.rounds) == batch_size - 1
+
+
+# ----------------------------------------------------------------------------------------- stopping
+
+
+def test_stopping_in_the_answer_keeps_what_came(engine: Engine, pair_files: tuple[Path, Path]) -> None:
+    events = []
+    for event in engine.generate(GenerationRequest(prompt=LONG, strategy=DRAFTS, max_tokens=500)):
+        events.append(event)
+        if isinstance(event, RoundFinished) and event.round.index == 4:
+            engine.stop()
+    trace = trace_of(events)
+    assert trace.totals is not None and trace.totals.finish_reason is FinishReason.CANCELLED
+    assert len(trace.rounds) == 5
+    assert recheck(trace) == []
+    _as_fresh(engine, pair_files, LONG)
+
+
+def test_stopping_in_the_prompt_gives_an_empty_answer(engine: Engine, pair_files: tuple[Path, Path]) -> None:
+    request = GenerationRequest(prompt=LONG * 2, strategy=DRAFTS)
+    events = []
+    for event in engine.generate(request):
+        events.append(event)
+        if isinstance(event, PromptProgress):
+            engine.stop()
+    trace = trace_of(events)
+    assert trace.totals is not None
+    assert (trace.rounds, trace.text) == ([], "")
+    assert trace.totals.finish_reason is FinishReason.CANCELLED
+    assert trace.totals.first_token_seconds is None
+    assert trace.totals.prompt_seconds > 0
+    _as_fresh(engine, pair_files, LONG * 2)
+
+
+def test_stopping_from_another_thread_at_any_moment(engine: Engine, pair_files: tuple[Path, Path]) -> None:
+    for attempt in range(10):
+        engine.reset()
+        timer = threading.Timer(0.0005 * 1.7**attempt, engine.stop)
+        timer.start()
+        trace = answer(engine, LONG, strategy=DRAFTS, max_tokens=500, ignore_eos=True)
+        timer.join()
+        assert trace.totals is not None
+        assert trace.totals.finish_reason in (FinishReason.CANCELLED, FinishReason.LENGTH)
+        assert recheck(trace) == []
+        _as_fresh(engine, pair_files, LONG + str(attempt % 2))
+
+
+_fresh_answers: dict[str, tuple[int, ...]] = {}
+
+
+def _as_fresh(engine: Engine, pair_files: tuple[Path, Path], prompt: str) -> None:
+    """The next answer, on whatever the caches hold now, is a fresh engine's."""
+    if prompt not in _fresh_answers:
+        with Engine(*pair_files) as fresh:
+            _fresh_answers[prompt] = answer(fresh, prompt, max_tokens=20).token_ids
+    got = answer(engine, prompt, strategy=DRAFTS, max_tokens=20)
+    assert got.token_ids == _fresh_answers[prompt]
+
+
+def test_an_answer_that_is_not_read_to_its_end_leaves_the_engine_usable(
+    engine: Engine, pair_files: tuple[Path, Path]
+) -> None:
+    for event in engine.generate(GenerationRequest(prompt=LONG, strategy=DRAFTS)):
+        if isinstance(event, RoundFinished):
+            break
+    _as_fresh(engine, pair_files, LONG)
+
+
+# --------------------------------------------------------------------------------------- the limits
+
+
+@pytest.fixture
+def small(pair_files: tuple[Path, Path]) -> Iterator[Engine]:
+    """A context of 256 tokens."""
+    with Engine(ModelOptions(str(pair_files[0]), ctx_size=256), pair_files[1]) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("strategy", ["none", "draft-simple:n_max=16", "prompt-lookup:num_pred_tokens=16"])
+def test_a_context_that_fills_ends_the_answer_and_keeps_it(
+    small: Engine, engine: Engine, strategy: str
+) -> None:
+    prompt = LONG[:240]
+    expected = answer(engine, prompt, max_tokens=17, ignore_eos=True).token_ids
+    full = answer(small, prompt, strategy=strategy, max_tokens=500, ignore_eos=True)
+    assert full.totals is not None and full.totals.finish_reason is FinishReason.CONTEXT
+    # Sixteen fit behind the prompt, and one more comes out of the last pass.
+    assert full.token_ids == expected
+    assert recheck(full) == []
+    assert finish_of(small, prompt="short", max_tokens=3, ignore_eos=True) is FinishReason.LENGTH
+
+
+def test_a_prompt_that_just_fits_gives_one_token(small: Engine) -> None:
+    trace = answer(small, LONG[:256], strategy=DRAFTS, max_tokens=9, ignore_eos=True)
+    assert trace.totals is not None and trace.totals.finish_reason is FinishReason.CONTEXT
+    assert len(trace.token_ids) == 1
+
+
+def test_a_prompt_longer_than_the_context_is_refused(small: Engine) -> None:
+    with pytest.raises(PromptError, match="257 tokens and the context holds 256") as refused:
+        answer(small, LONG[:257])
+    assert refused.value.hint
+    assert finish_of(small, max_tokens=3, ignore_eos=True) is FinishReason.LENGTH
+
+
+def test_a_draft_context_smaller_than_the_targets_only_ends_drafting(
+    pair_files: tuple[Path, Path], engine: Engine
+) -> None:
+    prompt = LONG[:200]
+    expected = answer(engine, prompt, max_tokens=120, ignore_eos=True)
+    with Engine(pair_files[0], ModelOptions(str(pair_files[1]), ctx_size=256)) as two_sizes:
+        trace = answer(two_sizes, prompt, strategy=DRAFTS, max_tokens=120, ignore_eos=True)
+        past = answer(two_sizes, LONG, strategy=DRAFTS, max_tokens=10, ignore_eos=True)
+    assert trace.token_ids == expected.token_ids
+    assert recheck(trace) == []
+    drafted_until = max(one.position for one in trace.rounds if one.drafted)
+    assert 40 < drafted_until <= 57
+    assert trace.rounds[-2].draft_end == "the draft's context is full"
+    assert not any(one.drafted for one in past.rounds), "the prompt alone is longer than the draft's context"
+
+
+def test_answers_end_by_end_token_stop_and_length(engine: Engine) -> None:
+    end = answer(engine, sampling=Sampling(temperature=5, seed=1), max_tokens=900)
+    assert end.totals is not None and end.totals.finish_reason is FinishReason.END
+    last = end.rounds[-1].emitted[-1]
+    assert (last.piece, last.label in ("<|end|>", "<|im_end|>")) == (b"", True)
+    assert finish_of(engine, max_tokens=7, ignore_eos=True) is FinishReason.LENGTH
+    warm = Sampling(temperature=5, seed=1)
+    ignored = answer(engine, sampling=warm, max_tokens=400, ignore_eos=True)
+    assert not {256, 258} & set(ignored.token_ids)
+
+
+# ------------------------------------------------------------------------------------- bad requests
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "named"),
+    [
+        (GenerationRequest(), PromptError, "no prompt"),
+        (GenerationRequest(prompt=""), PromptError, "empty"),
+        (GenerationRequest(prompt="x", messages=(Message("user", "x"),)), PromptError, "not both"),
+        (GenerationRequest(prompt="x", max_tokens=0), SettingError, "max_tokens"),
+        (GenerationRequest(prompt="x", strategy="magic"), SettingError, "magic"),
+        (
+            GenerationRequest(prompt="x", strategy="none:verify=greedy", sampling=Sampling(1.0)),
+            SettingError,
+            "greedy",
+        ),
+        (GenerationRequest(prompt="x", sampling=Sampling(temperature=-1)), SettingError, "temperature"),
+        (GenerationRequest(prompt="x", sampling=Sampling(temperature=float("nan"))), SettingError, "nan"),
+        (GenerationRequest(prompt="x", sampling=Sampling(top_p=1.5)), SettingError, "top_p"),
+        (GenerationRequest(prompt="x", sampling=Sampling(repeat_penalty=0)), SettingError, "repeat_penalty"),
+        (GenerationRequest(prompt="x", sampling=Sampling(seed=2**63)), SettingError, "seed"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_requests_that_cannot_be_met(
+    engine: Engine, request_: GenerationRequest, error: type[UserError], named: str
+) -> None:
+    with pytest.raises(error) as refused:
+        events_of(engine, request_)
+    assert named in str(refused.value)
+    assert refused.value.message.endswith(".") and refused.value.hint.endswith(".")
+    assert finish_of(engine, max_tokens=2, ignore_eos=True) is FinishReason.LENGTH
+
+
+def test_a_draft_strategy_without_a_draft_is_refused(pair_files: tuple[Path, Path]) -> None:
+    with Engine(pair_files[0]) as alone:
+        assert (
+            finish_of(alone, strategy="prompt-lookup", max_tokens=4, ignore_eos=True) is FinishReason.LENGTH
+        )
+        with pytest.raises(SettingError, match="needs a draft model and none is loaded"):
+            answer(alone, strategy="draft-simple")
+
+
+def test_text_that_is_no_unicode_is_no_crash(engine: Engine) -> None:
+    """Half of a surrogate pair: clipboards do hold such text."""
+    assert answer(engine, "a\ud800b", max_tokens=2, ignore_eos=True).header.prompt_tokens == 3
+
+
+def test_a_closed_engine_says_so(pair_files: tuple[Path, Path]) -> None:
+    engine = Engine(*pair_files)
+    engine.close()
+    engine.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        answer(engine)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1, top_k=5)], ids=["greedy", "warm"])
+@pytest.mark.parametrize("which", ["target", "draft"])
+def test_logits_that_are_no_numbers_are_named(
+    tiny_file: Callable[[Tiny], Path], pair_files: tuple[Path, Path], sampling: Sampling, which: str
+) -> None:
+    broken = tiny_file(Tiny(name="broken", n_ctx=1024, broken=True))
+    files = (broken, pair_files[1]) if which == "target" else (pair_files[0], broken)
+    with Engine(*files) as engine:
+        for strategy in (DRAFTS, f"{DRAFTS}:sample=1"):
+            with pytest.raises(ModelFileError, match=r"broken.* gives no numbers"):
+                answer(engine, strategy=strategy, sampling=sampling)
+
+
+# --------------------------------------------------------------------------------- loading again
+
+
+def test_the_same_parts_are_not_loaded_again(pair_files: tuple[Path, Path]) -> None:
+    target, draft = pair_files
+    first = Engine(target, draft)
+    kept = first._target
+    answer(first, LONG, max_tokens=3)
+    second = Engine(target, previous=first)
+    assert second._target is kept
+    assert second.pair.draft is None
+    assert answer(second, LONG, max_tokens=3).header.cached_tokens == len(LONG) - 1
+    third = Engine(target, draft, previous=second)
+    assert third._target is kept
+    assert answer(third, strategy=DRAFTS, max_tokens=9, ignore_eos=True).totals
+    fourth = Engine(ModelOptions(str(target), ctx_size=512), draft, previous=third)
+    assert fourth._target is not kept
+    assert fourth.pair.target.n_ctx == 512
+    fourth.close()
+
+
+def test_a_failed_load_leaves_the_previous_engine_as_it_was(
+    pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    other = tiny_file(Tiny(name="other", letters="abcdefgh"))
+    with Engine(*pair_files) as engine:
+        expected = answer(engine, LONG, strategy=DRAFTS, max_tokens=20).token_ids
+        for files in [
+            (tmp_path / "gone.gguf", pair_files[1]),
+            (pair_files[0], tmp_path / "gone.gguf"),
+            (pair_files[0], other),
+            (other, pair_files[1]),
+            (ModelOptions(str(pair_files[0]), ctx_size=-5), None),
+        ]:
+            with pytest.raises(UserError):
+                Engine(*files, previous=engine)
+            warm = answer(engine, LONG, strategy=DRAFTS, max_tokens=20)
+            assert warm.token_ids == expected
+            assert warm.header.cached_tokens == len(LONG) - 1
+
+
+def test_a_drafter_that_proposes_nonsense_changes_nothing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drafts are proposals: the worst ones cost time, never the text."""
+    expected = answer(engine, max_tokens=30).token_ids
+    random = np.random.default_rng(0)
+
+    def propose(self: DraftSimple, context: np.ndarray, k: int) -> Proposal:
+        return Proposal(ids=random.integers(0, 259, random.integers(0, k + 1)).tolist())
+
+    monkeypatch.setattr(DraftSimple, "propose", propose)
+    trace = answer(engine, strategy="draft-simple:n_max=6", max_tokens=30)
+    assert trace.token_ids == expected
+    assert recheck(trace) == []

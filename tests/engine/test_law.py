@@ -1,0 +1,75 @@
+"""The sampling law through the loop: a slice of what `make verify` measures, in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.generate import Generation, rounds
+from app.engine.stats import Statistics
+from app.engine.types import Round, Sampling
+from tests.law import (
+    CASES,
+    CUT,
+    HOT,
+    LENGTH,
+    PENALISED,
+    PLAIN_CASES,
+    Case,
+    count,
+    exact_law,
+    holds,
+    p_values,
+)
+
+DRAWS = 1200
+
+
+@pytest.mark.parametrize("case", CASES + PLAIN_CASES, ids=str)
+def test_what_is_emitted_has_the_targets_law(law_engine: Engine, case: Case) -> None:
+    law = exact_law(law_engine, case.sampling)
+    counts = count(law_engine, case, DRAWS, seed=1)
+    assert counts.sum() == DRAWS
+    values = p_values(counts, law)
+    assert holds(values, len(CASES + PLAIN_CASES)), values
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(temperature=1), HOT, CUT, PENALISED], ids=["1", "hot", "cut", "penalised"]
+)
+def test_the_exact_law_is_one(law_engine: Engine, sampling: Sampling) -> None:
+    law = exact_law(law_engine, sampling)
+    assert law.shape == (11,) * LENGTH
+    assert law.sum() == pytest.approx(1, abs=1e-9)
+    assert (law > 0).sum() > 60, "many tokens are possible: the test is no formality"
+
+
+def test_the_drafts_of_these_tests_are_both_accepted_and_rejected(law_engine: Engine) -> None:
+    seen: list[Round] = []
+
+    def watched(run: Generation) -> Iterator[tuple[Round, str]]:
+        for one, text in rounds(run):
+            seen.append(one)
+            yield one, text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.law.rounds", watched)
+        for case in CASES:
+            seen.clear()
+            count(law_engine, case, 100, seed=2)
+            statistics = Statistics.of(seen)
+            assert statistics.alpha is not None
+            assert 0.05 < statistics.alpha < 0.9, f"{case}: {statistics.alpha}"
+
+
+def test_chi_square_pools_rare_cells_and_refuses_impossible_ones() -> None:
+    law = np.zeros((2, 2, 2))
+    law[0, 0, 0], law[0, 1, 0], law[1, 0, 1] = 0.5, 0.4999, 0.0001
+    right = np.zeros((2, 2, 2), np.int64)
+    right[0, 0, 0], right[0, 1, 0] = 510, 490
+    assert min(p_values(right, law)) > 0.1
+    right[1, 1, 1] = 1
+    assert p_values(right, law)[2] == 0

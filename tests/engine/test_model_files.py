@@ -1,0 +1,257 @@
+"""Model files that are no good: each gets one clear sentence, and the engine stays usable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import gguf
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.errors import ModelFileError, PairError, SettingError
+from app.engine.native import Model
+from app.engine.types import ModelOptions
+from tests.answers import answer
+from tests.tiny import Tiny
+
+DAMAGED = "cut short or damaged"
+
+Edit = Callable[[bytes], bytes]
+
+
+@pytest.fixture(scope="module")
+def whole(tiny_file: Callable[[Tiny], Path]) -> bytes:
+    return tiny_file(Tiny(name="whole", n_layers=1)).read_bytes()
+
+
+def refusal(path: Path | str) -> ModelFileError:
+    with pytest.raises(ModelFileError) as refused:
+        Model(ModelOptions(str(path)))
+    return refused.value
+
+
+def check(error: ModelFileError, name: str, said: str) -> None:
+    """One sentence that names the file, and what to do about it."""
+    assert error.message.startswith(name)
+    assert said in error.message
+    assert error.message.endswith(".") and error.message.count(". ") == 0
+    assert error.hint.endswith(".")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    error = refusal(tmp_path / "gone.gguf")
+    check(error, "gone.gguf", "is not there")
+    assert str(tmp_path) in error.hint
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    check(refusal(tmp_path), tmp_path.name, "is a folder")
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "empty.gguf").touch()
+    check(refusal(tmp_path / "empty.gguf"), "empty.gguf", "is empty")
+
+
+def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
+    check(refusal(f"{tmp_path}/zero\0byte.gguf"), "zero\0byte.gguf", "is not there")
+    check(refusal(f"{tmp_path}/{'x' * 300}.gguf"), "xxx", "cannot be read")
+
+
+def test_a_file_inside_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check(refusal(tmp_path / "file" / "model.gguf"), "model.gguf", "cannot be read: Not a directory")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"PK\x03\x04" + bytes(100), b"GGU", b"<!DOCTYPE html>", b"FUGG" + bytes(100), b"ggml" * 10],
+    ids=repr,
+)
+def test_no_gguf(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.gguf"
+    path.write_bytes(content)
+    check(refusal(path), "other.gguf", "is not a GGUF file")
+
+
+def test_cut_short_anywhere(tmp_path: Path, whole: bytes) -> None:
+    """Inside the header, the metadata, the vocabulary, the tensor list, the weights."""
+    tensors = whole.index(b"token_embd.weight")
+    names = whole.index(b"tokenizer.ggml.tokens")
+    lengths = [
+        *range(4, 40),
+        *range(40, names, 61),
+        *range(names, tensors, 997),
+        *range(tensors, tensors + 1200, 101),
+        *range(tensors + 1200, len(whole), len(whole) // 7),
+        len(whole) - 1,
+    ]
+    path = tmp_path / "cut.gguf"
+    for length in lengths:
+        path.write_bytes(whole[:length])
+        check(refusal(path), "cut.gguf", DAMAGED)
+
+
+def replaced(old: bytes, new: bytes) -> Edit:
+    def edit(raw: bytes) -> bytes:
+        assert len(old) == len(new) and old in raw
+        return raw.replace(old, new)
+
+    return edit
+
+
+def number_behind(key: bytes, value: int) -> Edit:
+    """Set the 32-bit metadata value of a key."""
+
+    def edit(raw: bytes) -> bytes:
+        at = raw.index(key) + len(key) + 4
+        return raw[:at] + value.to_bytes(4, "little") + raw[at + 4 :]
+
+    return edit
+
+
+def patched(at: int, new: bytes) -> Edit:
+    return lambda raw: raw[:at] + new + raw[at + len(new) :]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (patched(4, bytes([99])), "GGUF version 99, which this llama.cpp does not read"),
+        (patched(4, bytes([1])), "GGUF version 1, which this llama.cpp does not read"),
+        (patched(8, b"\xff" * 8), DAMAGED),
+        (patched(16, b"\xff" * 8), DAMAGED),
+        (patched(8, (10**6).to_bytes(8, "little")), DAMAGED),
+        (replaced(b"blk.0.attn_q.weight", b"blk.0.attn_z.weight"), "tensor 'blk.0.attn_q.weight' not found"),
+        (replaced(b"llama.context_length", b"llama.context_lengtx"), "llama.context_length"),
+        (number_behind(b"llama.embedding_length", 65), "token_embd.weight"),
+        (number_behind(b"llama.attention.head_count", 0), "cannot be loaded"),
+        (number_behind(b"llama.block_count", 9), "cannot be loaded"),
+        (replaced(b"tokenizer.ggml.model", b"tokenizer.ggml.mudel"), "no usable vocabulary"),
+        (replaced(b"tokenizer.ggml.merges", b"tokenizer.ggml.mergas"), "no usable vocabulary"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_damaged_files(tmp_path: Path, whole: bytes, edit: Edit, said: str) -> None:
+    path = tmp_path / "odd.gguf"
+    path.write_bytes(edit(whole))
+    check(refusal(path), "odd.gguf", said)
+
+
+def test_an_unknown_architecture(tiny_file: Callable[[Tiny], Path]) -> None:
+    path = tiny_file(Tiny(name="new", architecture="llama9000"))
+    error = refusal(path)
+    check(error, path.name, "has the architecture “llama9000”")
+    assert "Update" in error.hint
+
+
+def test_no_vocabulary(tiny_file: Callable[[Tiny], Path]) -> None:
+    path = tiny_file(Tiny(name="mute", vocabulary=False))
+    check(refusal(path), path.name, "has no vocabulary")
+
+
+def test_no_text_generator(tiny_file: Callable[[Tiny], Path]) -> None:
+    path = tiny_file(Tiny(name="llada", architecture="llada"))
+    with pytest.raises(ModelFileError) as refused:
+        Engine(path)
+    check(refused.value, path.name, "does not write text token by token")
+
+
+def test_a_name_that_is_no_unicode(tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "t\udcffny.gguf"
+    path.write_bytes(whole)
+    Model(ModelOptions(str(path))).close()
+
+
+def test_loading_can_be_given_up(pair_files: tuple[Path, Path]) -> None:
+    fractions: list[float] = []
+
+    def report(name: str, fraction: float) -> bool:
+        fractions.append(fraction)
+        return len(fractions) < 2
+
+    with pytest.raises(ModelFileError):
+        Engine(pair_files[0], on_progress=report)
+    assert len(fractions) == 2
+
+
+def test_progress_runs_from_nothing_to_all(pair_files: tuple[Path, Path]) -> None:
+    seen: dict[str, list[float]] = {}
+
+    def report(name: str, fraction: float) -> bool:
+        seen.setdefault(name, []).append(fraction)
+        return True
+
+    Engine(*pair_files, on_progress=report).close()
+    assert list(seen) == [path.name for path in pair_files]
+    for fractions in seen.values():
+        assert fractions == sorted(fractions)
+        assert fractions[-1] == 1
+
+
+OTHER_DRAFTS = {
+    "sizes": (Tiny(name="draft", padding=129), "259 tokens in the target's vocabulary, 388 in the draft's"),
+    "letters": (
+        Tiny(name="draft", letters="abcdefgh"),
+        "259 tokens in the target's vocabulary, 11 in the draft's",
+    ),
+    "texts": (
+        Tiny(name="draft", control=("<|end|>", "<|im_start|>", "<|other|>")),
+        "token 258 is “<|im_end|>” in the target and “<|other|>” in the draft",
+    ),
+    "BOS": (Tiny(name="draft", adds_bos=True), "only the draft adds a BOS token"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_DRAFTS)
+def test_a_draft_that_does_not_fit(engine: Engine, tiny_file: Callable[[Tiny], Path], kind: str) -> None:
+    tiny, said = OTHER_DRAFTS[kind]
+    target = engine.pair.target.path
+    with pytest.raises(PairError) as refused:
+        Engine(target, tiny_file(tiny), previous=engine)
+    assert refused.value.message == f"The draft does not fit the target: {said}."
+    assert answer(engine, strategy="draft-simple", max_tokens=4, ignore_eos=True).token_ids
+
+
+def test_a_draft_with_another_kind_of_tokenizer(
+    engine: Engine, tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    raw = tiny_file(Tiny(name="draft")).read_bytes()
+    key = b"tokenizer.ggml.model"
+    at = raw.index(key) + len(key) + 4 + 8
+    assert raw[at : at + 4] == b"gpt2"
+    path = tmp_path / "wordpiece.gguf"
+    path.write_bytes(raw[:at] + b"bert" + raw[at + 4 :])
+    with pytest.raises(PairError, match="tokenizers are of different kinds"):
+        Engine(engine.pair.target.path, path, previous=engine)
+
+
+def test_a_padded_draft_fits(pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path]) -> None:
+    with Engine(pair_files[0], tiny_file(Tiny(name="padded", n_ctx=1024, padding=100))) as engine:
+        assert engine.pair.vocabulary == "same but padded: 259 and 359 tokens"
+        drafted = answer(engine, strategy="draft-simple", max_tokens=30)
+        assert drafted.token_ids == answer(engine, max_tokens=30).token_ids
+
+
+def test_settings_out_of_range(pair_files: tuple[Path, Path]) -> None:
+    for options in (
+        ModelOptions(str(pair_files[0]), ctx_size=-1),
+        ModelOptions(str(pair_files[0]), cache_type_k="q9"),
+        ModelOptions(str(pair_files[0]), flash_attn="maybe"),
+        ModelOptions(str(pair_files[0]), batch_size=0),
+    ):
+        with pytest.raises(SettingError, match="cannot be"):
+            Engine(options)
+
+
+def test_what_a_file_is(engine: Engine, pair_files: tuple[Path, Path]) -> None:
+    target = engine.pair.target
+    assert target.file == pair_files[0].name
+    assert (target.name, target.architecture) == ("target", "llama")
+    assert target.quantisation == "all F32"
+    assert target.size == pair_files[0].stat().st_size
+    reader = gguf.GGUFReader(pair_files[0])
+    assert target.n_params == sum(int(tensor.n_elements) for tensor in reader.tensors)
+    assert (target.n_layers, target.n_vocab, target.n_ctx, target.n_ctx_train) == (2, 259, 1024, 1024)
+    assert target.has_chat_template

@@ -1,0 +1,204 @@
+"""Logits to probabilities: against a plain reference, and against llama.cpp's own sampler chain."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from app.engine.sampling import Sampler, draw_token, softmax, top_indices
+from app.engine.types import Sampling
+from tests.reference import probabilities
+
+EDGE = 1e-5  # how near a filter's limit a case must not be: there rounding decides
+
+samplings = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.0, 0.01, 0.3, 0.8, 1.0, 1.7, 10.0]),
+    top_k=st.sampled_from([0, 1, 2, 5, 40, 1_000_000]),
+    top_p=st.sampled_from([0.0, 0.05, 0.5, 0.9, 0.999, 1.0]),
+    min_p=st.sampled_from([0.0, 0.02, 0.3, 1.0]),
+    repeat_penalty=st.sampled_from([0.5, 1.0, 1.1, 3.0]),
+    repeat_last_n=st.sampled_from([-1, 0, 1, 3, 64]),
+)
+contexts = st.lists(st.integers(0, 7), max_size=12)
+
+
+def logits_of(seed: int, size: int, spread: float = 5.0) -> np.ndarray:
+    return (spread * np.random.default_rng(seed).standard_normal(size)).astype(np.float32)
+
+
+def engine_probabilities(
+    logits: np.ndarray, sampling: Sampling, context: Sequence[int] = (), banned: Sequence[int] = ()
+) -> np.ndarray:
+    sampler = Sampler(sampling, banned)
+    return sampler.distribution(sampler.adjust(logits, np.array(context, np.int32)))
+
+
+def near_a_limit(logits: np.ndarray, sampling: Sampling, context: Sequence[int]) -> bool:
+    """Whether a filter's limit falls so near a token that float rounding may decide about it."""
+    penalised = Sampling(repeat_penalty=sampling.repeat_penalty, repeat_last_n=sampling.repeat_last_n)
+    adjusted = Sampler(penalised).adjust(logits, np.array(context, np.int32)).astype(np.float64)
+    ordered = np.sort(adjusted)[::-1]
+    n = min(sampling.top_k or len(logits), len(logits))
+    p = softmax(ordered[:n])
+    cuts = [1, n]
+    if sampling.top_p < 1:
+        sums = np.cumsum(p)
+        cuts.append(int((sums >= sampling.top_p).argmax()) + 1)
+        if np.abs(sums - sampling.top_p).min() < EDGE:
+            return True
+    if sampling.min_p > 0 and np.abs(p[1:] / p[0] - sampling.min_p).min(initial=1) < EDGE:
+        return True
+    return any(ordered[cut - 1] - ordered[cut] < EDGE for cut in cuts if cut < len(ordered))
+
+
+@given(st.integers(0, 10**6), st.sampled_from([8, 32, 259]), samplings, contexts)
+@settings(deadline=None)
+def test_distribution_is_the_references(seed: int, size: int, sampling: Sampling, context: list[int]) -> None:
+    logits = logits_of(seed, size)
+    assume(not near_a_limit(logits, sampling, context))
+    p = engine_probabilities(logits, sampling, context)
+    np.testing.assert_allclose(p, probabilities(logits, sampling, context), atol=1e-6)
+    assert p.sum() == pytest.approx(1, abs=1e-5)
+
+
+def llama_probabilities(logits: np.ndarray, sampling: Sampling, context: Sequence[int]) -> np.ndarray:
+    """The same through llama.cpp's own samplers, in its default order."""
+    import llama_cpp as cpp
+
+    size = len(logits)
+    chain = cpp.llama_sampler_chain_init(cpp.llama_sampler_chain_default_params())
+    last_n = len(context) if sampling.repeat_last_n < 0 else sampling.repeat_last_n
+    for sampler in (
+        cpp.llama_sampler_init_penalties(size, last_n, sampling.repeat_penalty, 0.0, 0.0),
+        cpp.llama_sampler_init_top_k(sampling.top_k),
+        cpp.llama_sampler_init_top_p(sampling.top_p, 1),
+        cpp.llama_sampler_init_min_p(sampling.min_p, 1),
+        cpp.llama_sampler_init_temp(sampling.temperature),
+    ):
+        cpp.llama_sampler_chain_add(chain, sampler)
+    for token in context:
+        cpp.llama_sampler_accept(chain, token)
+    data = (cpp.llama_token_data * size)()
+    for token, value in enumerate(logits):
+        data[token] = cpp.llama_token_data(id=token, logit=float(value), p=0.0)
+    candidates = cpp.llama_token_data_array(data=data, size=size, selected=-1, sorted=False)
+    cpp.llama_sampler_apply(chain, ctypes.byref(candidates))
+    result = np.zeros(size)
+    kept = [candidates.data[i] for i in range(candidates.size)]
+    values = np.array([one.logit for one in kept])
+    result[[one.id for one in kept]] = softmax(values)
+    cpp.llama_sampler_free(chain)
+    return result
+
+
+@given(st.integers(0, 10**6), st.sampled_from([8, 259, 4096]), samplings, contexts)
+@settings(max_examples=60, deadline=None)
+def test_distribution_is_llama_cpps(seed: int, size: int, sampling: Sampling, context: list[int]) -> None:
+    logits = logits_of(seed, size)
+    assume(not near_a_limit(logits, sampling, context))
+    p = engine_probabilities(logits, sampling, context)
+    np.testing.assert_allclose(p, llama_probabilities(logits, sampling, context), atol=1e-5)
+
+
+def test_the_order_is_filters_before_temperature() -> None:
+    logits = np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32))
+    hot = engine_probabilities(logits, Sampling(temperature=10, top_p=0.75))
+    assert np.count_nonzero(hot) == 2, "at temperature 10 first, three tokens would be needed"
+    cut = engine_probabilities(logits, Sampling(temperature=1, top_k=2, top_p=0.6))
+    assert np.count_nonzero(cut) == 1, "top-p looks at what top-k left: 0.5 / 0.8 reaches 0.6"
+
+
+def test_banned_tokens_never_come_out() -> None:
+    logits = np.zeros(6, np.float32)
+    logits[2] = 9
+    for temperature in (0.0, 1.0):
+        p = engine_probabilities(logits, Sampling(temperature=temperature), banned=[2, 5])
+        assert p[2] == p[5] == 0
+        assert p.sum() == pytest.approx(1)
+
+
+def test_the_logits_of_llama_cpp_are_left_alone() -> None:
+    logits = logits_of(1, 16)
+    before = logits.copy()
+    engine_probabilities(logits, Sampling(temperature=0.7, repeat_penalty=1.5, top_k=3), [1, 2], [4])
+    np.testing.assert_array_equal(logits, before)
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e-38, 1e-9])
+def test_a_temperature_next_to_zero_takes_the_best(temperature: float) -> None:
+    logits = logits_of(3, 64)
+    p = engine_probabilities(logits, Sampling(temperature=temperature))
+    assert p[logits.argmax()] == 1
+    assert p.sum() == 1
+
+
+def test_softmax_of_large_and_missing_logits() -> None:
+    p = softmax(np.array([3e30, -3e30, -np.inf, 3e30], np.float32))
+    np.testing.assert_array_equal(p, [0.5, 0, 0, 0.5])
+
+
+@pytest.mark.parametrize("size", [1, 8, 259, 4096, 151_936])
+@pytest.mark.parametrize("kind", ["normal", "ties", "missing", "equal"])
+def test_top_indices_are_those_of_a_full_sort(size: int, kind: str) -> None:
+    random = np.random.default_rng(size)
+    row = random.standard_normal(size).astype(np.float32)
+    if kind == "ties":
+        row = np.round(row, 1)
+    elif kind == "missing":
+        row[random.random(size) < 0.98] = -np.inf
+    elif kind == "equal":
+        row[:] = 1
+    best = top_indices(row, 10)
+    n = min(10, size)
+    assert len(best) == n == len(set(best.tolist()))
+    # Which of equal values stand at the end is free; the values, and their order, are not.
+    np.testing.assert_array_equal(row[best], np.sort(row)[::-1][:n])
+    assert all(first < second for first, second in itertools.pairwise(best) if row[first] == row[second])
+    if kind == "normal":
+        np.testing.assert_array_equal(best, np.argsort(-row, kind="stable")[:n])
+
+
+def test_the_first_of_the_top_is_the_argmax_also_where_values_tie() -> None:
+    random = np.random.default_rng(5)
+    for size in (11, 259, 4096):
+        for _ in range(50):
+            row = np.round(random.standard_normal(size) * 3).astype(np.float32)
+            assert top_indices(row)[0] == row.argmax()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.floats(0, 1, exclude_max=True))
+def test_a_draw_falls_into_the_interval_of_its_token(seed: int, size: int, u: float) -> None:
+    random = np.random.default_rng(seed)
+    p = random.dirichlet(np.ones(size)).astype(np.float32)
+    p[random.random(size) < 0.3] = 0
+    assume(p.any())
+    p *= np.float32(random.uniform(0.5, 2))  # a residual does not sum to one
+    token, draw = draw_token(p, u)
+    assert p[token] > 0
+    assert 0 <= draw.low <= draw.u == u < draw.high <= 1
+    assert draw.high - draw.low == pytest.approx(p[token] / p.sum(dtype=np.float64), abs=1e-12)
+
+
+def test_draws_at_the_ends_take_the_first_and_the_last_possible_token() -> None:
+    p = np.array([0, 0.25, 0, 0.75, 0], np.float32)
+    assert draw_token(p, 0.0)[0] == 1
+    assert draw_token(p, 1 - 2.0**-53)[0] == 3
+
+
+def test_the_intervals_of_all_tokens_fill_the_whole() -> None:
+    p = softmax(logits_of(9, 50))
+    at, seen = 0.0, []
+    while at < 1:
+        token, draw = draw_token(p, at)
+        assert draw.low == at
+        seen.append(token)
+        at = draw.high
+    assert seen == sorted(seen)
+    assert set(seen) == set(np.flatnonzero(p).tolist())

@@ -1,0 +1,119 @@
+"""The strategy grammar: what is printed is read back, and what is wrong is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.drafters.draft_simple import DraftSimpleParams
+from app.engine.drafters.prompt_lookup import PromptLookupParams
+from app.engine.drafters.registry import KINDS
+from app.engine.errors import SettingError
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.types import Verification
+
+lookups = st.builds(
+    PromptLookupParams, max_ngram_size=st.integers(1, 64), num_pred_tokens=st.integers(1, 512)
+).map(lambda params: StrategyPart("prompt-lookup", params))
+greedy_drafts = st.builds(
+    DraftSimpleParams, n_max=st.integers(1, 512), n_min=st.integers(0, 512), p_min=st.floats(0, 1)
+)
+sampled_drafts = st.builds(DraftSimpleParams, n_max=st.integers(1, 512), sample=st.just(True))
+drafts = st.one_of(greedy_drafts, sampled_drafts).map(lambda params: StrategyPart("draft-simple", params))
+parts = st.one_of(
+    st.just(()), lookups.map(lambda one: (one,)), drafts.map(lambda one: (one,)), st.tuples(lookups, drafts)
+)
+specs = st.builds(StrategySpec, parts, st.one_of(st.none(), st.sampled_from(Verification)))
+
+
+@given(specs)
+def test_what_is_printed_is_read_back(spec: StrategySpec) -> None:
+    assert StrategySpec.parse(str(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("none", "none"),
+        ("draft-simple", "draft-simple"),
+        ("draft-simple:n_max=3:p_min=0", "draft-simple"),
+        (" draft-simple : n_max=8 : p_min=0.50 ", "draft-simple:n_max=8:p_min=0.5"),
+        ("prompt-lookup:num_pred_tokens=8:max_ngram_size=2", "prompt-lookup:max_ngram_size=2"),
+        ("prompt-lookup+draft-simple:sample=1", "prompt-lookup+draft-simple:sample=1"),
+        ("none:verify=match", "none:verify=match"),
+        ("draft-simple:verify=match:n_max=4", "draft-simple:n_max=4:verify=match"),
+        ("prompt-lookup:verify=match+draft-simple:verify=match", "prompt-lookup+draft-simple:verify=match"),
+        ("draft-simple:length=fixed", "draft-simple"),
+        ("draft-simple:n%5Fmax=4", "draft-simple:n_max=4"),
+    ],
+)
+def test_the_grammar(text: str, printed: str) -> None:
+    assert str(StrategySpec.parse(text)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", ["none", "draft-simple", "prompt-lookup"]),
+        ("draft-clever", ["draft-clever", "none", "draft-simple", "prompt-lookup"]),
+        ("draft-eagle3", ["draft-eagle3", "draft-simple"]),
+        ("Draft-Simple", ["Draft-Simple", "draft-simple"]),
+        ("draft-simple:k=3", ["“k”", "n_max, n_min, p_min, sample", "verify", "length"]),
+        ("none:n_max=3", ["n_max", "verify"]),
+        ("draft-simple:n_max=0", ["n_max", "0", "from 1 to 512"]),
+        ("draft-simple:n_max=513", ["n_max", "513", "from 1 to 512"]),
+        ("draft-simple:n_max=3.5", ["n_max", "3.5", "whole number"]),
+        ("draft-simple:n_max=", ["n_max", "whole number"]),
+        ("draft-simple:p_min=1.01", ["p_min", "1.01", "from 0 to 1"]),
+        ("draft-simple:p_min=nan", ["p_min", "nan"]),
+        ("draft-simple:sample=yes", ["sample", "yes", "0 or 1"]),
+        ("draft-simple:sample=1:n_min=2", ["n_min", "sample=1"]),
+        ("draft-simple:n_max", ["n_max", "key=value"]),
+        ("draft-simple:=3", ["=3", "key=value"]),
+        ("draft-simple:", ["key=value"]),
+        ("draft-simple+", ["none", "draft-simple"]),
+        ("draft-simple+none", ["none"]),
+        ("none+none", ["none"]),
+        ("draft-simple+prompt-lookup", ["prompt-lookup+draft-simple"]),
+        ("draft-simple+draft-simple:n_max=2", ["draft-simple", "twice"]),
+        ("prompt-lookup+prompt-lookup+draft-simple", ["prompt-lookup", "twice"]),
+        ("draft-simple:n_max=2:n_max=4", ["n_max", "2", "4"]),
+        ("none:verify=match:verify=speculative", ["verify", "match", "speculative"]),
+        ("prompt-lookup:verify=match+draft-simple:verify=greedy", ["verify", "match", "greedy"]),
+        ("none:verify=block", ["verify", "block", "greedy, speculative, match"]),
+        ("none:length=auto", ["length", "auto", "fixed"]),
+        ("none:length=", ["length", "fixed"]),
+    ],
+)
+def test_refusals_name_what_is_wrong_and_what_is_allowed(text: str, named: list[str]) -> None:
+    with pytest.raises(SettingError) as refused:
+        StrategySpec.parse(text)
+    for word in named:
+        assert word in str(refused.value)
+    assert refused.value.message.endswith(".")
+    assert refused.value.hint.endswith(".")
+
+
+@given(st.text(alphabet="nonedraft-simple:=+%n_max0123456789. ", max_size=40))
+def test_any_other_text_is_refused_and_never_breaks(text: str) -> None:
+    try:
+        spec = StrategySpec.parse(text)
+    except SettingError as refused:
+        assert refused.message
+    else:
+        assert StrategySpec.parse(str(spec)) == spec
+
+
+def test_the_rule_follows_the_temperature() -> None:
+    assert StrategySpec.parse("draft-simple").verification_at(0) is Verification.GREEDY
+    assert StrategySpec.parse("draft-simple").verification_at(0.8) is Verification.SPECULATIVE
+    match = StrategySpec.parse("draft-simple:verify=match")
+    assert match.verification_at(0) is match.verification_at(0.8) is Verification.MATCH
+    with pytest.raises(SettingError, match=r"greedy.*temperature 0"):
+        StrategySpec.parse("none:verify=greedy").verification_at(0.8)
+
+
+def test_only_a_draft_model_strategy_needs_a_draft() -> None:
+    needs = {name: StrategySpec.parse(name).needs_draft for name in ["none", *KINDS]}
+    assert needs == {"none": False, "prompt-lookup": False, "draft-simple": True}

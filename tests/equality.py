@@ -1,0 +1,147 @@
+"""METRICS.md's "equal to the baseline": the same tokens, or a first parting at a measured near-tie.
+
+Batch shapes round differently, so the argmax can flip where two logits are nearly equal. Whether a parting is
+such a flip is not believed but measured: both runs' passes are repeated, shape by shape, in a fresh context
+that has never held anything else, and the logits at the place of the parting are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.draws import Draws, Purpose
+from app.engine.engine import Engine
+from app.engine.native import AbortFlag, Context
+from app.engine.recheck import recheck
+from app.engine.sampling import Sampler, draw_token
+from app.engine.trace import Trace
+from app.engine.types import GenerationRequest
+from tests.answers import events_of, trace_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+STRATEGIES = {
+    "draft-simple": "draft-simple:n_max={k}",
+    "prompt-lookup": "prompt-lookup:num_pred_tokens={k}",
+    "both": "prompt-lookup:num_pred_tokens={k}+draft-simple:n_max={k}",
+}
+RULES = [":verify=greedy", ":verify=speculative", ":verify=match"]
+"""All that are valid at temperature 0."""
+
+_PROMPT_CHUNK = 512  # as the engine hands its prompts over
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The first place where an answer leaves its baseline's."""
+
+    strategy: str
+    verification: str
+    prompt: str
+    index: int
+    baseline_token: int
+    token: int
+    gap: float  # how much better the baseline's token was, in the baseline's shapes
+    difference: float  # how much of that the other shapes were measured to take away, at most
+    reproduced: bool  # fresh contexts in both runs' shapes choose these two tokens
+
+    @property
+    def is_near_tie(self) -> bool:
+        return self.reproduced and self.gap < self.difference
+
+    def __str__(self) -> str:
+        kind = "near-tie" if self.is_near_tie else "WRONG"
+        return (
+            f"{kind}: {self.strategy} ({self.verification}) at token {self.index} of {self.prompt[:30]!r}: "
+            f"{self.token} instead of {self.baseline_token}, gap {self.gap:.2g}, "
+            f"measured difference {self.difference:.2g}{'' if self.reproduced else ', not reproduced'}"
+        )
+
+
+class Baselines:
+    """Answers without speculation, generated once each, and what left them."""
+
+    def __init__(self, partings: list[Parting]) -> None:
+        """`partings` takes every parting that is found, so that all can be listed."""
+        self._partings = partings
+        self._known: dict[tuple[Engine, GenerationRequest], Trace] = {}
+
+    def check(self, engine: Engine, request: GenerationRequest, strategy: str) -> Trace:
+        """Answer the request with `strategy`; fails where the answer is not equal to the baseline."""
+        plain = replace(request, strategy="none", cold=True)
+        asked = replace(request, strategy=strategy, cold=True)
+        if (engine, plain) not in self._known:
+            self._known[engine, plain] = trace_of(events_of(engine, plain))
+        trace = trace_of(events_of(engine, asked))
+        assert recheck(trace) == []
+        prompt = engine._tokenize(asked)[1]
+        parting = first_parting(engine, prompt, self._known[engine, plain], trace)
+        if parting is not None:
+            self._partings.append(parting)
+            assert parting.is_near_tie, str(parting)
+        return trace
+
+
+def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, trace: Trace) -> Parting | None:
+    """None where both answers have the same tokens. Both must have been generated cold, from `prompt`."""
+    if baseline.token_ids == trace.token_ids:
+        return None
+    pairs = zip(baseline.token_ids, trace.token_ids, strict=False)
+    index = next((i for i, (ours, theirs) in enumerate(pairs) if ours != theirs), None)
+    if index is None:  # one answer is the other's beginning
+        raise AssertionError(f"{len(trace.token_ids)} tokens instead of {len(baseline.token_ids)}")
+    expected, token = baseline.token_ids[index], trace.token_ids[index]
+    here = _measured(engine, prompt, baseline, index)
+    there = _measured(engine, prompt, trace, index)
+    if baseline.header.sampling.temperature == 0:
+        gap = float(here[expected] - here[token])
+        difference = float(abs(here[expected] - there[expected]) + abs(here[token] - there[token]))
+        choose: Callable[[Floats], int] = lambda row: int(row.argmax())  # noqa: E731
+    else:
+        u = Draws(baseline.header.seed).uniform(index, Purpose.TOKEN)
+        sampler = Sampler(baseline.header.sampling)
+        choose = lambda row: draw_token(sampler.distribution(row), u)[0]  # noqa: E731
+        drawn = draw_token(sampler.distribution(here), u)[1]
+        gap = min(u - drawn.low, drawn.high - u)
+        edges = [np.cumsum(sampler.distribution(row), dtype=np.float64) for row in (here, there)]
+        difference = float(np.abs(edges[0] - edges[1]).max())
+    return Parting(
+        trace.header.strategy,
+        trace.header.verification,
+        trace.header.prompt,
+        index,
+        expected,
+        token,
+        gap,
+        difference,
+        reproduced=choose(here) == expected and choose(there) == token,
+    )
+
+
+def _measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int) -> Floats:
+    """The target's adjusted logits at token `index`, in the batch shapes of the trace's own passes."""
+    part = engine._parts[0]
+    context = Context(part.model, part.options, AbortFlag())
+    try:
+        for start in range(0, len(prompt) - 1, _PROMPT_CHUNK):
+            context.decode(prompt[:-1][start : start + _PROMPT_CHUNK])
+        truth = prompt
+        for one in trace.rounds:
+            drafted = np.array([token.id for token in one.drafted], np.int32)
+            kept = context.sync(truth[:-1])
+            rows = context.decode(np.concatenate([truth[kept:], drafted]), logits=len(drafted) + 1)
+            place = index - one.position
+            if place < len(one.emitted):
+                before = np.concatenate([truth, drafted[:place]])
+                return Sampler(trace.header.sampling).adjust(rows[place], before).copy()
+            truth = np.concatenate([truth, np.array([token.id for token in one.emitted], np.int32)])
+    finally:
+        context.close()
+    raise AssertionError(f"the trace has no token {index}")

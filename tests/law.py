@@ -1,0 +1,208 @@
+"""The sampling law through the real loop: what is emitted against what the target alone would emit.
+
+The exact joint law of the first tokens is computed from the target's own logits, prefix by prefix, by the plain
+reference sampler. Then the loop itself (generate.rounds, over real models) is run many times, and the counts of
+what it emitted are held against that law by chi-square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from app.engine.drafters.base import Surroundings
+from app.engine.draws import Draws
+from app.engine.engine import Engine
+from app.engine.generate import Generation, TokenBuffer, rounds
+from app.engine.sampling import Sampler
+from app.engine.strategy import StrategySpec
+from app.engine.text import TextStream
+from app.engine.types import ModelOptions, Sampling
+from tests.reference import probabilities
+from tests.tiny import Tiny
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LENGTH = 3  # tokens of the joint law
+SMALL = 5.0  # cells expected less often than this are pooled
+PROMPT = "abcabgabcfab"
+FALSE_ALARM = 1e-4  # how often a right engine may fail, all tests of a run together
+
+TARGET = Tiny(
+    name="law-target", letters="abcdefgh", n_layers=1, n_embd=32, n_heads=2, n_ff=32, n_ctx=256, scale=0.45
+)
+DRAFT = Tiny(
+    name="law-draft", letters="abcdefgh", n_layers=1, n_embd=32, n_heads=2, n_ff=32, n_ctx=256, scale=0.45,
+    noise=0.7, noise_seed=5,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way of drafting and sampling whose law is measured."""
+
+    strategy: str
+    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=1.0))
+    max_tokens: int = 8  # more than LENGTH, so that long drafts have room
+
+    def __str__(self) -> str:
+        changed = Sampling(temperature=1.0)
+        settings = [
+            f"{name}={getattr(self.sampling, name)}"
+            for name in self.sampling.__dataclass_fields__
+            if getattr(self.sampling, name) != getattr(changed, name)
+        ]
+        return " ".join([self.strategy, *settings, f"max={self.max_tokens}"])
+
+
+HOT = Sampling(temperature=1.6)
+CUT = Sampling(temperature=0.7, top_k=6, top_p=0.9, min_p=0.05)
+PENALISED = Sampling(temperature=0.9, top_k=9, repeat_penalty=1.5, repeat_last_n=8)
+
+CASES = [
+    Case("draft-simple:n_max=3"),
+    Case("draft-simple:n_max=3", CUT),
+    Case("draft-simple:n_max=2:p_min=0.3", PENALISED),
+    Case("draft-simple:n_max=1:sample=1", max_tokens=3),
+    Case("draft-simple:n_max=2:sample=1", HOT, max_tokens=3),
+    Case("draft-simple:n_max=3:sample=1"),
+    Case("draft-simple:n_max=3:sample=1", CUT),
+    Case("draft-simple:n_max=3:sample=1", PENALISED),
+    Case("draft-simple:n_max=3:sample=1:p_min=0.3"),
+    Case("prompt-lookup:num_pred_tokens=3"),
+    Case("prompt-lookup:num_pred_tokens=3", PENALISED),
+    Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=2:sample=1", CUT),
+]
+"""Every way of speculating, with and without what changes p and q."""
+
+PLAIN_CASES = [Case("none", CUT), Case("draft-simple:n_max=2:verify=match", CUT)]
+"""Nothing is accepted by chance here; a slice of draws is enough."""
+
+
+def open_engine(target: Path, draft: Path) -> Engine:
+    """An engine with caches in single precision: batch shapes then differ by a millionth at most."""
+    return Engine(
+        *(
+            ModelOptions(str(path), cache_type_k="f32", cache_type_v="f32", flash_attn="off", threads=1)
+            for path in (target, draft)
+        )
+    )
+
+
+def prompt_ids(engine: Engine) -> NDArray[np.int32]:
+    return engine._target.model.vocabulary.tokenize(PROMPT, special=True, parse_special=False)
+
+
+def exact_law(engine: Engine, sampling: Sampling) -> NDArray[np.float64]:
+    """The joint law of the target's first LENGTH tokens, shape [vocabulary] * LENGTH."""
+    prompt = prompt_ids(engine)
+    context = engine._target
+    size = context.model.vocabulary.size
+    law = np.zeros((size,) * LENGTH)
+    context.clear()
+
+    def row(prefix: tuple[int, ...]) -> NDArray[np.float64]:
+        ids = np.concatenate([prompt, np.array(prefix, np.int32)])
+        kept = context.sync(ids[:-1])
+        return probabilities(context.decode(ids[kept:], logits=1)[0], sampling, ids.tolist())
+
+    first = row(())
+    for a in np.flatnonzero(first):
+        second = row((a,))
+        for b in np.flatnonzero(second):
+            law[a, b] = first[a] * second[b] * row((a, b))
+    return law
+
+
+def emitted(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> Iterator[tuple[int, ...]]:
+    """The first LENGTH tokens of `n` answers from the `first` on, each with draws of its own."""
+    spec = StrategySpec.parse(case.strategy)
+    sampler = Sampler(case.sampling)
+    prompt = prompt_ids(engine)
+    drafters = [(part.name, engine._drafter(part)) for part in spec.parts]
+    for number in range(first, first + n):
+        run = Generation(
+            target=engine._target,
+            drafters=drafters,
+            draft_contexts=[engine._draft] if engine._draft else [],
+            verification=spec.verification_at(case.sampling.temperature),
+            sampler=sampler,
+            draws=Draws(seed * 1_000_000 + number),
+            truth=TokenBuffer(prompt, len(prompt) + case.max_tokens + 1),
+            prompt_length=len(prompt),
+            max_tokens=case.max_tokens,
+            end_ids=frozenset(),  # every token counts alike
+            text=TextStream(),
+        )
+        around = Surroundings(sampler, run.draws, run.prompt_length, run.end_ids)
+        for _name, drafter in drafters:
+            drafter.begin(run.truth.ids, around)
+        for _round in rounds(run):
+            if run.position >= LENGTH:
+                break
+        yield tuple(run.truth.ids[len(prompt) : len(prompt) + LENGTH].tolist())
+
+
+def count(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> NDArray[np.int64]:
+    """How often each LENGTH tokens came, shape [vocabulary] * LENGTH."""
+    size = engine._target.model.vocabulary.size
+    counts = np.zeros((size,) * LENGTH, np.int64)
+    for tokens in emitted(engine, case, n, seed, first):
+        counts[tokens] += 1
+    return counts
+
+
+_engines: dict[tuple[Path, Path], Engine] = {}
+
+
+def count_elsewhere(
+    files: tuple[Path, Path], case: Case, n: int, seed: int, first: int
+) -> NDArray[np.int64]:
+    """`count` in a worker process, which keeps its engine for the next call."""
+    if files not in _engines:
+        _engines[files] = open_engine(*files)
+    return count(_engines[files], case, n, seed, first)
+
+
+def p_values(counts: NDArray[np.int64], law: NDArray[np.float64]) -> list[float]:
+    """Of the laws of one token, of two and of three; 0 where something impossible came."""
+    values = []
+    for length in range(1, LENGTH + 1):
+        rest = tuple(range(length, LENGTH))
+        values.append(_p_value(counts.sum(axis=rest).ravel(), law.sum(axis=rest).ravel()))
+    return values
+
+
+def _p_value(counts: NDArray[np.int64], law: NDArray[np.float64]) -> float:
+    if counts[law == 0].any():
+        return 0.0
+    order = np.argsort(law)[np.count_nonzero(law == 0) :]
+    expected, seen = law[order] * counts.sum(), counts[order]
+    # From the rarest on, cells are pooled until each is expected often enough.
+    starts, waiting = [0], 0.0
+    for place, value in enumerate(expected):
+        if waiting >= SMALL:
+            starts.append(place)
+            waiting = 0.0
+        waiting += value
+    if waiting < SMALL and len(starts) > 1:
+        starts.pop()
+    pooled_seen, pooled_expected = np.add.reduceat(seen, starts), np.add.reduceat(expected, starts)
+    if len(starts) < 2:
+        return 1.0
+    pooled_expected *= pooled_seen.sum() / pooled_expected.sum()
+    return float(stats.chisquare(pooled_seen, pooled_expected).pvalue)
+
+
+def holds(values: list[float], cases: int) -> bool:
+    """Whether these are p-values of a right engine, which fails less than once in 1 / FALSE_ALARM runs.
+
+    `cases` is how many counts are judged in the run, each in LENGTH ways (Bonferroni's correction).
+    """
+    return min(values) > FALSE_ALARM / (cases * LENGTH)

@@ -1,0 +1,519 @@
+"""The panel fed as the window feeds it."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QImage, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from app.engine.stats import Statistics
+from app.engine.types import FinishReason, Origin
+from app.ui import numbers
+from app.ui.instruments import InstrumentsPanel
+from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.throttle import INTERVAL_MS
+from tests.ui.instruments.answers import answer, header, replace_offset, totals, trace
+
+
+def point(canvas: Canvas, index: float) -> QPoint:
+    """Pixel of a round, in the middle of the plot."""
+    return QPoint(round(canvas.x_of(index)), round(canvas.plot_rect().center().y()))
+
+
+def hover(canvas: Canvas, index: int) -> None:
+    QTest.mouseMove(canvas.viewport(), point(canvas, index))
+    QApplication.processEvents()
+
+
+def leave(canvas: Canvas) -> None:
+    QApplication.sendEvent(canvas, QEvent(QEvent.Type.Leave))
+
+
+def values(panel: InstrumentsPanel) -> list[str]:
+    return [card.value.text() for card in panel.cards]
+
+
+# ---------------------------------------------------------------------------------- what it shows
+
+
+def test_before_the_first_answer_it_says_what_will_appear(panel) -> None:
+    assert values(panel) == ["–", "–", "–"]
+    for card in panel.cards:
+        assert card.message.isVisible()
+        assert card.message.text() == card.empty
+    assert not panel.head.reset.isEnabled()
+    assert panel.table.shown is None
+
+
+def test_an_answer_in_batches(panel, qtbot) -> None:
+    rounds = answer(60)
+    panel.start_answer(header())
+    assert panel.acceptance.message.text() == "The first round is to come."
+    for at in range(0, 60, 7):
+        panel.add_rounds(rounds[at : at + 7])
+    qtbot.waitUntil(panel.acceptance.message.isHidden, timeout=20 * INTERVAL_MS)
+    panel.finish(totals(rounds))
+    expected = Statistics.of(rounds)
+    assert panel.statistics == expected
+    assert values(panel) == [
+        numbers.ratio(expected.acceptance_rate),
+        numbers.significant(expected.tokens_per_second),
+        numbers.significant(expected.tau),
+    ]
+    assert panel.head.scope.text() == f"60 rounds · {expected.emitted} tokens"
+    assert panel.table.shown == rounds[-1]
+
+
+def test_batches_and_a_whole_trace_look_the_same(panel) -> None:
+    rounds = answer(60)
+    panel.start_answer(header())
+    for one in rounds:
+        panel.add_rounds([one])
+    panel.finish(totals(rounds))
+    grown = [card.grab().toImage() for card in panel.cards]
+    panel.show_trace(trace(60))
+    assert [card.grab().toImage() for card in panel.cards] == grown
+
+
+def test_no_rounds_change_nothing(panel) -> None:
+    panel.start_answer(header())
+    panel.add_rounds([])
+    assert panel.acceptance.message.text() == "The first round is to come."
+
+
+def test_numbers_change_at_most_ten_times_a_second(panel, qtbot) -> None:
+    rounds = answer(90)
+    seen: list[int] = []
+    panel.start_answer(header())
+    panel.statistics_changed.connect(lambda statistics: seen.append(statistics.rounds))
+    for at in range(0, 90, 9):
+        panel.add_rounds(rounds[at : at + 9])
+        shown = panel.table.shown
+    assert len(seen) <= 2, "ten batches at once"
+    assert shown is None or shown.index < 89
+    qtbot.waitUntil(lambda: seen[-1:] == [90], timeout=20 * INTERVAL_MS)
+    assert panel.table.shown == rounds[-1]
+
+
+def test_strategy_none_has_no_acceptance(panel) -> None:
+    panel.show_trace(trace(30, "none", k=0))
+    assert panel.acceptance.message.text() == panel.acceptance.none
+    assert panel.acceptance.value.text() == "–"
+    assert panel.length.value.text() == "–"
+    assert "nothing is drafted" in panel.length.note.text()
+    assert not panel.speed.message.isVisible()
+    assert panel.speed.value.text() != "–"
+
+
+def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
+    made = trace(64)
+    panel.show_trace(made)
+    before = panel.speed.canvas.grab().toImage()
+    panel.set_baseline(100)
+    speed = Statistics.of(made.rounds).tokens_per_second
+    assert panel.speed.note.text() == f"{numbers.factor(speed / 100)} measured"
+    canvas = panel.speed.canvas
+    after = canvas.grab().toImage()
+    y = round(canvas.y_of(100))
+    row = [after.pixelColor(x, y) for x in range(60, canvas.width() - 4)]
+    dashed = sum(colour != before.pixelColor(x, y) for x, colour in enumerate(row, 60))
+    assert dashed > len(row) / 3
+    panel.set_baseline(None)
+    assert panel.speed.note.text() == panel.speed.definition
+    assert canvas.grab().toImage() == before
+
+
+def test_why_an_answer_ended_early_is_said(panel) -> None:
+    rounds = answer(10)
+    panel.start_answer(header())
+    panel.add_rounds(rounds)
+    panel.finish(totals(rounds, FinishReason.CANCELLED))
+    assert panel.head.scope.text().endswith("· stopped")
+
+
+def test_the_next_answer_starts_empty(panel) -> None:
+    panel.show_trace(trace(20))
+    panel.pin_round(4)
+    panel.start_answer(header())
+    assert values(panel) == ["–", "–", "–"]
+    assert panel.table.shown is None
+    panel.clear()
+    assert panel.acceptance.message.text() == panel.acceptance.empty
+
+
+# -------------------------------------------------------------------------------------- resetting
+
+
+def test_reset_counts_from_the_next_round(panel, qtbot) -> None:
+    rounds = answer(60)
+    panel.start_answer(header())
+    panel.add_rounds(rounds[:40])
+    qtbot.waitUntil(panel.head.reset.isEnabled, timeout=20 * INTERVAL_MS)
+    QTest.mouseClick(panel.head.reset, Qt.MouseButton.LeftButton)
+    assert values(panel) == ["–", "–", "–"]
+    assert panel.acceptance.message.text() == "Begins with the next round."
+    panel.add_rounds(rounds[40:])
+    panel.finish(totals(rounds))
+    assert panel.statistics == Statistics.of(rounds[40:])
+    assert panel.head.scope.text().startswith("since round 40 · 20 rounds")
+    assert panel.head.reset.text() == "All rounds"
+    QTest.mouseClick(panel.head.reset, Qt.MouseButton.LeftButton)
+    assert panel.statistics == Statistics.of(rounds)
+    assert panel.head.reset.text() == "Reset"
+
+
+def test_a_reset_ends_with_the_answer(panel) -> None:
+    panel.show_trace(trace(20))
+    panel.reset()
+    panel.show_trace(trace(20))
+    assert panel.statistics.rounds == 20
+    assert panel.head.reset.text() == "Reset"
+
+
+# ------------------------------------------------------------------------------- mouse and keys
+
+
+def test_hover_reads_a_round_in_every_plot(panel, qtbot) -> None:
+    made = trace(64)
+    panel.show_trace(made)
+    seen: list[object] = []
+    panel.round_hovered.connect(seen.append)
+    for card in panel.cards:
+        hover(card.canvas, 23)
+        one = made.rounds[23]
+        assert card.canvas.reading.startswith("round 23: ")
+        assert panel.table.shown == one
+        others = [other for other in panel.cards if other is not card]
+        assert not any(other.canvas.reading for other in others)
+        leave(card.canvas)
+        assert not card.canvas.reading
+        assert panel.table.shown == made.rounds[-1]
+    assert seen == [23, None] * 3
+
+
+def test_what_is_read_out(panel) -> None:
+    made = trace(64)
+    panel.show_trace(made)
+    index = next(i for i, one in enumerate(made.rounds) if one.rejected and one.accepted)
+    one = made.rounds[index]
+    so_far = Statistics.of(made.rounds[: index + 1])
+    assert panel.acceptance.read(index) == (
+        f"round {index}: {one.accepted} of {len(one.drafted)} accepted, "
+        f"so far {numbers.ratio(so_far.acceptance_rate)}"
+    )
+    assert panel.length.read(index) == (
+        f"round {index}: {len(one.drafted)} drafted, {one.accepted} accepted, {len(one.emitted)} emitted"
+    )
+    assert panel.speed.read(index).endswith(f"in {numbers.duration(one.seconds)}")
+
+
+def test_hover_on_an_empty_plot_reads_nothing(panel) -> None:
+    hover(panel.acceptance.canvas, 10)
+    assert not panel.acceptance.canvas.reading
+    panel.start_answer(header())
+    hover(panel.acceptance.canvas, 12)
+    assert not panel.acceptance.canvas.reading
+
+
+def test_a_click_pins_a_round_until_the_next(panel) -> None:
+    rounds = answer(64)
+    panel.start_answer(header())
+    panel.add_rounds(rounds[:50])
+    pinned: list[object] = []
+    panel.round_pinned.connect(pinned.append)
+    canvas = panel.length.canvas
+    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    leave(canvas)
+    panel.add_rounds(rounds[50:])
+    panel.finish(totals(rounds))
+    assert panel.table.shown == rounds[12]
+    assert panel.table.unpin.isVisible()
+    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    leave(canvas)
+    assert panel.table.shown == rounds[-1]
+    assert pinned == [12, None]
+
+
+def test_the_text_can_point_at_a_round(panel) -> None:
+    made = trace(64)
+    panel.show_trace(made)
+    panel.preview_round(7)
+    assert panel.table.shown == made.rounds[7]
+    panel.preview_round(None)
+    assert panel.table.shown == made.rounds[-1]
+    panel.preview_round(640)
+    assert panel.table.shown == made.rounds[-1]
+
+
+def test_keys_walk_through_the_rounds(panel) -> None:
+    made = trace(64)
+    panel.show_trace(made)
+    canvas = panel.speed.canvas
+    canvas.setFocus()
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert panel.table.shown == made.rounds[63]
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert panel.table.shown == made.rounds[62]
+    assert canvas.reading.startswith("round 62: ")
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert panel.table.shown == made.rounds[63]
+    QTest.keyClick(canvas, Qt.Key.Key_Escape)
+    assert not panel.table.unpin.isVisible()
+    assert not canvas.reading
+
+
+def wheel(canvas: Canvas, index: int, modifiers: Qt.KeyboardModifier) -> bool:
+    at = QPointF(point(canvas, index))
+    event = QWheelEvent(
+        at, QPointF(canvas.mapToGlobal(at.toPoint())), QPoint(), QPoint(0, 120),
+        Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(canvas.viewport(), event)
+    return event.isAccepted()
+
+
+def test_ctrl_and_wheel_zoom_all_plots_a_double_click_ends_it(panel) -> None:
+    panel.show_trace(trace(400))
+    canvas = panel.acceptance.canvas
+    whole = [canvas.round_at(x) for x in (canvas.plot_rect().left(), canvas.plot_rect().right())]
+    under = canvas.round_at(point(canvas, 300).x())
+    wheel(canvas, 300, Qt.KeyboardModifier.ControlModifier)
+    assert canvas.round_at(point(canvas, 300).x()) == pytest.approx(300, abs=1)
+    assert under == pytest.approx(300, abs=1)
+    spans = set()
+    for card in panel.cards:
+        rect = card.canvas.plot_rect()
+        spans.add((card.canvas.round_at(rect.left()), card.canvas.round_at(rect.right())))
+    assert len(spans) == 1
+    (first, last) = spans.pop()
+    assert last - first == pytest.approx((whole[1] - whole[0]) / 1.25)
+    QTest.mouseDClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 300))
+    rect = canvas.plot_rect()
+    assert [canvas.round_at(rect.left()), canvas.round_at(rect.right())] == pytest.approx(whole)
+
+
+def test_the_wheel_alone_is_left_to_the_panel(panel) -> None:
+    panel.show_trace(trace(400))
+    canvas = panel.acceptance.canvas
+    before = canvas.round_at(0)
+    wheel(canvas, 300, Qt.KeyboardModifier.NoModifier)
+    assert canvas.round_at(0) == before
+
+
+def test_dragging_moves_a_zoomed_plot(panel) -> None:
+    panel.show_trace(trace(400))
+    canvas = panel.acceptance.canvas
+    for _ in range(8):
+        wheel(canvas, 200, Qt.KeyboardModifier.ControlModifier)
+    start, target = point(canvas, 200), point(canvas, 200) + QPoint(40, 0)
+    before = canvas.round_at(target.x())
+    QTest.mousePress(canvas.viewport(), Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(canvas.viewport(), start + QPoint(20, 0))
+    QTest.mouseMove(canvas.viewport(), target)
+    QTest.mouseRelease(canvas.viewport(), Qt.MouseButton.LeftButton, pos=target)
+    assert canvas.round_at(target.x()) < before - 5
+    assert panel.table.unpin.isHidden(), "a drag is no click"
+
+
+def test_everything_is_reached_by_the_keyboard(panel) -> None:
+    for part in (panel.head.reset, panel.head.fold, *(card.canvas for card in panel.cards)):
+        assert part.focusPolicy() & Qt.FocusPolicy.TabFocus
+        assert part.accessibleName()
+
+
+def test_the_plot_that_the_keyboard_reached_has_a_ring(panel, theme) -> None:
+    panel.show_trace(trace(20))
+    canvas = panel.speed.canvas
+    corner = canvas.plot_rect().toRect().bottomLeft() - QPoint(0, 20)
+
+    def colour() -> QColor:
+        return canvas.grab().toImage().pixelColor(corner)
+
+    plain = colour()
+    canvas.setFocus(Qt.FocusReason.TabFocusReason)
+    assert colour() == QColor(theme.palette.secondary)
+    canvas.clearFocus()
+    canvas.setFocus(Qt.FocusReason.MouseFocusReason)
+    assert colour() == plain
+
+
+def test_folding_is_asked_for(panel, qtbot) -> None:
+    with qtbot.waitSignal(panel.fold_requested):
+        QTest.mouseClick(panel.head.fold, Qt.MouseButton.LeftButton)
+
+
+# -------------------------------------------------------------------------------------- drawing
+
+
+def bar_pixel(panel: InstrumentsPanel, image: QImage, index: int, value: float) -> QColor:
+    canvas = panel.length.canvas
+    return image.pixelColor(round(canvas.x_of(index)), round(canvas.y_of(value)))
+
+
+def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
+    made = trace(32)
+    panel.show_trace(made)
+    palette = theme.palette
+    image = panel.length.canvas.grab().toImage()
+    own = {
+        Origin.RESAMPLED: palette.resampled,
+        Origin.BONUS: palette.bonus,
+        Origin.PLAIN: palette.secondary,
+    }
+    seen = set()
+    for one in made.rounds:
+        origin = one.emitted[-1].origin
+        top = bar_pixel(panel, image, one.index, one.accepted + 0.5)
+        assert top == QColor(own[origin]), one.index
+        seen.add(origin)
+        if one.accepted:
+            middle = bar_pixel(panel, image, one.index, one.accepted - 0.5)
+            assert middle == QColor(palette.accepted)
+        if len(one.drafted) > one.accepted + 1:
+            behind = bar_pixel(panel, image, one.index, one.accepted + 1.5)
+            assert behind == QColor(palette.line)
+    assert seen == set(own)
+
+
+def test_dots_stand_at_each_rounds_acceptance(panel, theme) -> None:
+    made = trace(32)
+    panel.show_trace(made)
+    whole = panel.acceptance._whole.getData()
+    partial = panel.acceptance._partial.getData()
+    drafted = [one for one in made.rounds if one.drafted]
+    assert whole[0].tolist() == [r.index for r in drafted if r.accepted == len(r.drafted)]
+    expected = {r.index: r.accepted / len(r.drafted) for r in drafted if r.accepted < len(r.drafted)}
+    assert dict(zip(partial[0].tolist(), partial[1].tolist(), strict=True)) == expected
+
+
+def test_a_long_answer_is_drawn_in_as_many_pieces_as_fit(panel) -> None:
+    panel.show_trace(trace(20_000))
+    width = panel.acceptance.canvas.plot_width
+    for data in (
+        panel.acceptance._whole.getData(),
+        panel.acceptance._partial.getData(),
+        panel.acceptance._pooled.getData(),
+        panel.speed._rate.getData(),
+    ):
+        assert len(data[0]) <= width / 2 + 1
+    # A power of two that leaves at least two pixels for a dot, three for a bar.
+    for card, pixels, mark in ((panel.acceptance, 2, "dot"), (panel.length, 3, "bar")):
+        step = next(2**n for n in range(20) if 20_000 / 2**n <= width // pixels)
+        assert card.canvas.note == f"{step} rounds a {mark}"
+    panel.show_trace(trace(32))
+    assert panel.acceptance.canvas.note == panel.length.canvas.note == ""
+    panel.show_trace(trace(20_000))
+    hover(panel.acceptance.canvas, 10_000)
+    assert panel.table.shown is not None
+    assert abs(panel.table.shown.index - 10_000) < 20_000 / width
+
+
+def test_the_speed_axis_only_grows_while_an_answer_grows(panel, qtbot) -> None:
+    fast = answer(10, k=8, alpha=0.99)
+    slow = answer(80, k=0)
+    panel.start_answer(header())
+    panel.add_rounds(fast)
+    qtbot.waitUntil(panel.speed.message.isHidden, timeout=20 * INTERVAL_MS)
+    top = panel.speed.canvas._ticks[-1].value
+    last = fast[-1].offset + fast[-1].seconds
+    panel.add_rounds([replace_offset(one, last + one.offset) for one in slow])
+    panel.speed.canvas.zoomed.emit(0.2, 80)
+    assert panel.speed.canvas._ticks[-1].value == top, "only slow rounds are in sight"
+    panel.finish(totals(slow))
+    assert panel.speed.canvas._ticks[-1].value < top
+
+
+def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
+    panel.show_trace(trace(32))
+    theme.set_mode("dark")
+    palette = theme.palette
+    assert palette.dark
+    for card in panel.cards:
+        image = card.canvas.grab().toImage()
+        assert image.pixelColor(1, 1) == QColor(palette.ground)
+    image = panel.length.canvas.grab().toImage()
+    one = next(one for one in panel._record.rounds if one.accepted)
+    assert bar_pixel(panel, image, one.index, 0.5) == QColor(palette.accepted)
+    assert panel.acceptance._pooled.opts["pen"].color() == QColor(palette.accepted)
+
+
+def test_a_larger_scale_enlarges_the_numbers(panel, theme) -> None:
+    before = panel.speed.value.fontMetrics().height()
+    theme.set_scale(1.5)
+    assert panel.speed.value.fontMetrics().height() > before * 1.3
+
+
+# ------------------------------------------------------------------------------------- exporting
+
+
+def test_csv_of_every_plot_has_a_line_a_round(panel, dialog) -> None:
+    made = trace(50)
+    panel.show_trace(made)
+    panel.set_baseline(151.5)
+    panel._count_from(10)
+    for card in panel.cards:
+        card.save_table()
+    assert dialog.asked == ["acceptance.csv", "tokens-per-second.csv", "tokens-per-round.csv"]
+
+    def read(name: str) -> list[dict[str, str]]:
+        with (dialog.folder / name).open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    acceptance, speed, length = map(read, dialog.asked)
+    for table in (acceptance, speed, length):
+        assert [int(row["round"]) for row in table] == list(range(10, 50))
+    for row, one in zip(acceptance, made.rounds[10:], strict=True):
+        assert int(row["accepted"]) == one.accepted
+        assert int(row["drafted"]) == len(one.drafted)
+    rate = Statistics.of(made.rounds[10:]).acceptance_rate
+    assert float(acceptance[-1]["pooled_acceptance_rate"]) == rate
+    assert {row["baseline_tokens_per_second"] for row in speed} == {"151.5"}
+    assert length[0]["origin_of_last"] == str(made.rounds[10].emitted[-1].origin)
+    assert panel.acceptance.notice.text() == "Saved acceptance.csv."
+    assert panel.acceptance.notice.isVisible()
+
+
+def test_png_is_twice_the_size_and_as_shown(panel, dialog, theme) -> None:
+    panel.show_trace(trace(50))
+    panel.length.save_picture()
+    image = QImage(str(dialog.folder / "tokens-per-round.png"))
+    assert image.width() == (panel.length.width() + 24) * 2
+    assert image.pixelColor(0, 0) == QColor(theme.palette.ground)
+    colours = {image.pixelColor(x, y).name() for x in range(image.width()) for y in (200, 240)}
+    assert QColor(theme.palette.accepted).name() in colours
+
+
+def test_no_file_where_the_dialog_is_dismissed(panel, dialog, tmp_path) -> None:
+    panel.show_trace(trace(50))
+    dialog.folder = None
+    panel.speed.save_table()
+    panel.speed.save_picture()
+    assert list(tmp_path.iterdir()) == []
+    assert not panel.speed.notice.isVisible()
+
+
+def test_a_folder_that_cannot_be_written_is_named_where_the_export_was_asked(panel, dialog, tmp_path) -> None:
+    panel.show_trace(trace(50))
+    dialog.folder = tmp_path / "missing"
+    panel.speed.save_table()
+    assert panel.speed.notice.isVisible()
+    assert panel.speed.notice.text() == (
+        "tokens-per-second.csv was not saved: no such file or directory. Choose another folder."
+    )
+
+
+def test_the_menu_offers_data_only_where_there_is_some(panel) -> None:
+    menu = panel.speed.menu()
+    assert [action.isEnabled() for action in menu.actions()] == [True, False]
+    panel.show_trace(trace(50))
+    menu = panel.speed.menu()
+    assert [action.text() for action in menu.actions()] == [
+        "Save picture as PNG…",
+        "Save data as CSV…",
+    ]
+    assert all(action.isEnabled() for action in menu.actions())

@@ -1,0 +1,112 @@
+"""The table of one round as a widget."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+
+from app.engine.types import Round
+from app.ui.instruments import RoundTable
+from app.ui.instruments.round_model import Column
+from tests.ui.instruments.answers import answer
+
+
+def texts(table: RoundTable, column: Column) -> list[str]:
+    model = table.model
+    return [model.index(row, column).data() for row in range(model.rowCount())]
+
+
+def a_round(wanted: str, **how) -> Round:
+    """A round that has a token of that fate."""
+    rounds = answer(80, **how)
+    fates = ([str(t.verdict) for t in one.drafted] + [str(one.emitted[-1].origin)] for one in rounds)
+    return next(one for one, has in zip(rounds, fates, strict=True) if wanted in has)
+
+
+@pytest.fixture
+def table(qtbot, theme) -> RoundTable:
+    widget = RoundTable(theme)
+    qtbot.addWidget(widget)
+    widget.resize(340, 300)
+    with qtbot.waitExposed(widget):
+        widget.show()
+    return widget
+
+
+def test_before_the_first_round(table) -> None:
+    assert table.shown is None
+    assert table.title.text() == "Round"
+    assert table.model.rowCount() == 0
+
+
+def test_a_round_with_a_rejected_token(table) -> None:
+    one = a_round("ignored")
+    table.show_round(one)
+    assert table.title.text() == f"Round {one.index}"
+    assert texts(table, Column.VERDICT)[-3:] == ["ignored", "ignored", "resampled"] or texts(
+        table, Column.VERDICT
+    )[-2:] == ["ignored", "resampled"]
+    ignored = texts(table, Column.VERDICT).index("ignored")
+    assert texts(table, Column.P)[ignored] == "–"
+    assert len(texts(table, Column.TOKEN)) == len(one.drafted) + 1
+
+
+def test_q_is_shown_for_drawn_drafts_only(table) -> None:
+    table.show_round(a_round("accepted"))
+    assert table.view.isColumnHidden(Column.Q)
+    assert not table.view.isColumnHidden(Column.DRAFT_P)
+    table.resize(600, 300)
+    table.show_round(a_round("accepted", sampled=True))
+    assert not table.view.isColumnHidden(Column.Q)
+    assert not table.view.isColumnHidden(Column.DRAFT_P)
+
+
+def test_where_there_is_no_room_q_goes_before_draft_p(table) -> None:
+    table.resize(280, 300)
+    table.show_round(a_round("accepted", sampled=True))
+    assert not table.view.isColumnHidden(Column.Q)
+    assert table.view.isColumnHidden(Column.DRAFT_P)
+    columns = [c for c in Column if not table.view.isColumnHidden(c)]
+    width = sum(table.view.columnWidth(column) for column in columns)
+    assert width <= table.view.viewport().width()
+
+
+def test_columns_stay_when_a_round_has_no_draft(table) -> None:
+    table.show_round(a_round("accepted"))
+    table.show_round(a_round("plain"))
+    assert not table.view.isColumnHidden(Column.DRAFT_P)
+    assert texts(table, Column.VERDICT) == ["plain"]
+
+
+def test_the_verdict_has_the_colour_of_the_fate(table, theme) -> None:
+    table.show_round(a_round("rejected"))
+    row = texts(table, Column.VERDICT).index("rejected")
+    colour = table.model.index(row, Column.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
+    assert colour == QColor(theme.palette.rejected)
+    theme.set_mode("dark")
+    colour = table.model.index(row, Column.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
+    assert colour == QColor(theme.palette.rejected)
+
+
+def test_the_bar_is_as_long_as_p(table, theme) -> None:
+    one = a_round("bonus")
+    table.show_round(one)
+    row = len(one.drafted)
+    rect = table.view.visualRect(table.model.index(row, Column.BAR))
+    image = table.view.viewport().grab().toImage()
+    middle = rect.center().y()
+    track = range(rect.left() + 16, rect.right() + 1)
+    filled = [x for x in track if image.pixelColor(QPoint(x, middle)) == QColor(theme.palette.bonus)]
+    assert len(filled) == pytest.approx(one.emitted[-1].p * len(track), abs=3)
+
+
+def test_pinned_can_be_let_go_with_the_keyboard(table, qtbot) -> None:
+    table.show_round(a_round("accepted"), pinned=True)
+    assert table.unpin.isVisible()
+    table.unpin.setFocus(Qt.FocusReason.TabFocusReason)
+    with qtbot.waitSignal(table.unpin_requested):
+        QTest.keyClick(table.unpin, Qt.Key.Key_Space)
+    table.show_round(a_round("accepted"))
+    assert not table.unpin.isVisible()

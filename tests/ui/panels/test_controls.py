@@ -1,0 +1,84 @@
+"""The small controls: switch, segments, notice, elided texts."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QToolButton
+from pytestqt.qtbot import QtBot
+
+from app.ui.panels.elided import ElidedButton, ElidedLabel
+from app.ui.panels.notice import Notice
+from app.ui.panels.segmented import Segmented
+from app.ui.panels.switch import Switch
+from app.ui.theme import LIGHT, Theme
+
+
+def test_a_switch_shows_its_state_and_takes_space(qtbot: QtBot, theme: Theme) -> None:
+    switch = Switch(theme, "sample")
+    qtbot.addWidget(switch)
+    switch.show()
+    off = switch.grab().toImage()
+    with qtbot.waitSignal(switch.toggled) as told:
+        qtbot.keyClick(switch, Qt.Key.Key_Space)
+    assert told.args == [True]
+    assert switch.grab().toImage() != off
+    theme.set_mode("dark")
+    dark = switch.grab().toImage()
+    assert dark != off
+    switch.setEnabled(False)
+    assert switch.grab().toImage() != dark
+
+
+def test_segments_are_chosen_by_mouse_and_keys(qtbot: QtBot, theme: Theme) -> None:
+    control = Segmented(theme, "Mode", ["chat", "completion"])
+    qtbot.addWidget(control)
+    control.resize(control.sizeHint())
+    control.show()
+    seen: list[str] = []
+    control.picked.connect(seen.append)
+    end = QPoint(control.width() - 6, control.height() // 2)
+    qtbot.mouseClick(control, Qt.MouseButton.LeftButton, pos=end)
+    qtbot.mouseClick(control, Qt.MouseButton.LeftButton, pos=end)  # nothing new
+    qtbot.keyClick(control, Qt.Key.Key_Left)
+    qtbot.keyClick(control, Qt.Key.Key_Left)  # no further
+    assert seen == ["completion", "chat"]
+    assert control.accessibleName() == "Mode: chat"
+    control.set_choice("completion")
+    assert seen == ["completion", "chat"]
+    assert control.accessibleName() == "Mode: completion"
+
+
+def test_a_notice_takes_no_room_until_something_is_wrong(qtbot: QtBot, theme: Theme) -> None:
+    notice = Notice(theme)
+    qtbot.addWidget(notice)
+    assert notice.isHidden()
+    notice.show_error("<b>x.gguf</b> is damaged.", "Download it again.")
+    assert notice.isVisible()
+    assert notice.message == "<b>x.gguf</b> is damaged."
+    assert "Download it again." in notice.accessibleName()
+    edge = notice.grab().toImage().pixelColor(1, notice.height() // 2)
+    assert edge == QColor(LIGHT.rejected)
+    close = notice.findChild(QToolButton)
+    assert close is not None
+    with qtbot.waitSignal(notice.dismissed):
+        qtbot.mouseClick(close, Qt.MouseButton.LeftButton)
+    assert notice.isHidden()
+    assert notice.message == ""
+
+
+def test_elided_texts_give_way_and_keep_their_name(qtbot: QtBot, theme: Theme) -> None:
+    name = "Meta-Llama-3.1-70B-Instruct-Q5_K_M-00001-of-00002.gguf"
+    label = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+    label.set_text(name)
+    button = ElidedButton(name)
+    for widget in (label, button):
+        qtbot.addWidget(widget)
+        assert widget.minimumSizeHint().width() == 0
+        assert widget.accessibleName() == name
+        widget.show()
+    button.resize(120, 30)
+    assert "…" in button.text()
+    assert button.text().startswith("Meta")
+    button.resize(900, 30)
+    assert button.text() == name

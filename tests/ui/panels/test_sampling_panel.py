@@ -1,0 +1,95 @@
+"""Sampling, answer length and stop strings."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPlainTextEdit
+from pytestqt.qtbot import QtBot
+
+from app.engine.types import Sampling
+from app.settings import Settings
+from app.ui.panels.sampling_panel import (
+    AnswerOptions,
+    SamplingPanel,
+    chip_words,
+    read_stop,
+    write_stop,
+)
+from app.ui.theme import Theme
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, theme: Theme) -> SamplingPanel:
+    made = SamplingPanel(theme)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def stop_field(panel: SamplingPanel) -> QPlainTextEdit:
+    return next(one for one in panel.findChildren(QPlainTextEdit) if one.accessibleName() == "stop")
+
+
+def test_options_come_back_and_tell_nobody(qtbot: QtBot, panel: SamplingPanel) -> None:
+    wanted = AnswerOptions(Sampling(temperature=0.8, top_k=40), 99, ("\n\n", "END"))
+    with qtbot.assertNotEmitted(panel.options_changed):
+        panel.set_options(wanted)
+    assert panel.options() == wanted
+    assert stop_field(panel).toPlainText() == "\\n\\n\nEND"
+
+
+def test_the_defaults_are_those_of_the_settings(panel: SamplingPanel) -> None:
+    settings = Settings()
+    assert panel.options() == AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
+
+
+def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:
+    seen: list[AnswerOptions] = []
+    panel.options_changed.connect(seen.append)
+    temperature = panel._form.field("temperature").control  # type: ignore[attr-defined]
+    qtbot.keyClick(temperature, Qt.Key.Key_Up)
+    qtbot.keyClick(panel._limit.control, Qt.Key.Key_Up)
+    qtbot.keyClicks(stop_field(panel), "END")
+    assert seen[0] == AnswerOptions(Sampling(temperature=0.05))
+    assert seen[-1] == AnswerOptions(Sampling(temperature=0.05), 257, ("END",))
+    assert panel.options() == seen[-1]
+
+
+def test_wrong_text_changes_nothing_in_use(qtbot: QtBot, panel: SamplingPanel) -> None:
+    limit = panel._limit.control.lineEdit()
+    limit.selectAll()
+    with qtbot.assertNotEmitted(panel.options_changed):
+        qtbot.keyClicks(limit, "0")
+    assert limit.text() == "0"
+    assert "from 1 to 1,000,000" in panel._limit.error_text()
+    assert panel.options().max_tokens == 256
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [(), ("END",), ("\n\n", "a b "), ("\\n",), ("\\", "\t", "\r\n"), ("a\\\nb", "„Ende“")],
+)
+def test_stop_strings_survive_their_written_form(stop: tuple[str, ...]) -> None:
+    assert read_stop(write_stop(stop)) == stop
+
+
+def test_stop_strings_as_people_write_them() -> None:
+    assert read_stop("\nUser:\n\n\\n\\n\nC:\\dir\n") == ("User:", "\n\n", "C:\\dir")
+
+
+def test_tab_leaves_the_stop_field(panel: SamplingPanel) -> None:
+    assert stop_field(panel).tabChangesFocus()
+
+
+@pytest.mark.parametrize(
+    ("sampling", "words"),
+    [
+        (Sampling(), ("greedy", "")),
+        (Sampling(seed=7), ("greedy", "seed 7")),
+        (Sampling(temperature=0.8), ("temperature 0.8", "")),
+        (Sampling(temperature=1, top_k=40, top_p=0.95), ("temperature 1", "top_k 40 · top_p 0.95")),
+    ],
+)
+def test_chip_words(sampling: Sampling, words: tuple[str, str]) -> None:
+    assert chip_words(sampling) == words

@@ -1,0 +1,63 @@
+"""Every text that matters has a contrast of at least 4.5 to 1 with what it stands on."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.ui.theme import DARK, LIGHT, Palette
+from app.ui.theme.palette import blend
+from app.ui.transcript.spans import FATES
+from tests.ui.contrast import contrast
+
+LEAST = 4.5
+
+both = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+each_fate = pytest.mark.parametrize("fate", FATES)
+
+
+@both
+@each_fate
+def test_letters_on_tints(palette: Palette, fate: str) -> None:
+    tint = palette.tint(fate)
+    assert contrast(palette.text, tint) >= LEAST
+    # Struck tokens, control tokens, fences and the legend are grey.
+    assert contrast(palette.secondary, tint) >= LEAST
+
+
+@both
+@each_fate
+def test_selected_letters(palette: Palette, fate: str) -> None:
+    assert contrast(palette.text, blend(palette.text, palette.tint(fate), palette.wash_share)) >= LEAST
+
+
+@both
+@each_fate
+def test_the_name_of_a_fate_in_its_colour(palette: Palette, fate: str) -> None:
+    assert contrast(palette.fate(fate), palette.raised) >= LEAST
+    assert contrast(palette.fate(fate), palette.ground) >= LEAST
+
+
+@both
+@each_fate
+def test_lines_stand_out_from_tints(palette: Palette, fate: str) -> None:
+    """Graphics need 3 to 1."""
+    assert contrast(palette.fate(fate), palette.tint(fate)) >= 3
+
+
+@both
+def test_neutral_text(palette: Palette) -> None:
+    for ground in (palette.ground, palette.panel, palette.raised):
+        assert contrast(palette.text, ground) >= LEAST
+        assert contrast(palette.secondary, ground) >= LEAST
+    assert contrast(palette.ground, palette.text) >= LEAST  # the current match, inverted
+
+
+@both
+def test_tints_can_be_told_from_the_ground_and_from_each_other(palette: Palette) -> None:
+    tints = {palette.tint(fate) for fate in ("accepted", "resampled", "bonus", "rejected")}
+    assert len(tints | {palette.ground}) == 5
+
+
+def test_contrast_is_the_known_one() -> None:
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.005)

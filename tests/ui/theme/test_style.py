@@ -1,0 +1,145 @@
+"""The style sheet: sound, complete, and legible in light and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.paths import find_paths
+from app.ui.theme import DARK, LIGHT, Palette, Theme
+from app.ui.theme.style import Styler, chosen, focus_ring, hover, selection, set_role, style_sheet
+
+ICONS = find_paths().icons
+
+
+@pytest.fixture
+def styled(qtbot: QtBot, theme: Theme) -> Iterator[Theme]:
+    """The application in our style for one test."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    before = application.palette(), application.font()
+    styler = Styler(application, theme, ICONS)
+    yield theme
+    theme.changed.disconnect(styler.apply)
+    styler.deleteLater()
+    application.setStyleSheet("")
+    application.setPalette(before[0])
+    application.setFont(before[1])
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    bright, dim = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
+def test_the_sheet_is_complete(qtbot: QtBot, theme: Theme, mode: str, scale: float) -> None:
+    theme.set_mode(mode)
+    theme.set_scale(scale)
+    sheet = style_sheet(theme, ICONS)
+    assert "@" not in sheet
+    assert sheet.count("{") == sheet.count("}")
+    assert "0px" not in re.findall(r"\b\d+px", sheet)
+    for file in re.findall(r'url\("([^"]+)"\)', sheet):
+        assert Path(file).is_file(), file
+
+
+def test_qt_takes_the_sheet_without_a_warning(
+    qtbot: QtBot, styled: Theme, capfd: pytest.CaptureFixture[str]
+) -> None:
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    QVBoxLayout(widget).addWidget(QPushButton("Press", widget))
+    widget.show()
+    styled.set_mode("dark")
+    assert "parse" not in capfd.readouterr().err
+
+
+def test_the_application_follows_the_theme(qtbot: QtBot, styled: Theme) -> None:
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    widget.show()
+    role = QPalette.ColorRole.Window
+    assert widget.palette().color(role) == QColor(LIGHT.ground)
+    size = widget.font().pointSizeF()
+    styled.set_mode("dark")
+    assert widget.palette().color(role) == QColor(DARK.ground)
+    styled.set_scale(2.0)
+    assert widget.font().pointSizeF() == pytest.approx(2 * size)
+
+
+def test_a_role_set_later_shows(qtbot: QtBot, styled: Theme) -> None:
+    label = QLabel("word")
+    qtbot.addWidget(label)
+    label.show()
+    set_role(label, role="error")
+    assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.rejected)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["", "primary", "flat", "fold", "row", "field", "radio", "check", "combo"])
+def test_the_keyboard_is_seen(qtbot: QtBot, styled: Theme, mode: str, kind: str) -> None:
+    """A control with the focus looks different from one without."""
+    styled.set_mode(mode)
+    window = QWidget()
+    qtbot.addWidget(window)
+    layout = QVBoxLayout(window)
+    other = QPushButton("Other")
+    other_kinds = {
+        "field": QLineEdit,
+        "radio": QRadioButton,
+        "check": QCheckBox,
+        "combo": QComboBox,
+    }
+    control = other_kinds.get(kind, QPushButton)()
+    control.setProperty("kind", kind)
+    layout.addWidget(other)
+    layout.addWidget(control)
+    window.show()
+    qtbot.waitExposed(window)
+    other.setFocus()
+    without = control.grab().toImage()
+    size = control.size()
+    control.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(control.hasFocus)
+    assert control.grab().toImage() != without
+    assert control.size() == size  # and nothing jumps
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_is_legible_on_every_ground_it_stands_on(colours: Palette) -> None:
+    assert contrast(colours.text, selection(colours)) >= 4.5
+    grounds = [colours.ground, colours.panel, colours.raised, hover(colours), chosen(colours)]
+    for ground in grounds:
+        assert contrast(colours.text, ground) >= 4.5
+        assert contrast(colours.secondary, ground) >= 4.5
+    for ground in (colours.ground, colours.panel, colours.raised):
+        assert contrast(colours.rejected, ground) >= 4.5  # errors
+        assert contrast(focus_ring(colours), ground) >= 3
+    notice = colours.tint("rejected")
+    assert contrast(colours.text, notice) >= 4.5
+    assert contrast(colours.secondary, notice) >= 4.5

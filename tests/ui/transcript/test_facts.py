@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import pytest
+
+from app.engine.types import DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.ui.transcript.facts import TokenFacts, facts_of, visible
+from app.ui.transcript.spans import FATES, Span, spans_of
+from tests.ui.traces import drawing, make_round, raw_round, simulate
+
+
+def facts(one: Round, fate: str, place: int) -> TokenFacts:
+    return facts_of(one, Span("?", fate, one.index, place))
+
+
+def test_visible() -> None:
+    assert visible(b" a b") == "·a·b"
+    assert visible(b"\n\t") == "↵⇥"
+    assert visible(b"\xf0\x9f") == "<F0> <9F>"
+    assert visible(b"", "<|end|>") == "<|end|>"
+    assert visible(b"") == "(no text)"
+
+
+def test_the_card_of_the_drawing() -> None:
+    one = drawing().rounds[3]
+    shown = facts(one, "resampled", 2)
+    assert (shown.token, shown.fate) == ("·arithmetic", "resampled")
+    assert shown.rows == (
+        ("Round · place", "3 · 3 of 5"),
+        ("Draft said", "·average"),
+        ("q (draft)", "1 · argmax .61"),
+        ("p (target) of ·average", "0.118"),
+        ("p (target) of ·arithmetic", "0.724"),
+    )
+    assert shown.verdict == ("target's argmax: ·arithmetic",)
+    assert [(row.token, row.chosen) for row in shown.target][:2] == [
+        ("·arithmetic", True),
+        ("·average", False),
+    ]
+    assert shown.draft[0].token == "·average"
+
+
+def test_rejected_and_ignored() -> None:
+    one = drawing().rounds[3]
+    rejected = facts(one, "rejected", 2)
+    assert ("Emitted instead", "·arithmetic") in rejected.rows
+    assert rejected.verdict == ("target's argmax: ·arithmetic",)
+    ignored = facts(one, "ignored", 3)
+    assert ignored.verdict == ("never judged: behind ·average, which was rejected",)
+    assert not any(name.startswith("p ") for name, _ in ignored.rows)
+    behind_end = make_round(0, ["."], None, None, ["x"], label="<|end|>")
+    assert facts(behind_end, "ignored", 1).verdict == ("never judged: behind the end of the answer",)
+
+
+def speculative(u: float, p: float, q: float, accepted: bool) -> str:
+    verdict = Verdict.ACCEPTED if accepted else Verdict.REJECTED
+    origin = Origin.ACCEPTED if accepted else Origin.RESAMPLED
+    draft = DraftedToken(1, b"a", verdict, q, 0.5, p, u)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", origin, p)])
+    return facts(one, "accepted" if accepted else "rejected", 0).verdict[0]
+
+
+def test_speculative_verdicts_show_the_comparison() -> None:
+    assert speculative(0.31, 0.72, 1.0, True) == "u·q < p: 0.31 × 1 < 0.72, accepted"
+    assert speculative(0.91, 0.12, 1.0, False) == "u·q ≥ p: 0.91 × 1 ≥ 0.12, rejected"
+
+
+def test_close_comparisons_get_the_digits_they_need() -> None:
+    assert speculative(0.72391, 0.72394, 1.0, True) == "u·q < p: 0.72391 × 1 < 0.72394, accepted"
+    assert speculative(0.5, 0.5, 1.0, False).startswith("u·q ≥ p: 0.5")
+
+
+def test_match_shows_the_draw() -> None:
+    draw = Draw(0.42, 0.31, 0.93)
+    draft = DraftedToken(1, b" a", Verdict.ACCEPTED, 1.0, None, 0.62, None, 1, draw)
+    one = raw_round(
+        0, [draft], [EmittedToken(1, b" a", Origin.ACCEPTED, 0.62, draw)],
+        strategy="prompt-lookup", match=1234,
+    )  # fmt: skip
+    shown = facts(one, "accepted", 0)
+    assert shown.verdict == ("target drew ·a: u 0.420 in [0.310, 0.930)",)
+    assert ("Copied (prompt-lookup)", "from token 1,234") in shown.rows
+    assert ("q (draft)", "1") in shown.rows
+
+
+def test_a_sampled_draft_shows_its_q_and_its_draw() -> None:
+    draft = DraftedToken(1, b"a", Verdict.ACCEPTED, 0.25, 0.25, 0.5, 0.9, draft_draw=Draw(0.3, 0.2, 0.45))
+    one = raw_round(0, [draft], [EmittedToken(1, b"a", Origin.ACCEPTED, 0.5)])
+    rows = dict(facts(one, "accepted", 0).rows)
+    assert rows["q (draft)"] == "0.250"
+    assert rows["u of the draft"] == "0.300 in [0.200, 0.450)"
+
+
+def test_resampled_from_the_residual() -> None:
+    draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 0.6, 0.1, 0.9)
+    draw = Draw(0.5, 0.4, 0.7)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
+    assert facts(one, "resampled", 0).verdict == (
+        "u·q ≥ p: 0.9 × 1 ≥ 0.1, rejected",
+        "drawn from the residual: u 0.500 in [0.400, 0.700)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("accepted", "words"),
+    [(1, "the draft was accepted"), (2, "both drafts were accepted"), (4, "all 4 drafts were accepted")],
+)
+def test_bonus(accepted: int, words: str) -> None:
+    shown = facts(make_round(7, ["a"] * accepted, "b"), "bonus", accepted)
+    assert shown.verdict == (words, "target's argmax: b")
+    assert shown.rows[0] == ("Round · place", f"7 · behind {accepted} of {accepted}")
+
+
+def test_plain_says_why_there_was_no_draft() -> None:
+    shown = facts(make_round(0, [], "b", draft_end="no match"), "plain", 0)
+    assert shown.verdict == ("no draft in this round: no match", "target's argmax: b")
+    assert shown.rows[0] == ("Round", "0")
+
+
+def test_every_token_of_a_trace_has_facts() -> None:
+    trace = simulate("def mean(values):\n    return sum(values) / len(values)\n" * 5, rate=0.6)
+    seen = set()
+    for span in spans_of(trace):
+        shown = facts_of(trace.rounds[span.round], span)
+        seen.add(shown.fate)
+        assert shown.fate == span.fate
+        assert shown.verdict and shown.rows
+        assert shown.token in shown.spoken()
+        assert len(shown.target) <= 5 and len(shown.draft) <= 5
+    assert seen == set(FATES) - {"plain"}

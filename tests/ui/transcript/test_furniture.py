@@ -1,0 +1,259 @@
+"""Notes, the editor, actions, the menu, the empty chat."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
+from app.ui.transcript.overlays import NoteCard, TurnActions
+from app.ui.transcript.turn_editor import TurnEditor
+from tests.ui.traces import drawing, make_round, simulate
+from tests.ui.transcript.places import point
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def chat(view: TranscriptView) -> TranscriptView:
+    view.set_turns(
+        [
+            SystemTurn("s", "Be brief."),
+            UserTurn("u", "Rewrite mean."),
+            AnswerTurn("a", "demo 32M", drawing()),
+        ]
+    )
+    view.repaint()
+    return view
+
+
+def actions(view: TranscriptView) -> TurnActions:
+    return view._furniture.actions
+
+
+def point_at(qtbot: QtBot, view: TranscriptView, turn_id: str) -> None:
+    top = view.stack.top(view.stack.index_of(turn_id)) - view.scroller.top
+    qtbot.mouseMove(view.viewport(), QPoint(view.column[0] + 200, top + 9))
+    qtbot.mouseMove(view.viewport(), QPoint(view.column[0] + 200, top + 10))
+
+
+# ------------------------------------------------------------------------------------------- notes
+
+
+def notes(view: TranscriptView) -> list[NoteCard]:
+    return [card for card in view.findChildren(NoteCard) if not card.isHidden()]
+
+
+def test_a_note_stands_below_its_turn_and_moves_with_it(chat: TranscriptView) -> None:
+    chat.set_note("u", Note("The prompt is too long.", "Shorten it."))
+    (card,) = notes(chat)
+    assert card.message.text() == "The prompt is too long."
+    assert card.hint.text() == "Shorten it."
+    assert not card.action.isVisible()
+    below = chat.stack.top(chat.stack.index_of("a")) - chat.scroller.top
+    assert point(chat, "mean.", "u").y() < card.y() < card.geometry().bottom() < below
+    chat.resize(900, 200)
+    before = card.y()
+    bar = chat.verticalScrollBar()
+    bar.setValue(bar.value() - 50)
+    assert card.y() == before + 50
+    chat.set_note("u", None)
+    assert notes(chat) == []
+
+
+def test_the_button_of_a_note_is_told(qtbot: QtBot, chat: TranscriptView) -> None:
+    chat.set_note("a", Note("The engine is gone.", "Nothing is lost.", "Start the engine again"))
+    (card,) = notes(chat)
+    with qtbot.waitSignal(chat.note_action) as told:
+        qtbot.mouseClick(card.action, LEFT)
+    assert told.args == ["a"]
+
+
+def test_a_long_note_wraps_in_a_narrow_window(chat: TranscriptView) -> None:
+    chat.set_note("u", Note("A message of many words that does not fit into one line. " * 3, "Hint."))
+    wide = notes(chat)[0].height()
+    chat.resize(300, 600)
+    assert notes(chat)[0].height() > wide
+
+
+def test_notes_are_plain_text(chat: TranscriptView) -> None:
+    chat.set_note("u", Note("<b>not bold</b>"))
+    assert notes(chat)[0].message.textFormat() == Qt.TextFormat.PlainText
+
+
+# ------------------------------------------------------------------------------------------ editor
+
+
+def editor(view: TranscriptView) -> TurnEditor | None:
+    return view._furniture.editor
+
+
+def test_double_click_edits_and_enter_sends(qtbot: QtBot, chat: TranscriptView) -> None:
+    qtbot.mouseDClick(chat.viewport(), LEFT, Qt.KeyboardModifier.NoModifier, point(chat, "mean", "u"))
+    field = editor(chat)
+    assert field is not None
+    assert field.field.toPlainText() == "Rewrite mean."
+    assert chat.focusWidget() is field.field
+    qtbot.keyClicks(field.field, " Now")
+    qtbot.keyClick(field.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(field.field, "please")
+    with qtbot.waitSignal(chat.edit_submitted) as told:
+        qtbot.keyClick(field.field, Qt.Key.Key_Return)
+    assert told.args == ["u", "Rewrite mean. Now\nplease"]
+    assert editor(chat) is None
+    assert chat.text_of("u") == "Rewrite mean."  # what becomes of it is the owner's affair
+
+
+def test_escape_leaves_everything_as_it_was(qtbot: QtBot, chat: TranscriptView) -> None:
+    height = chat.stack.height
+    chat.edit("u")
+    assert chat.stack.height > height
+    told: list[object] = []
+    chat.edit_submitted.connect(lambda *what: told.append(what))
+    qtbot.keyClick(editor(chat).field, Qt.Key.Key_Escape)
+    assert (editor(chat), told, chat.stack.height) == (None, [], height)
+    assert chat.hasFocus()
+
+
+def test_an_empty_message_is_not_sent(qtbot: QtBot, chat: TranscriptView) -> None:
+    chat.edit("u")
+    told: list[object] = []
+    chat.edit_submitted.connect(lambda *what: told.append(what))
+    editor(chat).field.setPlainText("  \n")
+    qtbot.keyClick(editor(chat).field, Qt.Key.Key_Return)
+    assert told == [] and editor(chat) is not None
+
+
+def test_the_editor_grows_with_its_text(qtbot: QtBot, chat: TranscriptView) -> None:
+    chat.edit("u")
+    before = editor(chat).height()
+    below = chat.stack.top(2)
+    editor(chat).field.setPlainText("a\nb\nc\nd")
+    assert editor(chat).height() > before
+    assert chat.stack.top(2) - below == editor(chat).height() - before
+    editor(chat).field.setPlainText("line\n" * 100)
+    assert editor(chat).height() < 400
+
+
+def test_only_user_messages_are_edited_and_not_while_an_answer_is_written(chat: TranscriptView) -> None:
+    chat.edit("s")
+    assert editor(chat) is None
+    chat.edit("a")
+    assert editor(chat) is None
+    chat.begin_answer(AnswerTurn("b", "m"))
+    chat.edit("u")
+    assert editor(chat) is None
+
+
+# ------------------------------------------------------------------------------- actions and menu
+
+
+def test_actions_follow_the_pointer(qtbot: QtBot, chat: TranscriptView) -> None:
+    assert not actions(chat).isVisible()
+    point_at(qtbot, chat, "u")
+    shown = actions(chat)
+    assert shown.isVisible() and shown.turn_id == "u"
+    assert shown.edit.isVisible() and not shown.regenerate.isVisible()
+    point_at(qtbot, chat, "a")
+    assert shown.turn_id == "a"
+    assert shown.regenerate.isVisible() and not shown.edit.isVisible()
+    point_at(qtbot, chat, "s")
+    assert not shown.edit.isVisible() and not shown.regenerate.isVisible()
+    top = chat.stack.top(0) - chat.scroller.top
+    assert abs(shown.geometry().center().y() - top - 9) < 10
+
+
+def test_actions_act(qtbot: QtBot, chat: TranscriptView) -> None:
+    point_at(qtbot, chat, "a")
+    qtbot.mouseClick(actions(chat).copy, LEFT)
+    assert QGuiApplication.clipboard().text() == drawing().text
+    with qtbot.waitSignal(chat.regenerate_requested) as told:
+        qtbot.mouseClick(actions(chat).regenerate, LEFT)
+    assert told.args == ["a"]
+    point_at(qtbot, chat, "u")
+    qtbot.mouseClick(actions(chat).edit, LEFT)
+    assert editor(chat) is not None
+
+
+def test_while_an_answer_is_written_it_cannot_be_regenerated(qtbot: QtBot, chat: TranscriptView) -> None:
+    chat.begin_answer(AnswerTurn("b", "m"))
+    chat.append_rounds([make_round(0, [], "x")])
+    point_at(qtbot, chat, "a")
+    assert actions(chat).copy.isVisible() and not actions(chat).regenerate.isVisible()
+
+
+def menu_of(view: TranscriptView, where: QPoint) -> dict[str, bool]:
+    menu = view.make_menu(where)
+    found = {action.text(): action.isEnabled() for action in menu.actions() if action.text()}
+    menu.close()
+    menu.deleteLater()
+    return found
+
+
+def test_the_menu_offers_what_can_be_done(chat: TranscriptView) -> None:
+    answer = menu_of(chat, point(chat, "adds"))
+    assert answer == {
+        "Copy": False, "Copy answer": True, "Select all": True, "Find…": True, "Regenerate": True,
+    }  # fmt: skip
+    chat.select_all()
+    message = menu_of(chat, point(chat, "mean", "u"))
+    assert message == {
+        "Copy": True, "Copy message": True, "Select all": True, "Find…": True,
+        "Edit and send again": True,
+    }  # fmt: skip
+    chat.begin_answer(AnswerTurn("b", "m"))
+    assert menu_of(chat, point(chat, "mean", "u"))["Edit and send again"] is False
+
+
+# -------------------------------------------------------------------------------------- empty chat
+
+
+def test_an_empty_chat_offers_prompts(qtbot: QtBot, view: TranscriptView) -> None:
+    view.set_suggestions(["Write a date parser", "Say & do"])
+    empty = view._furniture.empty
+    assert empty.isVisible()
+    buttons = [button for button in view.findChildren(QPushButton) if button.isVisible()]
+    assert [button.accessibleName() for button in buttons] == ["Write a date parser", "Say & do"]
+    with qtbot.waitSignal(view.suggestion_chosen) as told:
+        qtbot.mouseClick(buttons[1], LEFT)
+    assert told.args == ["Say & do"]
+    view.add_turn(UserTurn("u", "Hi"))
+    assert not empty.isVisible()
+    view.set_turns([])
+    assert empty.isVisible()
+
+
+def test_other_words_for_an_empty_chat(view: TranscriptView) -> None:
+    view.set_empty_words("No pair is loaded", "Choose a target and a draft above.")
+    assert view._furniture.empty.title.text() == "No pair is loaded"
+
+
+def test_everything_has_a_name_for_screen_readers(qtbot: QtBot, chat: TranscriptView) -> None:
+    chat.set_note("a", Note("Broken.", "Mend it.", "Mend"))
+    chat.edit("u")
+    chat.open_find()
+    assert chat.accessibleName() == "Chat"
+    for button in chat.findChildren(QPushButton):
+        assert button.accessibleName() or button.text()
+    bar = chat.find_bar
+    for widget in (bar.field, bar.before, bar.next, bar.close_button, editor(chat).field):
+        assert widget.accessibleName()
+
+
+def test_a_chat_with_many_notes_scrolls(chat: TranscriptView) -> None:
+    turns = []
+    for number in range(10):
+        turns.append(UserTurn(f"u{number}", "Hi"))
+        turns.append(AnswerTurn(f"a{number}", "m", simulate("words " * 40), Note("Broken.", "", "Again")))
+    chat.set_turns(turns)
+    bar = chat.verticalScrollBar()
+    while bar.value():
+        bar.setValue(bar.value() - 150)
+        for item in chat.stack.items:
+            card = chat._furniture._notes.get(item.id)
+            if card is not None:
+                y = chat.stack.top(chat.stack.index_of(item.id)) + item.note_top - chat.scroller.top
+                assert card.y() == y + 10

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.ui.theme import DARK, LIGHT, Theme
+from app.ui.transcript import Legend
+from app.ui.transcript.spans import FATES
+
+
+def colours(widget) -> set[str]:
+    image = widget.grab().toImage()
+    return {
+        image.pixelColor(x, y).name().upper() for x in range(image.width()) for y in range(image.height())
+    }
+
+
+def legend(qtbot: QtBot, theme: Theme) -> Legend:
+    made = Legend(theme)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_a_sample_of_every_fate(qtbot: QtBot, theme: Theme) -> None:
+    made = legend(qtbot, theme)
+    assert tuple(made.samples) == FATES
+    for fate, sample in made.samples.items():
+        assert sample.toolTip().startswith(f"{fate}: ")
+        assert sample.accessibleName() == fate
+        if fate != "plain":
+            assert LIGHT.fate(fate) in colours(sample)
+    theme.set_mode("dark")
+    assert DARK.tint("bonus") in colours(made.samples["bonus"])
+
+
+def test_switches_by_mouse_and_keyboard(qtbot: QtBot, theme: Theme) -> None:
+    made = legend(qtbot, theme)
+    assert made.drafts_shown.isChecked() and not made.rendered.isChecked()
+    with qtbot.waitSignal(made.drafts_shown_changed) as told:
+        qtbot.mouseClick(made.drafts_shown, Qt.MouseButton.LeftButton)
+    assert told.args == [False]
+    with qtbot.waitSignal(made.rendered_changed) as told:
+        qtbot.keyClick(made.rendered, Qt.Key.Key_Space)
+    assert told.args == [True]
+
+
+def test_rendered_text_has_no_place_for_drafts(qtbot: QtBot, theme: Theme) -> None:
+    made = legend(qtbot, theme)
+    made.rendered.setChecked(True)
+    assert not made.drafts_shown.isEnabled()
+    made.rendered.setChecked(False)
+    assert made.drafts_shown.isEnabled()
+
+
+def test_on_and_off_differ_in_more_than_colour(qtbot: QtBot, theme: Theme) -> None:
+    """The knob is at the other end."""
+    made = legend(qtbot, theme)
+    switch = made.drafts_shown
+    on = switch.grab().toImage()
+    switch.setChecked(False)
+    off = switch.grab().toImage()
+    assert on != off

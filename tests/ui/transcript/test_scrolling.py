@@ -1,0 +1,184 @@
+"""What is read stays where it is; the end is followed only by those who are there."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui.theme import Theme
+from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
+from tests.ui.traces import simulate
+from tests.ui.transcript.places import position
+
+PROSE = (
+    "Some paragraphs are so long that they take several lines in the column, and how many is not known"
+    " before they are laid out. " * 3 + "\n\nOthers are short.\n"
+)
+
+
+def numbered(count: int) -> str:
+    return "".join(f"[{number}] {PROSE}" for number in range(count))
+
+
+@pytest.fixture
+def chat(view: TranscriptView) -> TranscriptView:
+    view.set_turns([UserTurn("u", numbered(3)), AnswerTurn("a", "m", simulate(numbered(80), rate=0.7))])
+    return view
+
+
+def seen(view: TranscriptView) -> dict[tuple[int, int], float]:
+    """The blocks on the screen, and where their tops are."""
+    top = view.scroller.top
+    found = {}
+    for index, item in view.stack.visible(top, top + view.viewport().height()):
+        for row in range(len(item.blocks)):
+            y = view.stack.block_top(index, row) - top
+            if 0 <= y < view.viewport().height():
+                found[index, row] = y
+    return found
+
+
+def test_a_stored_chat_opens_at_its_end(chat: TranscriptView) -> None:
+    bar = chat.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 5000
+    last = chat.stack.items[-1]
+    assert (1, len(last.blocks) - 1) in seen(chat) or last.blocks[-1].text == ""
+
+
+def test_scrolling_up_moves_the_text_by_exactly_so_much(chat: TranscriptView) -> None:
+    """Heights of paragraphs above are only guessed before; that must not show."""
+    bar = chat.verticalScrollBar()
+    for _ in range(60):
+        before = seen(chat)
+        bar.setValue(bar.value() - 97)
+        after = seen(chat)
+        moved = {after[key] - before[key] for key in before.keys() & after.keys()}
+        assert moved == {97}
+
+
+def test_the_whole_way_up_and_down_again(chat: TranscriptView) -> None:
+    bar = chat.verticalScrollBar()
+    while bar.value() > 0:
+        bar.setValue(bar.value() - 400)
+    assert (0, 0) in seen(chat)
+    while bar.value() < bar.maximum():
+        bar.setValue(bar.value() + 400)
+    assert bar.value() == chat.stack.height - chat.viewport().height()
+
+
+def test_home_and_end(qtbot: QtBot, chat: TranscriptView) -> None:
+    bar = chat.verticalScrollBar()
+    qtbot.keyClick(chat, Qt.Key.Key_Home)
+    assert bar.value() == 0
+    qtbot.keyClick(chat, Qt.Key.Key_End)
+    assert bar.value() == bar.maximum() > 0
+    qtbot.keyClick(chat, Qt.Key.Key_PageUp)
+    assert bar.maximum() - bar.value() == chat.viewport().height() - 40
+
+
+def test_a_wheel_turn_scrolls(chat: TranscriptView) -> None:
+    before = chat.verticalScrollBar().value()
+    at = QPointF(200, 200)
+    event = QWheelEvent(
+        at, chat.viewport().mapToGlobal(at), QPoint(), QPoint(0, 120),
+        Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(chat.viewport(), event)
+    assert chat.verticalScrollBar().value() < before
+
+
+def test_another_width_keeps_the_place(chat: TranscriptView) -> None:
+    bar = chat.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    first = min(seen(chat), key=lambda key: seen(chat)[key])
+    for width in (500, 900, 320, 900):
+        chat.resize(width, 600)
+        top = chat.scroller.top
+        index = chat.stack.index_at(top)
+        item = chat.stack.items[index]
+        row = item.block_at(top - chat.stack.top(index))
+        assert abs(row - first[1]) <= 2
+
+
+def test_hiding_drafts_keeps_the_place(chat: TranscriptView) -> None:
+    bar = chat.verticalScrollBar()
+    bar.setValue(bar.maximum() // 3)
+    first = min(seen(chat))
+    chat.set_drafts_shown(False)
+    assert abs(min(seen(chat))[1] - first[1]) <= 1
+
+
+def begin(view: TranscriptView) -> list:
+    trace = simulate(numbered(60), seed=9)
+    view.begin_answer(AnswerTurn("live", "m"))
+    view.set_header(trace.header)
+    return trace.rounds
+
+
+def test_the_end_is_followed(chat: TranscriptView) -> None:
+    rounds = begin(chat)
+    bar = chat.verticalScrollBar()
+    for start in range(0, 300, 10):
+        chat.append_rounds(rounds[start : start + 10])
+        assert bar.value() == bar.maximum() == chat.stack.height - chat.viewport().height()
+
+
+def test_who_scrolled_up_is_left_in_peace(qtbot: QtBot, chat: TranscriptView) -> None:
+    rounds = begin(chat)
+    chat.append_rounds(rounds[:60])
+    bar = chat.verticalScrollBar()
+    bar.setValue(bar.value() - 120)
+    before = seen(chat)
+    button = chat._furniture.to_end
+    assert button.isVisible() is True
+    chat.append_rounds(rounds[60:200])
+    after = seen(chat)
+    assert {after[key] - before[key] for key in before.keys() & after.keys()} == {0}
+    assert bar.value() < bar.maximum() - 500
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert bar.value() == bar.maximum()
+    assert not button.isVisible()
+    chat.append_rounds(rounds[200:260])
+    assert bar.value() == bar.maximum()
+
+
+def test_scrolling_back_to_the_end_follows_again(chat: TranscriptView) -> None:
+    rounds = begin(chat)
+    chat.append_rounds(rounds[:100])
+    bar = chat.verticalScrollBar()
+    bar.setValue(bar.value() - 200)
+    bar.setValue(bar.maximum())
+    chat.append_rounds(rounds[100:200])
+    assert bar.value() == bar.maximum()
+
+
+def test_the_screen_is_laid_out_and_little_more(chat: TranscriptView) -> None:
+    blocks = chat.stack.items[-1].blocks
+    assert 5 < sum(block.laid_out for block in blocks) < 60 < len(blocks)
+
+
+def test_far_places_can_be_reached_at_once(chat: TranscriptView) -> None:
+    chat.find("[40]")
+    where = position(chat, "[40]")
+    assert 0 <= chat.stack.block_top(where.item, where.block) - chat.scroller.top < 600
+    assert sum(block.laid_out for block in chat.stack.items[-1].blocks) < 120
+
+
+def test_larger_type_keeps_the_place_and_widens_the_column(chat: TranscriptView, theme: Theme) -> None:
+    chat.resize(1800, 600)
+    before = chat.column[1]
+    bar = chat.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    first = min(seen(chat))
+    theme.set_scale(1.5)
+    assert chat.column[1] == pytest.approx(before * 1.5, rel=0.05)
+    assert abs(min(seen(chat))[1] - first[1]) <= 2
+
+
+def test_a_short_chat_has_nothing_to_scroll(view: TranscriptView) -> None:
+    view.set_turns([UserTurn("u", "Hi")])
+    assert view.verticalScrollBar().maximum() == 0
+    assert not view.verticalScrollBar().isEnabled()

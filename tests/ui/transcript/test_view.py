@@ -1,0 +1,192 @@
+"""Showing chats, and an answer while it is written."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.engine.trace import Trace
+from app.engine.types import FinishReason, Verification
+from app.ui.theme import Theme
+from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
+from app.ui.transcript.paragraphs import Kind
+from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace, simulate
+from tests.ui.transcript.places import answer, spans
+
+CODE = "Text before.\n\n```python\ndef f(x):\n    return x\n```\n\nText behind.\n"
+
+
+def test_a_stored_chat(view: TranscriptView) -> None:
+    view.set_turns(
+        [SystemTurn("s", "Be brief."), UserTurn("u", "Hi"), AnswerTurn("a", "demo 32M", drawing())]
+    )
+    labels = [item.label for item in view.stack.items]
+    assert labels == ["System prompt", "You", "demo 32M  ·  19 rounds  ·  greedy"]
+    assert view.text_of("a") == drawing().text
+    assert view.text_of("u") == "Hi"
+    with pytest.raises(KeyError):
+        view.text_of("nobody")
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        (make_header(), "greedy"),
+        (make_header(strategy="none"), "no draft"),
+        (
+            make_header(verification=Verification.SPECULATIVE, temperature=0.8),
+            "speculative  ·  temperature 0.8",
+        ),
+        (make_header(verification=Verification.MATCH, temperature=1), "match  ·  temperature 1"),
+    ],
+)
+def test_the_label_says_how_the_answer_was_made(view, header, words) -> None:
+    view.set_turns([AnswerTurn("a", "m", Trace(header, [make_round(0, [], "x")]))])
+    assert view.stack.items[0].label == f"m  ·  1 round  ·  {words}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "caption"),
+    [
+        (FinishReason.END, ""),
+        (FinishReason.CANCELLED, "Stopped"),
+        (FinishReason.LENGTH, "Ended at the token limit"),
+        (FinishReason.CONTEXT, "Ended because the context is full"),
+    ],
+)
+def test_the_caption_says_why_it_ended(view, reason: FinishReason, caption: str) -> None:
+    view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], "x")], reason))])
+    assert view.stack.items[0].caption == caption
+
+
+def live(view: TranscriptView, trace: Trace, batch: int = 3) -> None:
+    """Let a trace arrive."""
+    view.begin_answer(AnswerTurn("a", "demo 32M"))
+    view.set_header(trace.header)
+    for start in range(0, len(trace.rounds), batch):
+        view.append_rounds(trace.rounds[start : start + batch])
+
+
+@pytest.mark.parametrize("drafts_shown", [True, False])
+def test_live_and_stored_show_the_same(view: TranscriptView, drafts_shown: bool) -> None:
+    view.set_drafts_shown(drafts_shown)
+    trace = simulate(CODE * 5, seed=4, rate=0.7)
+    assert trace.totals is not None
+    live(view, trace)
+    view.finish(trace.totals)
+    view.repaint()
+    shown = [(block.text, block.paragraph.kind) for block in answer(view).blocks]
+    heights = [answer(view).heights[row] for row in range(len(shown))]
+    assert view.text_of("a") == trace.totals.text
+    view.set_turns([AnswerTurn("a", "demo 32M", trace)])
+    item = answer(view)
+    item.measure(0, 1e9, lambda block: None)
+    assert [(block.text, block.paragraph.kind) for block in item.blocks] == shown
+    assert Kind.CODE in {kind for _, kind in shown}
+    live_item_heights = [item.heights[row] for row in range(len(shown))]
+    visible = len(shown) - 5
+    assert live_item_heights[visible:] == heights[visible:]
+
+
+def test_a_stop_string_never_shows(view: TranscriptView) -> None:
+    header = make_header(stop=("\n\nUser:",))
+    view.begin_answer(AnswerTurn("a", "m"))
+    view.set_header(header)
+    view.append_rounds([make_round(0, ["Yes", "."], "\n\nUser")])
+    assert view.text_of("a") == "Yes."
+    view.append_rounds([make_round(1, [":"], " what")])
+    assert view.text_of("a") == "Yes."
+    view.finish(make_totals("Yes.", FinishReason.STOP))
+    assert view.text_of("a") == "Yes."
+    assert view.stack.items[0].caption == "Ended at a stop string"
+
+
+def test_totals_have_the_last_word(view: TranscriptView) -> None:
+    """Should the text differ from what was shown, the totals' text is what stays."""
+    live(view, Trace(make_header(), [make_round(0, ["a\n", "b\n"], "c\nd")]))
+    view.finish(make_totals("a\nb"))
+    assert view.text_of("a") == "a\nb"
+    assert [block.text for block in answer(view).blocks] == ["a", "b"]
+
+
+def test_an_answer_that_broke_off_keeps_what_came(view: TranscriptView) -> None:
+    live(view, Trace(make_header(stop=("xyz",)), [make_round(0, ["a"], "x")]))
+    assert view.text_of("a") == "a"
+    view.finish(None)
+    view.set_note("a", Note("The engine is gone.", "Start it again.", "Start the engine again"))
+    assert view.text_of("a") == "ax"
+    assert not view.live
+
+
+def test_progress_shows_until_the_first_round(view: TranscriptView) -> None:
+    view.begin_answer(AnswerTurn("a", "m"))
+    view.set_progress("Reading the prompt")
+    assert view.stack.items[0].caption == "Reading the prompt"
+    view.append_rounds([make_round(0, [], "x")])
+    assert view.stack.items[0].caption == ""
+
+
+def test_the_label_counts_at_most_ten_times_a_second(view: TranscriptView, qtbot: QtBot) -> None:
+    view.begin_answer(AnswerTurn("a", "m"))
+    labels = []
+    for index in range(20):
+        view.append_rounds([make_round(index, [], "x")])
+        labels.append(view.stack.items[0].label)
+    assert len(set(labels)) <= 2
+    qtbot.waitUntil(lambda: view.stack.items[0].label == "m  ·  20 rounds", timeout=1000)
+
+
+def test_rounds_without_an_answer_are_dropped(view: TranscriptView) -> None:
+    view.append_rounds([make_round(0, [], "x")])
+    view.finish(make_totals("x"))
+    assert len(view.stack) == 0
+
+
+def test_remove_from(view: TranscriptView) -> None:
+    view.set_turns([UserTurn("u", "Hi"), AnswerTurn("a", "m", drawing()), UserTurn("v", "More")])
+    view.select_all()
+    view.remove_from("a")
+    assert [item.id for item in view.stack.items] == ["u"]
+    assert view.selected_text == ""
+
+
+def test_removing_the_live_answer_ends_it(view: TranscriptView) -> None:
+    view.begin_answer(AnswerTurn("a", "m"))
+    view.remove_from("a")
+    assert not view.live
+    view.append_rounds([make_round(0, [], "x")])
+    assert len(view.stack) == 0
+
+
+def test_a_completion_of_code_is_set_as_code(view: TranscriptView) -> None:
+    view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], "a\nb")]), code=True)])
+    assert {block.paragraph.kind for block in answer(view).blocks} == {Kind.CODE}
+
+
+def test_appending_costs_what_it_adds(view: TranscriptView) -> None:
+    """Whatever came before, a batch makes only a few paragraphs anew."""
+    trace = simulate(CODE * 60, seed=4)
+    live(view, trace)
+    before = list(answer(view).blocks)
+    view.append_rounds([make_round(len(trace.rounds), ["more"], " text")])
+    after = answer(view).blocks
+    assert all(old is new for old, new in zip(before, after, strict=False))
+    assert len(after) - len(before) <= 1
+    laid_out = sum(block.laid_out for block in after)
+    assert laid_out < 250 < len(after)
+
+
+def test_copy_of_tokens_is_exact_after_the_chat_changes_width(view: TranscriptView) -> None:
+    trace = simulate(CODE * 3, seed=1)
+    view.set_turns([AnswerTurn("a", "m", trace)])
+    view.resize(300, 300)
+    assert "".join(span.text for span in spans(view) if span.counts) == trace.text.replace("\n", "")
+
+
+def test_nothing_is_left_behind(qtbot: QtBot, theme: Theme) -> None:
+    made = TranscriptView(theme)
+    made.show()
+    made.set_turns([AnswerTurn("a", "m", drawing(), Note("Broken.", "", "Again"))])
+    with qtbot.waitSignal(made.destroyed):
+        made.deleteLater()
+    theme.set_mode("dark")  # reaches nobody

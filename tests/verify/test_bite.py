@@ -1,0 +1,253 @@
+"""The checks bite: each planted fault makes the law or the equality fail. Runs with `make test`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import app.engine.verify
+from app.engine.drafters import draft_simple
+from app.engine.drafters.draft_simple import DraftSimple
+from app.engine.engine import Engine
+from app.engine.native import Context
+from app.engine.recheck import recheck
+from app.engine.rows import TargetRows
+from app.engine.sampling import softmax
+from app.engine.types import GenerationRequest, Sampling, Verdict
+from tests.answers import answer
+from tests.equality import Baselines
+from tests.law import CASES, CUT, PENALISED, Case, count, exact_law, holds, p_values
+from tests.tiny import Tiny
+
+DRAWS = 1200  # as in the slice of `make test`
+ONE_HOT = Case("draft-simple:n_max=3")
+SAMPLED = Case("draft-simple:n_max=3:sample=1")
+SAMPLED_CUT = Case("draft-simple:n_max=3:sample=1", CUT)
+LOOKUP = Case("prompt-lookup:num_pred_tokens=3")
+
+Patch = pytest.MonkeyPatch
+
+
+def law_holds(engine: Engine, case: Case) -> bool:
+    """The check of tests/engine/test_law.py, which holds there; the exact law knows no planted fault."""
+    law = exact_law(engine, case.sampling)
+    return holds(p_values(count(engine, case, DRAWS, seed=1), law), len(CASES))
+
+
+# ---------------------------------------------------------------------------------------- the law
+
+
+def accept_with_p(patch: Patch) -> None:
+    patch.setattr(app.engine.verify, "passes", lambda u, p, q: u < p)
+
+
+def accept_with_q(patch: Patch) -> None:
+    patch.setattr(app.engine.verify, "passes", lambda u, p, q: u < q)
+
+
+def accept_always(patch: Patch) -> None:
+    patch.setattr(app.engine.verify, "passes", lambda u, p, q: True)
+
+
+def residual_is_p(patch: Patch) -> None:
+    patch.setattr(app.engine.verify, "residual", lambda p, token, q: p)
+
+
+def residual_forgets_q(patch: Patch) -> None:
+    """Of a sampled draft only the rejected token is taken out, as for a one-hot one."""
+    real = app.engine.verify.residual
+    patch.setattr(app.engine.verify, "residual", lambda p, token, q: real(p, token, None))
+
+
+def q_before_its_filters(patch: Patch) -> None:
+    """Draft tokens are drawn after the filters and the temperature, but judged by the q before them."""
+    drawn_from: dict[int, np.ndarray] = {}
+    filtered, draw = DraftSimple._distribution, draft_simple.draw_token
+
+    def distribution(self: DraftSimple, proposal, row, context):  # type: ignore[no-untyped-def]
+        q = softmax(row)
+        drawn_from[id(q)] = filtered(self, proposal, row, context)
+        return q
+
+    patch.setattr(DraftSimple, "_distribution", distribution)
+    patch.setattr(draft_simple, "draw_token", lambda q, u: draw(drawn_from[id(q)], u))
+
+
+def same_draw_twice(patch: Patch) -> None:
+    """The residual is drawn with the number that decided the rejection."""
+    purpose = app.engine.verify.Purpose
+    patch.setattr(
+        app.engine.verify, "Purpose", type("P", (), {p.name: p for p in purpose} | {"RESIDUAL": purpose.ACCEPT})
+    )
+
+
+def rows_are_off_by_one(patch: Patch) -> None:
+    """Each drafted token but the first is judged by the row before its own."""
+    real = TargetRows.adjusted
+    patch.setattr(TargetRows, "adjusted", lambda self, row: real(self, max(0, row - 1)))
+
+
+def q_is_off_by_one(patch: Patch) -> None:
+    real = app.engine.verify.passes
+    last = [1.0]
+
+    def passes(u: float, p: float, q: float) -> bool:
+        before, last[0] = last[0], q
+        return real(u, p, before)
+
+    patch.setattr(app.engine.verify, "passes", passes)
+
+
+def long_drafts_are_dropped(patch: Patch) -> None:
+    """A drawn token is thrown away for being improbable: p_min after the draw."""
+    real = DraftSimple.propose
+
+    def propose(self: DraftSimple, context: np.ndarray, k: int):  # type: ignore[no-untyped-def]
+        proposal = real(self, context, k)
+        doubtful = (i for i, p in enumerate(proposal.draft_p) if p < 0.15)
+        proposal.cut(next(doubtful, len(proposal.ids)))
+        return proposal
+
+    patch.setattr(DraftSimple, "propose", propose)
+
+
+def penalties_forget_the_draft(patch: Patch) -> None:
+    """The repeat penalty of a row looks only at the tokens before the round."""
+    real = TargetRows.adjusted
+
+    def adjusted(self: TargetRows, row: int) -> np.ndarray:
+        kept, self._draft = self._draft, []
+        try:
+            return real(self, row)
+        finally:
+            self._draft = kept
+
+    patch.setattr(TargetRows, "adjusted", adjusted)
+
+
+FAULTS: list[tuple[Callable[[Patch], None], Case]] = [
+    (accept_with_p, SAMPLED),
+    (accept_with_p, SAMPLED_CUT),
+    (accept_with_q, SAMPLED),
+    (accept_with_q, ONE_HOT),
+    (accept_always, ONE_HOT),
+    (accept_always, LOOKUP),
+    (residual_is_p, ONE_HOT),
+    (residual_is_p, LOOKUP),
+    (residual_is_p, SAMPLED),
+    (residual_forgets_q, SAMPLED),
+    (q_before_its_filters, SAMPLED_CUT),
+    (same_draw_twice, SAMPLED),
+    (same_draw_twice, ONE_HOT),
+    (rows_are_off_by_one, ONE_HOT),
+    (rows_are_off_by_one, SAMPLED),
+    (q_is_off_by_one, SAMPLED),
+    (long_drafts_are_dropped, SAMPLED),
+    (penalties_forget_the_draft, Case("draft-simple:n_max=3:sample=1", PENALISED)),
+]
+
+
+@pytest.mark.parametrize(("plant", "case"), FAULTS, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_a_planted_fault_breaks_the_law(
+    law_engine: Engine, monkeypatch: Patch, plant: Callable[[Patch], None], case: Case
+) -> None:
+    with monkeypatch.context() as patch:
+        plant(patch)
+        assert not law_holds(law_engine, case)
+
+
+# ----------------------------------------------------------------------------------- the equality
+
+
+def no_rollback(patch: Patch, broken: Context | None) -> None:
+    """The cache of one context is never cut: rejected tokens stay, and what follows is put behind them."""
+    real = Context.sync
+
+    def sync(self: Context, ids: np.ndarray) -> int:
+        if self is not broken:
+            return real(self, ids)
+        n = min(self.n_cached, len(ids))
+        self._ids[:n] = ids[:n]
+        return n
+
+    patch.setattr(Context, "sync", sync)
+
+
+REQUEST = GenerationRequest(prompt="abcabcabd abc", max_tokens=40, ignore_eos=True)
+STRATEGY = "draft-simple:n_max=4"
+
+
+def test_equality_holds_and_partings_are_listed(engine: Engine) -> None:
+    listed: list = []
+    Baselines(listed).check(engine, REQUEST, STRATEGY)
+    assert all(parting.is_near_tie for parting in listed)
+
+
+@pytest.mark.parametrize("rule", ["greedy", "speculative", "match"])
+def test_rows_off_by_one_break_the_equality(engine: Engine, monkeypatch: Patch, rule: str) -> None:
+    rows_are_off_by_one(monkeypatch)
+    listed: list = []
+    with pytest.raises(AssertionError, match="WRONG"):
+        Baselines(listed).check(engine, REQUEST, f"{STRATEGY}:verify={rule}")
+    assert len(listed) == 1
+
+
+def test_a_target_that_is_not_rolled_back_breaks_the_equality(engine: Engine, monkeypatch: Patch) -> None:
+    baselines = Baselines([])
+    baselines.check(engine, REQUEST, "none")
+    no_rollback(monkeypatch, engine._target)
+    with pytest.raises(AssertionError, match="WRONG"):
+        baselines.check(engine, REQUEST, STRATEGY)
+
+
+def test_a_rejected_token_that_is_emitted_breaks_the_equality(engine: Engine, monkeypatch: Patch) -> None:
+    real = app.engine.verify.verify_greedy
+
+    def verify_greedy(draft, argmax):  # type: ignore[no-untyped-def]
+        outcome = real(draft, argmax)
+        if len(outcome.judged) > outcome.accepted:
+            object.__setattr__(outcome, "token", draft[outcome.accepted])
+        return outcome
+
+    monkeypatch.setattr("app.engine.generate.verify_greedy", verify_greedy)
+    trace = answer(engine, strategy=STRATEGY, max_tokens=40, ignore_eos=True)
+    assert any("rejected and emitted" in sentence for sentence in recheck(trace))
+    with pytest.raises(AssertionError):
+        Baselines([]).check(engine, REQUEST, STRATEGY)
+
+
+# --------------------------------------------------------------------------------------- the draft
+
+
+@pytest.fixture
+def self_draft(tiny_file: Callable[[Tiny], Path]) -> Iterator[Engine]:
+    """The target as its own draft, from another file."""
+    target = tiny_file(Tiny(name="target", n_ctx=1024))
+    with Engine(target, tiny_file(Tiny(name="draft-twin", n_ctx=1024))) as engine:
+        yield engine
+
+
+def largest_difference(engine: Engine) -> float:
+    """Between p and q of the target as its own draft, over drafts that are mostly rejected."""
+    trace = answer(
+        engine,
+        strategy="draft-simple:n_max=4:sample=1:verify=match",
+        sampling=Sampling(temperature=1, seed=5),
+        max_tokens=60,
+        ignore_eos=True,
+    )
+    drafted = [token for one in trace.rounds for token in one.drafted]
+    assert sum(token.verdict is Verdict.REJECTED for token in drafted) > 20
+    return max(abs(token.q - token.p) for token in drafted if token.p is not None)
+
+
+def test_a_draft_that_is_rolled_back_has_the_targets_q(self_draft: Engine) -> None:
+    assert largest_difference(self_draft) < 5e-3
+
+
+def test_a_draft_that_is_not_rolled_back_has_another(self_draft: Engine, monkeypatch: Patch) -> None:
+    no_rollback(monkeypatch, self_draft._draft)
+    assert largest_difference(self_draft) > 0.1

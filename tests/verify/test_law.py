@@ -1,0 +1,49 @@
+"""The sampling law through the loop, at length: 50,000 answers a seed, five seeds, every way of speculating."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.native import cores
+from tests.law import CASES, DRAFT, TARGET, Case, count_elsewhere, exact_law, holds, p_values
+from tests.tiny import Tiny
+
+pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
+
+ANSWERS = 50_000
+SEEDS = range(11, 16)
+PART = 10_000  # answers handed to a worker at once
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Executor]:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(cores(), mp_context=spawn) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_is_emitted_has_the_targets_law(
+    workers: Executor, law_engine: Engine, tiny_file: Callable[[Tiny], Path], case: Case
+) -> None:
+    files = (tiny_file(TARGET), tiny_file(DRAFT))
+    law = exact_law(law_engine, case.sampling)
+    parts = {
+        seed: [
+            workers.submit(count_elsewhere, files, case, PART, seed, first)
+            for first in range(0, ANSWERS, PART)
+        ]
+        for seed in SEEDS
+    }
+    for seed, counted in parts.items():
+        counts = sum(part.result() for part in counted)
+        assert counts.sum() == ANSWERS
+        values = p_values(counts, law)
+        print(f"{case}, seed {seed}: p-values {', '.join(f'{value:.3g}' for value in values)}")
+        assert holds(values, len(CASES) * len(SEEDS)), f"seed {seed}: {values}"
