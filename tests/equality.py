@@ -42,6 +42,7 @@ _PROMPT_CHUNK = 512  # as the engine hands its prompts over
 class Parting:
     """The first place where an answer leaves its baseline's."""
 
+    model: str
     strategy: str
     verification: str
     prompt: str
@@ -59,7 +60,8 @@ class Parting:
     def __str__(self) -> str:
         kind = "near-tie" if self.is_near_tie else "WRONG"
         return (
-            f"{kind}: {self.strategy} ({self.verification}) at token {self.index} of {self.prompt[:30]!r}: "
+            f"{kind}: {self.model}, {self.strategy} ({self.verification}), token {self.index} of "
+            f"{self.prompt[:30]!r}: "
             f"{self.token} instead of {self.baseline_token}, gap {self.gap:.2g}, "
             f"measured difference {self.difference:.2g}{'' if self.reproduced else ', not reproduced'}"
         )
@@ -113,6 +115,7 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
         edges = [np.cumsum(sampler.distribution(row), dtype=np.float64) for row in (here, there)]
         difference = float(np.abs(edges[0] - edges[1]).max())
     return Parting(
+        trace.header.pair.target.name,
         trace.header.strategy,
         trace.header.verification,
         trace.header.prompt,

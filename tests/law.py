@@ -1,8 +1,8 @@
 """The sampling law through the real loop: what is emitted against what the target alone would emit.
 
-The exact joint law of the first tokens is computed from the target's own logits, prefix by prefix, by the plain
-reference sampler. Then the loop itself (generate.rounds, over real models) is run many times, and the counts of
-what it emitted are held against that law by chi-square.
+The exact joint law of the first tokens is computed from the target's own logits, prefix by prefix, by the
+plain reference sampler. Then the loop itself (generate.rounds, over real models) is run many times, and the
+counts of what it emitted are held against that law by chi-square.
 """
 
 from __future__ import annotations
@@ -161,9 +161,7 @@ def count(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> NDAr
 _engines: dict[tuple[Path, Path], Engine] = {}
 
 
-def count_elsewhere(
-    files: tuple[Path, Path], case: Case, n: int, seed: int, first: int
-) -> NDArray[np.int64]:
+def count_elsewhere(files: tuple[Path, Path], case: Case, n: int, seed: int, first: int) -> NDArray[np.int64]:
     """`count` in a worker process, which keeps its engine for the next call."""
     if files not in _engines:
         _engines[files] = open_engine(*files)

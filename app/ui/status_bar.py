@@ -69,6 +69,7 @@ class StatusBar(QWidget):
         self._theme = theme
         self._statistics: Statistics | None = None
         self._baseline: float | None = None
+        self._factor: float | None = None
         self._busy = False
         self._measuring = ""
         self.state = ElidedLabel()
@@ -114,9 +115,11 @@ class StatusBar(QWidget):
         self._statistics = statistics
         self._numbers.request()
 
-    def set_baseline(self, tokens_per_second: float | None) -> None:
-        """The measured speed of strategy none; None: not measured on this prompt."""
+    def set_baseline(self, tokens_per_second: float | None, factor: float | None = None) -> None:
+        """The measured speed of strategy none; None: not measured on this prompt. `factor` is the speed-up
+        where the strategy was measured beside it; else the answer's own speed is compared."""
         self._baseline = tokens_per_second
+        self._factor = factor
         self._measuring = ""
         self._numbers.now()
 
@@ -158,7 +161,8 @@ class StatusBar(QWidget):
         self.measure.setVisible(not known)
         self.speed_up.setVisible(known)
         if self._baseline and known:
-            factor = numbers.factor(speed / self._baseline if speed is not None else None)
+            own = speed / self._baseline if speed is not None else None
+            factor = numbers.factor(own if self._factor is None else self._factor)
             words = f"measured against baseline {numbers.significant(self._baseline)}"
             self.speed_up.setText(f"{factor} {words}")
             self.speed_up.setToolTip(definitions.SPEED_UP)

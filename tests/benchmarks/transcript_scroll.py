@@ -2,13 +2,18 @@
 
     python tests/benchmarks/transcript_scroll.py [--tokens 20000] [--rate 1000]
 
-Prints median, p99 and slowest time of a frame in milliseconds, by the clock and in processor time. A frame is
-everything the window does for it: taking the rounds in, laying out what came into view, painting.
+Prints median, p99 and slowest time of a frame in milliseconds, by the clock and in processor time. A frame
+is everything the window does for it: taking the rounds in, laying out what came into view, painting.
+
+Beside it stands the longest pause of Python's garbage collector: it falls into some frame, and its length
+depends on all that the process has loaded; `--freeze` takes what is there before the first frame out of
+its reach.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import statistics
 import sys
@@ -81,6 +86,15 @@ class Bench:
         self.view.resize(width, height)
         self.view.show()
         self.application.processEvents()  # until it is exposed, nothing is painted
+        self._longest_pause = self._pause_began = 0.0
+        gc.callbacks.append(self._collecting)
+
+    def _collecting(self, phase: str, _info: object) -> None:
+        if phase == "start":
+            self._pause_began = time.thread_time()
+        else:
+            pause = (time.thread_time() - self._pause_began) * 1000
+            self._longest_pause = max(self._longest_pause, pause)
 
     def frames(self, changes: Iterable[Callable[[], object]]) -> list[tuple[float, float]]:
         """For each change, with the painting that follows: milliseconds by the clock, and of this
@@ -94,13 +108,14 @@ class Bench:
         return times
 
     def report(self, name: str, changes: Iterable[Callable[[], object]]) -> None:
+        self._longest_pause = 0.0
         frames = self.frames(changes)
         print(f"{name:32} {len(frames):5,} frames", end="")
         for kind, times in zip(("clock", "processor"), zip(*frames, strict=True), strict=True):
             p99 = statistics.quantiles(times, n=100)[98]
             middle = statistics.median(times)
             print(f"   {kind}: {middle:5.2f} · {p99:5.2f} · {max(times):6.2f} ms", end="")
-        print(flush=True)
+        print(f"   collector: {self._longest_pause:5.1f} ms", flush=True)
 
     def begin(self) -> None:
         self.view.set_turns([UserTurn("u", "Write a lot.")])
@@ -136,8 +151,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1_000, help="tokens a second")
     parser.add_argument("--width", type=int, default=1400)
     parser.add_argument("--height", type=int, default=1000)
+    parser.add_argument("--freeze", action="store_true", help="gc.freeze() before the first frame")
     options = parser.parse_args()
     bench = Bench(options.width, options.height)
+    if options.freeze:
+        gc.collect()
+        gc.freeze()
     print(f"{options.tokens:,} tokens, {options.width} × {options.height} pixels")
     print("median · p99 · slowest frame, in all: taking in, laying out, painting")
     for name, text in (("", SAMPLE), (", one line", SAMPLE.replace("\n", " "))):

@@ -262,10 +262,17 @@ def within(seconds: float) -> Iterator[None]:
 
 ENDLESS = {
     "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-    "recursion": "{% macro f(n) %}{% for i in range(9) %}{{ f(n + 1) if n < 90 }}{% endfor %}{% endmacro %}{{ f(0) }}",
+    "recursion": (
+        "{% macro f(n) %}{% for i in range(9) %}{{ f(n + 1) if n < 90 }}{% endfor %}{% endmacro %}{{ f(0) }}"
+    ),
     "filters": "{% for a in range(99999) %}{{ range(99999) | map('string') | join | length }}{% endfor %}",
-    "growing text": "{% set ns = namespace(t='x' * 1000) %}{% for a in range(99999) %}{% set ns.t = ns.t + ns.t[:1000] %}{% endfor %}",
-    "caught": "{% for a in range(99999) %}{% for b in range(99999) %}{{ x | default('') }}{% endfor %}{% endfor %}",
+    "growing text": (
+        "{% set ns = namespace(t='x' * 1000) %}"
+        "{% for a in range(99999) %}{% set ns.t = ns.t + ns.t[:1000] %}{% endfor %}"
+    ),
+    "undefined": (
+        "{% for a in range(99999) %}{% for b in range(99999) %}{{ x | default('') }}{% endfor %}{% endfor %}"
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""One context: rollback against a fresh decode, passes of any size, and stopping, for every kind of memory."""
+"""One context: rollback against a fresh decode, passes of any size, stopping; for every kind of memory."""
 
 from __future__ import annotations
 

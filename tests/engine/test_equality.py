@@ -1,4 +1,4 @@
-"""Greedy speculation gives the greedy baseline: every strategy, draft length and rule, and every kind of memory.
+"""Greedy speculation gives the greedy baseline: every strategy, draft length, rule and kind of memory.
 
 The grid over the bundled pair is in tests/verify; here are the tiny pairs and two prompts of the bundled one.
 """

@@ -21,9 +21,7 @@ def test_greedy_is_the_baseline(
 ) -> None:
     assert len(demo_prompts) >= PROMPTS
     for prompt in demo_prompts[:PROMPTS]:
-        request = GenerationRequest(
-            messages=(Message("user", prompt),), max_tokens=TOKENS, ignore_eos=True
-        )
+        request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=TOKENS, ignore_eos=True)
         for rule in RULES:
             trace = baselines.check(demo_engine, request, STRATEGIES[kind].format(k=k) + rule)
             assert len(trace.token_ids) == TOKENS

@@ -1,4 +1,4 @@
-"""The sampling law through the loop, at length: 50,000 answers a seed, five seeds, every way of speculating."""
+"""The sampling law through the loop: 50,000 answers a seed, five seeds, every way of speculating."""
 
 from __future__ import annotations
 

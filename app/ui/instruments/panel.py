@@ -133,9 +133,11 @@ class InstrumentsPanel(QScrollArea):
         self._begin(None)
         self._show_all()
 
-    def set_baseline(self, tokens_per_second: float | None) -> None:
-        """The measured speed of strategy none on this prompt; None: not measured."""
+    def set_baseline(self, tokens_per_second: float | None, factor: float | None = None) -> None:
+        """The measured speed of strategy none on this prompt; None: not measured. `factor` is the speed-up
+        where the strategy was measured beside it; else the answer's own speed is compared."""
         self._record.baseline = tokens_per_second
+        self._record.factor = factor
         self._show_all()
 
     @Slot()

@@ -19,6 +19,7 @@ class Record:
         self.series = RoundSeries()
         self.statistics = Statistics()
         self.baseline: float | None = None  # tokens/s of strategy none, measured
+        self.factor: float | None = None  # tokens/s over it, of the run measured beside it
 
     @property
     def start(self) -> int:
@@ -42,7 +43,9 @@ class Record:
 
     @property
     def speed_up(self) -> float | None:
-        """Tokens/s over the measured baseline's."""
+        """Tokens/s over the measured baseline's, as measured side by side where that was done."""
+        if self.factor is not None:
+            return self.factor
         speed = self.statistics.tokens_per_second
         return speed / self.baseline if speed is not None and self.baseline else None
 

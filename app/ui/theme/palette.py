@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 def blend(colour: str, ground: str, share: float) -> str:
     """`share` of `colour` over `ground`, both "#RRGGBB"."""
-    top, below = (
-        [int(value[i : i + 2], 16) for i in (1, 3, 5)] for value in (colour, ground)
-    )
+    top, below = ([int(value[i : i + 2], 16) for i in (1, 3, 5)] for value in (colour, ground))
     mixed = (round(a * share + b * (1 - share)) for a, b in zip(top, below, strict=True))
     return "#" + "".join(f"{value:02X}" for value in mixed)
 

@@ -106,7 +106,7 @@ class Finder:
             starts.append(starts[-1] + len(block.text) + len(block.joint))
         for found in pattern.finditer("".join(parts)):
             self._matches.append(
-                Match(_position(index, starts, found.start()), _position(index, starts, found.end(), 1))
+                Match(_position(index, starts, found.start()), _position(index, starts, found.end()))
             )
 
     def _index_match(self, match: Match) -> None:
@@ -118,8 +118,7 @@ class Finder:
             self._by_block.setdefault((item, block), []).append((begin, end))
 
 
-def _position(item: int, starts: list[int], at: int, back: int = 0) -> Position:
-    """The place of a character of an item's text; with `back` 1, of the end behind the one before."""
-    block = bisect_right(starts, at - back) - 1
-    block = min(block, len(starts) - 2)
-    return Position(item, block, at - starts[block])
+def _position(index: int, starts: list[int], at: int) -> Position:
+    """The place of a character of an item's text."""
+    block = min(bisect_right(starts, at) - 1, len(starts) - 2)
+    return Position(index, block, at - starts[block])

@@ -49,6 +49,8 @@ def _paint_small(painter: QPainter, item: Item, text: str, top: float) -> None:
     painter.setFont(styles.small)
     painter.setPen(QColor(styles.palette.secondary))
     room = QRectF(0, top, item.setting.width, styles.label_height)
+    metrics = QFontMetricsF(styles.small)
+    text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
     painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
 

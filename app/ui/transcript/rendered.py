@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 
 from app.ui.theme import Palette
 from app.ui.transcript.markdown import MarkdownPiece, MarkdownReader, PieceKind
-from app.ui.transcript.marks import Marks
+from app.ui.transcript.marks import Marks, wash
 from app.ui.transcript.paragraphs import Kind
 from app.ui.transcript.spans import Span
 from app.ui.transcript.styles import Setting
@@ -174,12 +174,11 @@ class RenderedBlock:
         self, document: QTextDocument, marks: Marks, palette: Palette
     ) -> list[QAbstractTextDocumentLayout.Selection]:
         made = []
-        wash = QColor(palette.text)
-        wash.setAlphaF(palette.wash_share)
+        veil = wash(palette)
         for found in marks.found:
-            made.append(self._selection(document, found, wash, palette.text))
+            made.append(self._selection(document, found, veil, palette.text))
         if marks.selected is not None:
-            made.append(self._selection(document, marks.selected, wash, palette.text))
+            made.append(self._selection(document, marks.selected, veil, palette.text))
         if marks.current is not None:
             ground = QColor(palette.text)
             made.append(self._selection(document, marks.current, ground, palette.ground))

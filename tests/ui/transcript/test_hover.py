@@ -81,6 +81,17 @@ def test_a_drag_is_no_click(qtbot: QtBot, chat) -> None:
     assert clicked == []
 
 
+def test_the_second_click_of_a_double_click_is_none(qtbot: QtBot, chat) -> None:
+    clicked: list[object] = []
+    chat.token_clicked.connect(lambda *what: clicked.append(what))
+    at = centre(chat, token(chat, " arithmetic", "resampled"))
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    qtbot.mouseClick(chat.viewport(), button, none, at)
+    qtbot.mouseDClick(chat.viewport(), button, none, at)
+    qtbot.mouseRelease(chat.viewport(), button, none, at)
+    assert clicked == [("a", 3)]
+
+
 def test_a_newline_can_be_pointed_at(qtbot: QtBot, view: TranscriptView) -> None:
     view.set_turns(
         [AnswerTurn("a", "m", make_trace([make_round(0, ["one"], "\n"), make_round(1, [], "two")]))]

@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtCore import QEvent, QObject, QRect
+from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from pytestqt.qtbot import QtBot
 
 from app.ui.theme import DARK, LIGHT, Palette, Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.fates import FateShapes
+from app.ui.transcript.paragraphs import ParagraphBuilder
+from app.ui.transcript.runs import runs_of
+from app.ui.transcript.spans import Span
 from app.ui.transcript.styles import TextStyle
 from tests.ui.traces import drawing, make_round, make_trace, simulate
 from tests.ui.transcript.places import token
@@ -83,6 +86,28 @@ def test_every_fate_has_a_line_of_its_own(style: TextStyle) -> None:
     assert LIGHT.ground in names(ignored, QRect(LEFT, strike - 1, RIGHT - LEFT, 2))  # dashed
     dashes = [bool(rows(ignored, x, LIGHT.ignored)) for x in range(LEFT, RIGHT - 1)]
     assert any(dashes) and not all(dashes)
+
+
+@pytest.mark.parametrize("ratio", [1, 2])
+def test_any_edge_between_neighbours_is_one_pixel_wide(ratio: int, style: TextStyle) -> None:
+    for tenth in range(10):
+        edge = 30 + tenth / 10
+        image = QImage(WIDTH * ratio, HEIGHT * ratio, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        image.fill(QColor(LIGHT.ground))
+        shapes = FateShapes(ratio)
+        shapes.add("accepted", 10, edge, BASELINE, style)
+        shapes.add("accepted", edge, 50, BASELINE, style)
+        painter = QPainter(image)
+        shapes.paint_tints(painter, LIGHT)
+        shapes.paint_cues(painter, LIGHT)
+        painter.end()
+        inside = range(12 * ratio, 48 * ratio)
+        middle = {QColor(image.pixel(x, BASELINE * ratio)).name().upper() for x in inside}
+        assert middle == {LIGHT.tint("accepted")}
+        line = (BASELINE + style.box_below) * ratio - 1
+        gap = [x for x in inside if QColor(image.pixel(x, line)).name().upper() != LIGHT.accepted]
+        assert len(gap) == 1
 
 
 def test_neighbours_join_and_their_edge_can_be_seen(style: TextStyle) -> None:
@@ -185,6 +210,35 @@ def test_any_text_is_shown_without_complaint(view: TranscriptView, text: str) ->
     view.set_rendered(False)
     view.select_all()
     assert view.selected_text == f"{text}\n\n{trace.text}"
+
+
+def test_control_characters_get_a_picture_and_keep_their_place() -> None:
+    builder = ParagraphBuilder()
+    builder.add([Span("a\x00\rb\tc", "plain", 0, 0)])
+    runs, text = runs_of(builder.paragraphs[0], drafts_shown=True)
+    assert text == "a\u2400\u200bb\tc"
+    assert runs[0].end == len(text)
+
+
+def test_scrolling_paints_only_what_is_uncovered(view: TranscriptView, qtbot: QtBot) -> None:
+    class Watch(QObject):
+        painted = 0
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if isinstance(event, QPaintEvent):
+                self.painted += sum(r.width() * r.height() for r in event.region())
+            return False
+
+    view.set_turns([AnswerTurn("a", "m", simulate("some words\n" * 200))])
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)  # the button that leads to the end lies over the text now
+    qtbot.wait(20)
+    watch = Watch()
+    view.viewport().installEventFilter(watch)
+    bar.setValue(bar.value() + 60)
+    qtbot.wait(20)
+    whole = view.viewport().width() * view.viewport().height()
+    assert 0 < watch.painted < whole / 3
 
 
 def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot: QtBot) -> None:

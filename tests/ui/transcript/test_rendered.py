@@ -65,9 +65,12 @@ def test_selecting_and_copying(qtbot: QtBot, chat: TranscriptView) -> None:
 
 
 def test_places_behind_emoji_are_right(qtbot: QtBot, chat: TranscriptView) -> None:
-    at = point(chat, "of it") + QPoint(2, 0)
-    qtbot.mouseDClick(chat.viewport(), LEFT, NONE, at)
-    assert chat.selected_text == "of"
+    viewport, start = chat.viewport(), point(chat, "of it")
+    qtbot.mousePress(viewport, LEFT, NONE, start)
+    qtbot.mouseMove(viewport, start + QPoint(100, 0))
+    qtbot.mouseMove(viewport, start + QPoint(200, 0))
+    qtbot.mouseRelease(viewport, LEFT, NONE, start + QPoint(200, 0))
+    assert chat.selected_text == "of it."
 
 
 def test_finding(chat: TranscriptView) -> None:

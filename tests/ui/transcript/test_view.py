@@ -11,7 +11,7 @@ from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.paragraphs import Kind
 from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace, simulate
-from tests.ui.transcript.places import answer, spans
+from tests.ui.transcript.places import answer, spans, token
 
 CODE = "Text before.\n\n```python\ndef f(x):\n    return x\n```\n\nText behind.\n"
 
@@ -74,18 +74,20 @@ def test_live_and_stored_show_the_same(view: TranscriptView, drafts_shown: bool)
     assert trace.totals is not None
     live(view, trace)
     view.finish(trace.totals)
-    view.repaint()
     shown = [(block.text, block.paragraph.kind) for block in answer(view).blocks]
-    heights = [answer(view).heights[row] for row in range(len(shown))]
-    assert view.text_of("a") == trace.totals.text
+    picture = view.grab().toImage()
     view.set_turns([AnswerTurn("a", "demo 32M", trace)])
-    item = answer(view)
-    item.measure(0, 1e9, lambda block: None)
-    assert [(block.text, block.paragraph.kind) for block in item.blocks] == shown
+    assert view.text_of("a") == trace.totals.text
+    assert [(block.text, block.paragraph.kind) for block in answer(view).blocks] == shown
+    assert view.grab().toImage() == picture
     assert Kind.CODE in {kind for _, kind in shown}
-    live_item_heights = [item.heights[row] for row in range(len(shown))]
-    visible = len(shown) - 5
-    assert live_item_heights[visible:] == heights[visible:]
+
+
+def test_every_batch_is_seen_at_once(view: TranscriptView) -> None:
+    view.begin_answer(AnswerTurn("a", "m"))
+    for index in range(5):
+        view.append_rounds([make_round(index, [f" a{index}"], f" b{index}")])
+        assert view.stack.token_rects(token(view, f" b{index}", "bonus"))
 
 
 def test_a_stop_string_never_shows(view: TranscriptView) -> None:

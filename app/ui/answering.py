@@ -1,0 +1,104 @@
+"""One answer on its way: from the request, through the store, into the views."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from app.chats.conversation import Conversation
+from app.chats.recorder import AnswerRecorder
+from app.chats.store import ChatStore
+from app.engine.errors import UserError
+from app.engine.messages import Failed
+from app.engine.trace import Trace
+from app.engine.types import Round, Totals, TraceHeader
+
+
+class AnswerViews(Protocol):
+    """What shows an answer. It shows only what belongs to the chat on the screen."""
+
+    def answer_progress(self, answering: Answering, text: str) -> None: ...
+
+    def answer_started(self, answering: Answering) -> None: ...
+
+    def answer_rounds(self, answering: Answering, rounds: list[Round], context_used: int) -> None: ...
+
+    def answer_finished(self, answering: Answering, totals: Totals) -> None: ...
+
+    def answer_failed(self, answering: Answering, failed: Failed) -> None: ...
+
+    def answer_not_saved(self, error: UserError) -> None: ...
+
+
+class Answering:
+    """Takes the events of one run (a RunSink), saves every round and tells the views.
+
+    Nothing is in the store before the engine has understood the request: a prompt that is refused goes back
+    to the prompt box.
+    """
+
+    def __init__(
+        self,
+        store: ChatStore,
+        views: AnswerViews,
+        chat: Conversation,
+        at: int,
+        question: str | None,
+    ) -> None:
+        """The answer to `question` in place of turn `at` and all behind it; None answers the question that
+        stands before `at` already."""
+        self._store = store
+        self._views = views
+        self.chat = chat
+        self.question = question
+        self.at = at
+        self.trace: Trace | None = None
+        self._recorder: AnswerRecorder | None = None
+
+    @property
+    def turn(self) -> int:
+        """The index of the answer in the chat."""
+        return self.at if self.question is None else self.at + 1
+
+    def run_progress(self, model: str, done: int, total: int) -> None:
+        whose = "the prompt" if model == "target" else "the prompt (draft)"
+        self._views.answer_progress(self, f"Reading {whose}, {done:,} of {total:,} tokens")
+
+    def run_started(self, header: TraceHeader) -> None:
+        self.trace = Trace(header)
+        try:
+            if self.question is not None:
+                self.chat = self._store.ask(self.chat, self.question, at=self.at)
+            self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
+        except UserError as error:
+            self._views.answer_not_saved(error)
+        self._views.answer_started(self)
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+        if self.trace is None:
+            return
+        self.trace.rounds.extend(rounds)
+        try:
+            for one in rounds:
+                if self._recorder is not None:
+                    self._recorder.add(one)
+        except UserError as error:
+            self._views.answer_not_saved(error)
+        self._views.answer_rounds(self, rounds, context_used)
+
+    def run_finished(self, totals: Totals) -> None:
+        if self.trace is not None:
+            self.trace.totals = totals
+        if self._recorder is not None:
+            try:
+                self.chat = self._recorder.finish(totals)
+            except UserError as error:
+                self._views.answer_not_saved(error)
+        self._views.answer_finished(self, totals)
+
+    def run_failed(self, failed: Failed) -> None:
+        if self._recorder is not None:
+            try:
+                self.chat = self._recorder.fail(failed.message, failed.hint)
+            except UserError as error:
+                self._views.answer_not_saved(error)
+        self._views.answer_failed(self, failed)

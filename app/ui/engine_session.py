@@ -1,0 +1,206 @@
+"""The window's side of the engine: which pair is loaded, what runs, and who wants to know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.engine.host import EngineHome
+from app.engine.messages import (
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    LoadProgress,
+    PromptProgress,
+    RoundFinished,
+    Started,
+    Stop,
+)
+from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Round, Totals, TraceHeader
+from app.ui.engine_thread import EngineThread
+
+BATCH_MILLISECONDS = 33
+
+
+class Activity(StrEnum):
+    """What the engine is doing."""
+
+    EMPTY = "empty"  # no pair is loaded
+    LOADING = "loading"
+    READY = "ready"
+    READING = "reading"  # the prompt
+    GENERATING = "generating"
+    STOPPING = "stopping"
+
+
+BUSY = (Activity.READING, Activity.GENERATING, Activity.STOPPING)
+
+
+class RunSink(Protocol):
+    """Who asked for a generation. Called on the window's thread, rounds at most once a batch."""
+
+    def run_progress(self, model: str, done: int, total: int) -> None: ...
+
+    def run_started(self, header: TraceHeader) -> None: ...
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None: ...
+
+    def run_finished(self, totals: Totals) -> None: ...
+
+    def run_failed(self, failed: Failed) -> None: ...
+
+
+@dataclass(slots=True)
+class _Run:
+    id: int
+    sink: RunSink
+
+
+class EngineSession(QObject):
+    """Sends commands, hands batches of events to whom they belong, drops stale ones."""
+
+    activity_changed = Signal(object)  # Activity
+    load_progress = Signal(str, float)  # file name, fraction
+    loaded = Signal(object)  # PairInfo
+    load_failed = Signal(object)  # Failed; the pair from before, if there was one, is still loaded
+    prompt_progress = Signal(str, int, int)  # "target" or "draft", tokens done, tokens in all
+
+    def __init__(self, make_home: Callable[[], EngineHome]) -> None:
+        super().__init__()
+        self._thread = EngineThread(make_home)
+        self._thread.arrived.connect(self._arrived)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._drain)
+        self._drained = 0.0
+        self._ids = 0
+        self._load: Load | None = None  # the one that is being answered
+        self._kept: Load | None = None  # the one that is loaded: sent again when the engine dies
+        self._run: _Run | None = None
+        self.activity = Activity.EMPTY
+        self.pair: PairInfo | None = None
+
+    def start(self) -> None:
+        """Start the worker thread and, with it, the engine."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the engine; nothing more is emitted."""
+        self._thread.arrived.disconnect(self._arrived)
+        self._timer.stop()
+        self._thread.end()
+
+    def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+        """Load a pair in place of the one that is there. Not while something runs."""
+        self._load = Load(self._next_id(), target, draft)
+        self._set(Activity.LOADING)
+        self._thread.send(self._load)
+
+    def generate(self, request: GenerationRequest, sink: RunSink) -> None:
+        """Generate for `sink`. Only when the activity is READY."""
+        self._run = _Run(self._next_id(), sink)
+        self._set(Activity.READING)
+        self._thread.send(Generate(self._run.id, request))
+
+    def stop(self) -> None:
+        """Stop what runs; its end is told as always."""
+        if self._run is not None:
+            self._set(Activity.STOPPING)
+            self._thread.send(Stop(self._run.id))
+
+    def _next_id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def _set(self, activity: Activity) -> None:
+        if activity is not self.activity:
+            self.activity = activity
+            self.activity_changed.emit(activity)
+
+    @Slot()
+    def _arrived(self) -> None:
+        if self._timer.isActive():
+            return
+        # The first events after a pause are shown at once, a stream of them in batches.
+        passed = (time.monotonic() - self._drained) * 1000
+        self._timer.start(max(0, round(BATCH_MILLISECONDS - passed)))
+
+    @Slot()
+    def _drain(self) -> None:
+        self._drained = time.monotonic()
+        rounds: list[RoundFinished] = []
+        for event in self._thread.take():
+            if isinstance(event, RoundFinished):
+                rounds.append(event)
+                continue
+            self._hand_over(rounds)
+            self._dispatch(event)
+        self._hand_over(rounds)
+
+    def _hand_over(self, events: list[RoundFinished]) -> None:
+        run = self._run
+        mine = [event for event in events if run is not None and event.run == run.id]
+        events.clear()
+        if run is None or not mine:
+            return
+        if self.activity is Activity.READING:
+            self._set(Activity.GENERATING)
+        run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
+
+    def _dispatch(self, event: Event) -> None:
+        if isinstance(event, Failed) and event.gone:
+            self._engine_gone(event)
+        elif self._load is not None and event.run == self._load.run:
+            self._about_load(event)
+        elif self._run is not None and event.run == self._run.id:
+            self._about_run(event, self._run)
+
+    def _about_load(self, event: Event) -> None:
+        if isinstance(event, LoadProgress):
+            self.load_progress.emit(event.file, event.fraction)
+        elif isinstance(event, Loaded):
+            self._kept, self._load = self._load, None
+            self.pair = event.pair
+            self._set(Activity.READY)
+            self.loaded.emit(event.pair)
+        elif isinstance(event, Failed):
+            self._load = None
+            self._set(Activity.READY if self.pair else Activity.EMPTY)
+            self.load_failed.emit(event)
+
+    def _about_run(self, event: Event, run: _Run) -> None:
+        if isinstance(event, PromptProgress):
+            self.prompt_progress.emit(event.model, event.done, event.total)
+            run.sink.run_progress(event.model, event.done, event.total)
+        elif isinstance(event, Started):
+            run.sink.run_started(event.header)
+        elif isinstance(event, Finished):
+            self._run = None
+            self._set(Activity.READY)
+            run.sink.run_finished(event.totals)
+        elif isinstance(event, Failed):
+            self._run = None
+            self._set(Activity.READY)
+            run.sink.run_failed(event)
+
+    def _engine_gone(self, event: Failed) -> None:
+        """The process died. The thread has made a new one already: load the same pair again."""
+        run, self._run = self._run, None
+        died_loading, self._load = self._load, None
+        self.pair = None
+        self._set(Activity.EMPTY)
+        if died_loading is not None:
+            # The file itself kills the engine: not that one again, but the pair from before.
+            self.load_failed.emit(event)
+        if run is not None:
+            run.sink.run_failed(event)
+        if self._kept is not None and self.activity is Activity.EMPTY:
+            self.load(self._kept.target, self._kept.draft)

@@ -1,0 +1,75 @@
+"""The worker thread that owns the engine's home and collects what it says."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from PySide6.QtCore import QThread, Signal
+
+from app.engine.host import EngineHome
+from app.engine.messages import AnyCommand, Event, Failed
+
+_WAIT = 0.1  # seconds; how late an idle thread notices that it is to end
+
+
+class EngineThread(QThread):
+    """Drains events into a deque; `arrived` is emitted once until the deque is taken.
+
+    One queued signal for every event would bury the window's event loop at a thousand events a second.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, make_home: Callable[[], EngineHome]) -> None:
+        """`make_home` is called on this thread: at the start, and whenever a home is gone."""
+        super().__init__()
+        self._make_home = make_home
+        self._home: EngineHome | None = None
+        self._waiting: deque[AnyCommand] = deque()  # until the first home is there
+        self._events: deque[Event] = deque()
+        self._announced = False
+        self._ending = False
+
+    def send(self, command: AnyCommand) -> None:
+        """Hand over a command; safe from any thread."""
+        home = self._home
+        if home is None:
+            self._waiting.append(command)
+        else:
+            home.send(command)
+
+    def take(self) -> list[Event]:
+        """All events that came since the last call, in order."""
+        self._announced = False  # before the deque is emptied: a late event announces itself again
+        taken = []
+        while self._events:
+            taken.append(self._events.popleft())
+        return taken
+
+    def run(self) -> None:
+        self._open()
+        while not self._ending and self._home is not None:
+            event = self._home.receive(_WAIT)
+            if event is None:
+                continue
+            if isinstance(event, Failed) and event.gone:
+                self._home.close()
+                self._open()
+            self._events.append(event)
+            if not self._announced:
+                self._announced = True
+                self.arrived.emit()
+        if self._home is not None:
+            self._home.close()
+
+    def _open(self) -> None:
+        home = self._make_home()
+        while self._waiting:
+            home.send(self._waiting.popleft())
+        self._home = home
+
+    def end(self) -> None:
+        """End the engine and this thread."""
+        self._ending = True
+        self.wait()

@@ -1,0 +1,484 @@
+"""The window: rail, header, places, status bar; and what settings and engine say to each of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from app.chats.store import ChatStore
+from app.engine.errors import SettingError, UserError
+from app.engine.messages import Failed
+from app.engine.strategy import StrategySpec
+from app.engine.trace import Trace
+from app.engine.types import ModelOptions, PairInfo, Totals
+from app.paths import Paths
+from app.settings import Settings, SettingsStore
+from app.ui.baseline import BaselineMeasurement, Comparison
+from app.ui.chat_controller import ChatController, heads_found
+from app.ui.chat_page import ChatPage
+from app.ui.engine_session import BUSY, Activity, EngineSession
+from app.ui.header import Header
+from app.ui.panels.model_panel import FileChooser, ask_for_model
+from app.ui.panels.model_words import chip_words as model_words
+from app.ui.panels.sampling_panel import AnswerOptions
+from app.ui.panels.sampling_panel import chip_words as sampling_words
+from app.ui.rail import Rail
+from app.ui.settings_page import SCALES, SettingsPage
+from app.ui.status_bar import StatusBar
+from app.ui.theme import Theme
+
+SAVE_DELAY = 500  # milliseconds: a slider that moves is saved once
+SMALLEST = (760, 480)
+
+
+class MainWindow(QMainWindow):
+    """The one window."""
+
+    shown_first = Signal()  # it is on the screen: loading may begin
+
+    def __init__(
+        self,
+        theme: Theme,
+        paths: Paths,
+        settings: Settings,
+        settings_store: SettingsStore,
+        chat_store: ChatStore,
+        session: EngineSession,
+        engine_words: str,
+        prompts: tuple[str, ...],
+        choose_file: FileChooser = ask_for_model,
+    ) -> None:
+        """`engine_words` says where the engine lives; `prompts` are those the bundled pair answers well."""
+        super().__init__()
+        self.setWindowTitle("Draftscope")
+        self.setMinimumSize(*SMALLEST)
+        self._theme = theme
+        self._paths = paths
+        self._settings = settings
+        self._settings_store = settings_store
+        self._session = session
+        self._chat_store = chat_store
+        self._measurement: BaselineMeasurement | None = None
+        self._failed_load: Failed | None = None
+        self._save_timer = QTimer(self)
+        self._save_timer.setSingleShot(True)
+        self._save_timer.setInterval(SAVE_DELAY)
+        self._save_timer.timeout.connect(self.save)
+
+        self.rail = Rail(theme)
+        self.header = Header(theme, choose_file)
+        self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
+        self.settings_page = SettingsPage(theme, paths, engine_words)
+        self.status = StatusBar(theme)
+        self._places = QStackedWidget()
+        self._build()
+        self.controller = ChatController(self.page, chat_store, session, settings)
+        self.page.prompt.set_suggestion(prompts[0] if prompts else "")
+        self.page.transcript.set_suggestions(prompts)
+        self._prompts = prompts
+        self._connect()
+        self._add_shortcuts()
+        self._show_settings()
+        self._activity_changed(session.activity)
+        self._first = True
+
+    def _build(self) -> None:
+        chat = QWidget()
+        column = QVBoxLayout(chat)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(self.page, 1)
+        self._places.addWidget(chat)
+        self._places.addWidget(self.settings_page)
+        middle = QHBoxLayout()
+        middle.setSpacing(0)
+        middle.addWidget(self.rail)
+        middle.addWidget(self._places, 1)
+        root = QWidget()
+        layout = QVBoxLayout(root)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(middle, 1)
+        layout.addWidget(self.status)
+        self.setCentralWidget(root)
+        self.go("chat")
+
+    def _connect(self) -> None:
+        session, header, page, status = self._session, self.header, self.page, self.status
+        session.activity_changed.connect(self._activity_changed)
+        session.load_progress.connect(self._load_progress)
+        session.loaded.connect(self._loaded)
+        session.load_failed.connect(self._load_failed)
+        session.prompt_progress.connect(self._prompt_progress)
+        header.target_panel.applied.connect(self._target_applied)
+        header.draft_panel.applied.connect(self._draft_applied)
+        header.strategy_panel.spec_changed.connect(self._spec_changed)
+        header.sampling_panel.options_changed.connect(self._sampling_changed)
+        header.stop.clicked.connect(self._stop)
+        header.regenerate.clicked.connect(self.controller.regenerate)
+        header.clear.clicked.connect(self.controller.clear)
+        header.sidebar.clicked.connect(self._toggle_sidebar)
+        header.instruments.clicked.connect(self._toggle_instruments)
+        page.chats.fold_requested.connect(self._toggle_sidebar)
+        page.instruments.fold_requested.connect(self._toggle_instruments)
+        page.instruments.statistics_changed.connect(status.set_statistics)
+        page.legend.drafts_shown_changed.connect(self._drafts_shown_changed)
+        page.legend.rendered_changed.connect(self._rendered_changed)
+        page.prompt.mode_changed.connect(lambda mode: self._change(mode=mode))
+        page.splitter.splitterMoved.connect(self._save_timer.start)
+        status.measure_baseline_requested.connect(self._measure)
+        self.rail.place_chosen.connect(self.go)
+        self.controller.answer_shown.connect(self._answer_shown)
+        self.controller.context_used.connect(self._context_used)
+        self.controller.prompt_measured.connect(self._prompt_measured)
+        self.controller.chat_changed.connect(lambda chat_id: self._change(last_chat=chat_id))
+        self.settings_page.theme_mode_changed.connect(self._theme_mode_changed)
+        self.settings_page.text_scale_changed.connect(self._scale_changed)
+        self.settings_page.empty_trash_requested.connect(self._empty_trash)
+
+    def _add_shortcuts(self) -> None:
+        keys: dict[str, Callable[[], object]] = {
+            "Ctrl+N": self.controller.new_chat,
+            "Ctrl+F": self.page.transcript.open_find,
+            "Ctrl+R": self.controller.regenerate,
+            "Ctrl+B": self._toggle_sidebar,
+            "Ctrl+I": self._toggle_instruments,
+            "Ctrl+L": self.page.prompt.setFocus,
+            "Ctrl+,": lambda: self.go("settings"),
+            "Ctrl++": lambda: self._scale_by(0.1),
+            "Ctrl+=": lambda: self._scale_by(0.1),
+            "Ctrl+-": lambda: self._scale_by(-0.1),
+            "Ctrl+0": lambda: self._scale_changed(1.0),
+            "Ctrl+Q": self.close,
+        }
+        for sequence, action in keys.items():
+            QShortcut(QKeySequence(sequence), self).activated.connect(action)
+
+    # ------------------------------------------------------------------ settings
+
+    def _change(self, **changes: object) -> None:
+        """Take over changed settings; they are saved a moment later."""
+        self._settings = dataclasses.replace(self._settings, **changes)  # type: ignore[arg-type]
+        self.controller.settings = self._settings
+        self._save_timer.start()
+
+    @Slot()
+    def save(self) -> None:
+        """Write the settings down."""
+        self._save_timer.stop()
+        self._settings = dataclasses.replace(
+            self._settings,
+            geometry=_written(self.saveGeometry()),
+            splitters={**self._settings.splitters, "chat": _written(self.page.splitter.saveState())},
+        )
+        self.controller.settings = self._settings
+        try:
+            self._settings_store.save(self._settings)
+        except UserError as error:
+            self.page.prompt.show_error(error.message, error.hint)
+
+    def _show_settings(self) -> None:
+        settings, header = self._settings, self.header
+        self.restoreGeometry(_read(settings.geometry))
+        state = settings.splitters.get("chat", "")
+        if state:
+            self.page.splitter.restoreState(_read(state))
+        self.page.chats.setVisible(settings.sidebar_shown)
+        self.page.instruments.setVisible(settings.instruments_shown)
+        self.page.legend.drafts_shown.setChecked(settings.drafts_shown)
+        self.page.legend.rendered.setChecked(settings.rendered)
+        for panel, options in ((header.target_panel, settings.target), (header.draft_panel, settings.draft)):
+            panel.set_options(options)
+            panel.set_recent(settings.recent_models)
+        header.strategy_panel.set_spec(settings.strategy)
+        header.sampling_panel.set_options(
+            AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
+        )
+        self._show_chips()
+
+    def _show_chips(self) -> None:
+        settings, header, pair = self._settings, self.header, self._session.pair
+        target = pair.target if pair else None
+        draft = pair.draft if pair else None
+        if target is not None:
+            header.target.set_text(*model_words(target))
+        else:
+            header.target.set_text(_file_words(settings.target))
+        if settings.draft is None:
+            header.draft.set_text("none")
+        elif draft is not None and pair is not None:
+            header.draft.set_text(model_words(draft)[0], pair.vocabulary)
+        else:
+            header.draft.set_text(_file_words(settings.draft))
+        header.strategy.set_text(settings.strategy)
+        header.sampling.set_text(*sampling_words(settings.sampling))
+        header.strategy_panel.set_temperature(settings.sampling.temperature)
+        header.strategy_panel.set_has_draft(settings.draft is not None)
+        header.strategy.set_alert(not self._strategy_works())
+
+    def _strategy_works(self) -> bool:
+        try:
+            spec = StrategySpec.parse(self._settings.strategy)
+            spec.verification_at(self._settings.sampling.temperature)
+        except SettingError:
+            return False
+        return self._settings.draft is not None or not spec.needs_draft
+
+    @Slot(str)
+    def _spec_changed(self, spec: str) -> None:
+        self._change(strategy=spec)
+        self._show_chips()
+
+    @Slot(object)
+    def _sampling_changed(self, options: AnswerOptions) -> None:
+        self._change(sampling=options.sampling, max_tokens=options.max_tokens, stop=options.stop)
+        self._show_chips()
+
+    @Slot(bool)
+    def _drafts_shown_changed(self, shown: bool) -> None:
+        self.page.transcript.set_drafts_shown(shown)
+        self._change(drafts_shown=shown)
+
+    @Slot(bool)
+    def _rendered_changed(self, rendered: bool) -> None:
+        self.page.transcript.set_rendered(rendered)
+        self._change(rendered=rendered)
+
+    @Slot()
+    def _toggle_sidebar(self) -> None:
+        shown = not self._settings.sidebar_shown
+        self.page.chats.setVisible(shown)
+        self._change(sidebar_shown=shown)
+
+    @Slot()
+    def _toggle_instruments(self) -> None:
+        shown = not self._settings.instruments_shown
+        self.page.instruments.setVisible(shown)
+        self._change(instruments_shown=shown)
+
+    @Slot(str)
+    def _theme_mode_changed(self, mode: str) -> None:
+        self._theme.set_mode(mode)
+        self._change(theme=mode)
+
+    @Slot(float)
+    def _scale_changed(self, scale: float) -> None:
+        self._theme.set_scale(scale)
+        self._change(text_scale=scale)
+
+    def _scale_by(self, step: float) -> None:
+        low, high = SCALES
+        self._scale_changed(min(high, max(low, round(self._theme.scale + step, 1))))
+
+    @Slot()
+    def _empty_trash(self) -> None:
+        try:
+            self._chat_store.empty_trash()
+        except UserError as error:
+            self.page.prompt.show_error(error.message, error.hint)
+        self.page.chats.hide_deleted()
+
+    # ------------------------------------------------------------------ the pair
+
+    @Slot(object)
+    def _target_applied(self, options: ModelOptions) -> None:
+        self._load(options, self._settings.draft, self.header.target_panel)
+
+    @Slot(object)
+    def _draft_applied(self, options: ModelOptions | None) -> None:
+        self._load(self._settings.target, options, self.header.draft_panel)
+
+    def load_pair(self) -> None:
+        """Load the pair that the settings name."""
+        self._load(self._settings.target, self._settings.draft, None)
+
+    def _load(self, target: ModelOptions, draft: ModelOptions | None, panel: QWidget | None) -> None:
+        if self._session.activity in BUSY:
+            for one in (self.header.target_panel, self.header.draft_panel):
+                if one is panel:
+                    one.set_error("The engine is still at work.", "Stop the answer first.")
+            return
+        self._before = (self._settings.target, self._settings.draft)
+        settings = self._settings
+        for options in (draft, target):
+            if options is not None:
+                settings = settings.with_recent(options.path)
+        self._change(target=target, draft=draft, recent_models=settings.recent_models)
+        self.header.target_panel.set_options(target)
+        self.header.draft_panel.set_options(draft)
+        self._session.load(self._real(target), self._real(draft) if draft is not None else None)
+
+    def _real(self, options: ModelOptions) -> ModelOptions:
+        return dataclasses.replace(options, path=self._paths.model(options.path))
+
+    @Slot(str, float)
+    def _load_progress(self, file: str, fraction: float) -> None:
+        draft = self._settings.draft
+        is_draft = draft is not None and draft.path.replace("\\", "/").endswith(file)
+        panel = self.header.draft_panel if is_draft else self.header.target_panel
+        panel.set_loading(file, fraction)
+        self.status.set_state(
+            f"Loading {'draft' if is_draft else 'target'} {fraction * 100:.0f} %", busy=True
+        )
+
+    @Slot(object)
+    def _loaded(self, pair: PairInfo) -> None:
+        self._failed_load = None
+        for panel, info, chip in (
+            (self.header.target_panel, pair.target, self.header.target),
+            (self.header.draft_panel, pair.draft, self.header.draft),
+        ):
+            panel.set_info(info)
+            panel.set_recent(self._settings.recent_models)
+            chip.set_alert(False)
+        threads = pair.target.threads
+        self.status.set_device(f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}")
+        self.status.set_context(0, pair.target.n_ctx)
+        self._show_chips()
+
+    @Slot(object)
+    def _load_failed(self, failed: Failed) -> None:
+        """Say it in the panel of the file that failed; the pair from before stays in use if there is one."""
+        self._failed_load = failed
+        draft = self._settings.draft
+        name = _file_words(draft) if draft is not None else ""
+        about_draft = bool(name) and (failed.message.startswith((name, "The draft")))
+        panel = self.header.draft_panel if about_draft else self.header.target_panel
+        chip = self.header.draft if about_draft else self.header.target
+        panel.set_error(failed.message, failed.hint)
+        chip.set_alert(True)
+        pair = self._session.pair
+        kept = f" {pair.target.name} is still loaded." if pair is not None else ""
+        self.page.prompt.show_error(failed.message, failed.hint + kept)
+        self._activity_changed(self._session.activity)
+
+    @Slot(str, int, int)
+    def _prompt_progress(self, _model: str, done: int, total: int) -> None:
+        self.status.set_state(f"Reading prompt {done:,} / {total:,}", busy=True)
+
+    @Slot(object)
+    def _activity_changed(self, activity: Activity) -> None:
+        words = {
+            Activity.EMPTY: "No model loaded",
+            Activity.LOADING: "Loading",
+            Activity.READY: "Ready",
+            Activity.READING: "Reading prompt",
+            Activity.GENERATING: "Generating",
+            Activity.STOPPING: "Stopping",
+        }
+        measuring = self._measurement is not None
+        shown = "Measuring" if measuring and activity is Activity.GENERATING else words[activity]
+        self.status.set_state(shown, busy=activity in (*BUSY, Activity.LOADING))
+        self.header.set_busy(activity in BUSY)
+        self.header.stop.setEnabled(activity is not Activity.STOPPING)
+        self.header.regenerate.setEnabled(self.controller.can_regenerate)
+
+    # ------------------------------------------------------------------ answers and their numbers
+
+    @Slot()
+    def _stop(self) -> None:
+        self.controller.stop()
+
+    @Slot()
+    def _answer_shown(self) -> None:
+        self._show_comparison(None)
+        if self.controller.trace is None:
+            self.status.set_statistics(None)
+        self.header.regenerate.setEnabled(self.controller.can_regenerate)
+
+    @Slot(int)
+    def _context_used(self, used: int) -> None:
+        pair = self._session.pair
+        self.status.set_context(used, pair.target.n_ctx if pair else None)
+
+    @Slot(object)
+    def _prompt_measured(self, totals: Totals) -> None:
+        trace = self.controller.trace
+        if trace is None:
+            return
+        read = trace.header.prompt_tokens - 1 - trace.header.cached_tokens
+        speed = read / totals.prompt_seconds if read > 0 and totals.prompt_seconds > 0 else None
+        self.status.set_prompt_speed(speed, totals.first_token_seconds)
+
+    @Slot()
+    def _measure(self) -> None:
+        request, trace = self.controller.request_of_answer(), self.controller.trace
+        if request is None or trace is None or self._session.activity is not Activity.READY:
+            return
+        self._measurement = BaselineMeasurement(
+            self._session,
+            request,
+            trace.header.seed,
+            len(trace.token_ids),
+            self.status.set_measuring,
+            self._measured,
+        )
+        self.status.set_measuring(0.0)
+        self._measurement.start()
+
+    def _measured(self, comparison: Comparison | None, why_not: str) -> None:
+        self._measurement = None
+        self.status.set_measuring(None)
+        self._show_comparison(comparison)
+        if comparison is None:
+            self.page.prompt.show_error(f"The baseline was not measured: {why_not}")
+        self._activity_changed(self._session.activity)
+
+    def _show_comparison(self, comparison: Comparison | None) -> None:
+        baseline = comparison.baseline if comparison else None
+        factor = comparison.factor if comparison else None
+        self.page.instruments.set_baseline(baseline, factor)
+        self.status.set_baseline(baseline, factor)
+
+    # ------------------------------------------------------------------ places, start and end
+
+    @Slot(str)
+    def go(self, place: str) -> None:
+        """Show a place."""
+        self._places.setCurrentIndex(("chat", "settings").index(place))
+        self.rail.set_place(place)
+
+    def show_trace(self, trace: Trace) -> None:
+        """Show a recorded trace instead of a chat."""
+        self.controller.show_trace(trace)
+
+    def start_demo(self) -> None:
+        """Send the first demo prompt; it waits for the models where they are still loading."""
+        if self._prompts:
+            self.controller.new_chat()
+            self.controller.send(self._prompts[0])
+
+    def show_notices(self, notices: tuple[str, ...]) -> None:
+        """Tell what could not be taken over at the start."""
+        if notices:
+            self.page.prompt.show_error(" ".join(notices))
+
+    def showEvent(self, event: object) -> None:
+        super().showEvent(event)  # type: ignore[arg-type]
+        if self._first:
+            self._first = False
+            self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
+            # The window is painted before anything is loaded.
+            QTimer.singleShot(0, self, self.shown_first.emit)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.save()
+        self._session.close()
+        super().closeEvent(event)
+
+
+def _file_words(options: ModelOptions) -> str:
+    return options.path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _written(state: QByteArray) -> str:
+    return bytes(state.toBase64().data()).decode("ascii")
+
+
+def _read(text: str) -> QByteArray:
+    return QByteArray.fromBase64(QByteArray(text.encode("ascii")))

@@ -1,0 +1,50 @@
+"""The narrow rail on the left: one button for every place."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QButtonGroup, QVBoxLayout, QWidget
+
+from app.ui.icons import IconButton
+from app.ui.theme import Theme
+
+WIDTH = 56
+
+
+class Rail(QWidget):
+    """Chooses among the places."""
+
+    place_chosen = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._buttons: dict[str, IconButton] = {}
+        self._group = QButtonGroup(self)
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(8, 12, 8, 12)
+        self._layout.setSpacing(8)
+        self._add("chat", "Chat")
+        self._layout.addStretch(1)
+        self._add("settings", "Settings (Ctrl+,)")
+        self.setFixedWidth(WIDTH)
+        theme.changed.connect(self.update)
+
+    def _add(self, place: str, tooltip: str) -> None:
+        button = IconButton(self._theme, place, tooltip)
+        button.setCheckable(True)
+        button.setFixedSize(WIDTH - 16, WIDTH - 16)
+        button.clicked.connect(lambda: self.place_chosen.emit(place))
+        self._group.addButton(button)
+        self._buttons[place] = button
+        self._layout.addWidget(button)
+
+    def set_place(self, place: str) -> None:
+        """Mark the place that is on the screen."""
+        self._buttons[place].setChecked(True)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self._theme.palette.panel)
+        painter.fillRect(self.width() - 1, 0, 1, self.height(), self._theme.palette.line)

@@ -1,0 +1,145 @@
+"""The Settings place: the look, and where things are."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import PySide6
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import __version__
+from app.paths import Paths
+from app.ui.panels.segmented import Segmented
+from app.ui.theme import Theme
+from app.ui.theme.theme import MODES
+
+WIDTH = 640
+SCALES = (0.7, 2.5)
+
+
+class SettingsPage(QScrollArea):
+    """Appearance, folders, versions. Changes act at once."""
+
+    theme_mode_changed = Signal(str)
+    text_scale_changed = Signal(float)
+    empty_trash_requested = Signal()
+
+    def __init__(self, theme: Theme, paths: Paths, engine: str) -> None:
+        """`engine` says in words where the engine lives."""
+        super().__init__()
+        self._theme = theme
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        inner = QWidget()
+        self._column = QVBoxLayout(inner)
+        self._column.setContentsMargins(32, 32, 32, 32)
+        self._column.setSpacing(8)
+        self._add_appearance()
+        self._add_folders(paths)
+        self._add_about(engine)
+        self._column.addStretch(1)
+        self.setWidget(inner)
+        theme.changed.connect(self._show_theme)
+
+    def _title(self, words: str) -> None:
+        if self._column.count():
+            self._column.addSpacing(24)
+        label = QLabel(words)
+        label.setProperty("role", "title")
+        self._column.addWidget(label)
+
+    def _form(self) -> QFormLayout:
+        holder = QWidget()
+        holder.setMaximumWidth(WIDTH)
+        form = QFormLayout(holder)
+        form.setContentsMargins(0, 8, 0, 0)
+        form.setHorizontalSpacing(24)
+        form.setVerticalSpacing(12)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._column.addWidget(holder)
+        return form
+
+    def _add_appearance(self) -> None:
+        self._title("Appearance")
+        form = self._form()
+        self._mode = Segmented(self._theme, "Colours", MODES)
+        self._mode.picked.connect(self.theme_mode_changed)
+        self._scale = QDoubleSpinBox()
+        self._scale.setRange(*SCALES)
+        self._scale.setSingleStep(0.1)
+        self._scale.setDecimals(1)
+        self._scale.setSuffix(" ×")
+        self._scale.setAccessibleName("Text size")
+        self._scale.setMaximumWidth(120)
+        self._scale.valueChanged.connect(self.text_scale_changed)
+        form.addRow(_label("Colours"), self._mode)
+        form.addRow(_label("Text size (Ctrl + and Ctrl −)"), self._scale)
+        self._show_theme()
+
+    def _add_folders(self, paths: Paths) -> None:
+        self._title("Folders")
+        form = self._form()
+        for words, folder in (("Chats", paths.chats), ("Settings", paths.config), ("Logs", paths.logs)):
+            row = QHBoxLayout()
+            text = QLabel(str(folder))
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            text.setWordWrap(True)
+            button = QPushButton("Open")
+            button.setAccessibleName(f"Open the folder of {words.lower()}")
+            url = QUrl.fromLocalFile(str(folder))
+            button.clicked.connect(lambda _checked=False, url=url: QDesktopServices.openUrl(url))
+            row.addWidget(text, 1)
+            row.addWidget(button)
+            form.addRow(_label(words), row)
+        trash = QPushButton("Empty the trash")
+        trash.setToolTip("Deleted chats are kept for 7 days. This removes them now, for good.")
+        trash.clicked.connect(self.empty_trash_requested)
+        form.addRow(_label("Deleted chats"), _left(trash))
+
+    def _add_about(self, engine: str) -> None:
+        self._title("About")
+        form = self._form()
+        versions = (
+            ("Draftscope", __version__),
+            ("Engine", engine),
+            ("Python", platform.python_version()),
+            ("PySide6", PySide6.__version__),
+            ("System", f"{platform.system()} {platform.release()}, {sys.platform}"),
+        )
+        for words, value in versions:
+            text = QLabel(value)
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            form.addRow(_label(words), text)
+
+    @Slot()
+    def _show_theme(self) -> None:
+        self._mode.set_choice(self._theme.mode)
+        self._scale.blockSignals(True)
+        self._scale.setValue(self._theme.scale)
+        self._scale.blockSignals(False)
+
+
+def _label(words: str) -> QLabel:
+    label = QLabel(words)
+    label.setProperty("role", "secondary")
+    return label
+
+
+def _left(*widgets: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    for widget in widgets:
+        row.addWidget(widget)
+    row.addStretch(1)
+    return row

@@ -1,0 +1,101 @@
+"""The composition root: the one place that puts concrete parts together."""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.handlers
+import sys
+import traceback
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtWidgets import QApplication
+
+from app import __version__
+from app.chats.store import ChatStore
+from app.engine.errors import UserError
+from app.engine.host import make_home
+from app.engine.trace import read_trace
+from app.paths import Paths, find_paths
+from app.settings import SettingsStore
+from app.ui.engine_session import EngineSession
+from app.ui.main_window import MainWindow
+from app.ui.theme import Theme
+from app.ui.theme.style import Styler
+
+log = logging.getLogger("draftscope")
+_HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
+
+
+def demo_prompts(resources: Path) -> tuple[str, ...]:
+    """The prompts that the bundled pair answers well, the best first."""
+    pair = json.loads((resources / "demo_pair" / "pair.json").read_text(encoding="utf-8"))
+    return tuple(one["prompt"] for one in pair["prompts"])
+
+
+def make_window(application: QApplication, paths: Paths, engine: str) -> MainWindow:
+    """Build the window and everything behind it; nothing is loaded yet. Raises UserError."""
+    paths.prepare()
+    settings_store = SettingsStore(paths.settings)
+    loaded = settings_store.load()
+    settings = loaded.settings
+    chat_store = ChatStore(paths.chats)
+    theme = Theme(paths.fonts, settings.theme, settings.text_scale)
+    theme.setParent(application)
+    Styler(application, theme, paths.icons)
+    session = EngineSession(partial(make_home, engine))
+    window = MainWindow(
+        theme,
+        paths,
+        settings,
+        settings_store,
+        chat_store,
+        session,
+        _HOMES[engine],
+        demo_prompts(paths.resources),
+    )
+    window.shown_first.connect(session.start)
+    window.shown_first.connect(window.load_pair)
+    window.shown_first.connect(chat_store.purge)
+    window.show_notices(loaded.notices)
+    return window
+
+
+def run_window(engine: str = "process", trace: str | None = None, demo: bool = False) -> int:
+    """Open the window and run until it is closed; returns the exit code."""
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Draftscope")
+    application.setApplicationVersion(__version__)
+    application.setDesktopFileName("draftscope")
+    try:
+        paths = find_paths()
+        window = make_window(application, paths, engine)
+        _keep_log(paths.logs)
+        if trace is not None:
+            window.show_trace(read_trace(Path(trace)))
+    except UserError as error:
+        print(f"draftscope: {error}", file=sys.stderr)
+        return 1
+    if window.size().width() < 800:
+        window.resize(1280, 800)
+    window.show()
+    if demo:
+        window.shown_first.connect(window.start_demo)
+    return application.exec()
+
+
+def _keep_log(folder: Path) -> None:
+    """Bugs go to a log file and to standard error, and the window lives on."""
+    handler = logging.handlers.RotatingFileHandler(
+        folder / "draftscope.log", maxBytes=1_000_000, backupCount=2, encoding="utf-8"
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        log.error("".join(traceback.format_exception(kind, error, trace)))
+        sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = hook

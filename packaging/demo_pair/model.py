@@ -1,0 +1,135 @@
+"""A llama-architecture transformer in plain PyTorch.
+
+The rotary embedding turns neighbouring pairs (0, 1), (2, 3), ..., which is what llama.cpp does for
+`general.architecture = llama`; query and key weights are therefore exported without permutation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+ROPE_BASE = 10_000.0
+NORM_EPS = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of one model; the embedding is shared between input and output."""
+
+    vocab: int
+    width: int
+    layers: int
+    heads: int
+    hidden: int
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+
+# A head width of 64 has fast attention kernels on every llama.cpp backend.
+SHAPES = {
+    "target": Shape(vocab=4096, width=320, layers=8, heads=5, hidden=864),
+    "draft": Shape(vocab=4096, width=128, layers=4, heads=2, hidden=352),
+}
+
+
+def rope_table(positions: int, head_width: int) -> tuple[Tensor, Tensor]:
+    """Cosines and sines, each (positions, head_width / 2)."""
+    frequencies = ROPE_BASE ** (-torch.arange(0, head_width, 2).float() / head_width)
+    angles = torch.outer(torch.arange(positions).float(), frequencies)
+    return angles.cos(), angles.sin()
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate the neighbouring pairs of `x` (batch, heads, positions, head_width)."""
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+
+
+class Norm(nn.Module):
+    """Root-mean-square norm over the last axis."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.rms_norm(x, self.weight.shape, self.weight, NORM_EPS)
+
+
+class Block(nn.Module):
+    """Attention and gated feed-forward, each behind a norm and a residual."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.attn_norm = Norm(shape.width)
+        self.attn_q = nn.Linear(shape.width, shape.width, bias=False)
+        self.attn_k = nn.Linear(shape.width, shape.width, bias=False)
+        self.attn_v = nn.Linear(shape.width, shape.width, bias=False)
+        self.attn_output = nn.Linear(shape.width, shape.width, bias=False)
+        self.ffn_norm = Norm(shape.width)
+        self.ffn_gate = nn.Linear(shape.width, shape.hidden, bias=False)
+        self.ffn_up = nn.Linear(shape.width, shape.hidden, bias=False)
+        self.ffn_down = nn.Linear(shape.hidden, shape.width, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """`x` and the result are (batch, positions, width)."""
+        batch, positions, width = x.shape
+
+        def split(y: Tensor) -> Tensor:
+            return y.view(batch, positions, self.heads, -1).transpose(1, 2)
+
+        normed = self.attn_norm(x)
+        q = rotate(split(self.attn_q(normed)), cos, sin)
+        k = rotate(split(self.attn_k(normed)), cos, sin)
+        v = split(self.attn_v(normed))
+        mixed = functional.scaled_dot_product_attention(
+            q.to(v.dtype), k.to(v.dtype), v, is_causal=True
+        )
+        x = x + self.attn_output(mixed.transpose(1, 2).reshape(batch, positions, width))
+        normed = self.ffn_norm(x)
+        return x + self.ffn_down(functional.silu(self.ffn_gate(normed)) * self.ffn_up(normed))
+
+
+class Llama(nn.Module):
+    """Token ids in, logits out. Parameter names follow the tensor names of GGUfunctional."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.token_embd = nn.Embedding(shape.vocab, shape.width)
+        self.blk = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.output_norm = Norm(shape.width)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2:
+                scale = 0.02
+                if name.endswith(("attn_output.weight", "ffn_down.weight")):
+                    # Keeps the residual stream's variance independent of the depth.
+                    scale /= (2 * shape.layers) ** 0.5
+                nn.init.normal_(parameter, std=scale)
+
+    def states(self, ids: Tensor) -> Tensor:
+        """Normed last states (batch, positions, width) for `ids` (batch, positions)."""
+        cos, sin = rope_table(ids.shape[1], self.shape.head_width)
+        x = self.token_embd(ids)
+        for block in self.blk:
+            x = block(x, cos, sin)
+        return self.output_norm(x)
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Logits (..., vocab) for `states` (..., width)."""
+        return functional.linear(states, self.token_embd.weight)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits (batch, positions, vocab) for `ids` (batch, positions)."""
+        return self.logits(self.states(ids))
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(parameter.numel() for parameter in self.parameters())

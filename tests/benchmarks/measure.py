@@ -1,0 +1,86 @@
+"""What the engine benchmarks share: the bundled pair and its prompts, one measured answer, how a median is shown."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.engine import Engine, GenerationRequest, Message, ModelOptions
+from app.engine.messages import Finished, RoundFinished, Started
+from app.engine.trace import TraceWriter
+from app.engine.types import Round, Totals
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO_PAIR = ROOT / "resources" / "demo_pair"
+
+
+def demo_prompts(count: int) -> list[str]:
+    """The first prompts that the bundled pair comes with."""
+    entries = json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]
+    return [entry["prompt"] for entry in entries[:count]]
+
+
+def one_thread(path: Path) -> ModelOptions:
+    return ModelOptions(str(path), ctx_size=2048, threads=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, and the seconds it took from the start of round 0 on."""
+
+    rounds: Sequence[Round]
+    totals: Totals
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(one.emitted) for one in self.rounds)
+
+    @property
+    def accepted(self) -> int:
+        return sum(one.accepted for one in self.rounds)
+
+    @property
+    def drafted(self) -> int:
+        return sum(len(one.drafted) for one in self.rounds)
+
+    @property
+    def native_seconds(self) -> float:
+        return sum(one.native_seconds for one in self.rounds)
+
+    @property
+    def loop_seconds(self) -> float:
+        """Inside the rounds: without what the one who asked does between them."""
+        return sum(one.seconds for one in self.rounds)
+
+
+def measure(engine: Engine, request: GenerationRequest, trace: Path | None = None) -> Answer:
+    """Run a request to its end; the trace, where asked for, is written round by round as it comes."""
+    taken: list[Round] = []
+    writer: TraceWriter | None = None
+    for event in engine.generate(request):
+        match event:
+            case Started():
+                writer = TraceWriter(trace, event.header) if trace else None
+            case RoundFinished():
+                taken.append(event.round)
+                if writer is not None:
+                    writer.add(event.round)
+            case Finished():
+                if writer is not None:
+                    writer.close()
+                return Answer(taken, event.totals)
+    raise RuntimeError("The engine did not finish.")
+
+
+def as_user(prompt: str) -> tuple[Message, ...]:
+    return (Message("user", prompt),)
+
+
+def spread(values: Iterable[float], form: str) -> str:
+    """Median and range: `spread([1, 2, 4], "{:.1f}")` is "2.0 (1.0-4.0)"."""
+    known = sorted(values)
+    show = form.format
+    return f"{show(statistics.median(known))} ({show(known[0])}-{show(known[-1])})"

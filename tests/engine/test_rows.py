@@ -1,0 +1,72 @@
+"""The target's rows: computed once, only where they are looked at, and as they stand behind their tokens."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from app.engine.rows import TargetRows
+from app.engine.sampling import Sampler
+from app.engine.types import Sampling
+from tests.reference import probabilities, softmax
+
+CONTEXT = np.array([1, 2, 3], np.int32)
+DRAFT = [4, 5]
+LOGITS = (3 * np.random.default_rng(0).standard_normal((3, 30))).astype(np.float32)
+WORDS = SimpleNamespace(piece=lambda id: b"%d" % id)
+
+
+class Counted(Sampler):
+    """Counts the rows that it is asked for."""
+
+    def __init__(self, sampling: Sampling) -> None:
+        super().__init__(sampling)
+        self.asked = 0
+
+    def distribution(self, adjusted: np.ndarray) -> np.ndarray:
+        self.asked += 1
+        return super().distribution(adjusted)
+
+
+def rows(sampling: Sampling) -> tuple[TargetRows, Counted]:
+    sampler = Counted(sampling)
+    return TargetRows(LOGITS, sampler, CONTEXT, DRAFT, WORDS), sampler  # type: ignore[arg-type]
+
+
+def test_each_row_has_the_penalties_of_the_tokens_before_it() -> None:
+    sampling = Sampling(temperature=1, repeat_penalty=2, repeat_last_n=2)
+    made, _ = rows(sampling)
+    for row in (2, 0, 1):
+        expected = probabilities(LOGITS[row], sampling, [*CONTEXT, *DRAFT[:row]])
+        np.testing.assert_allclose(made.distribution(row), expected, atol=1e-6)
+
+
+def test_rows_are_made_once_and_only_where_they_are_asked_for() -> None:
+    made, sampler = rows(Sampling(temperature=1))
+    made.distribution(1)
+    made.distribution(1)
+    made.record(1, [3])
+    assert sampler.asked == 1
+
+
+def test_what_is_recorded_is_the_distribution_in_use() -> None:
+    sampling = Sampling(temperature=0.7, top_k=4)
+    made, _ = rows(sampling)
+    p = made.distribution(0)
+    top, seen = made.record(0, [7, 8])
+    assert len(top.ids) == 4, "tokens that were cut are no alternatives"
+    np.testing.assert_allclose(top.p, sorted(p[p > 0], reverse=True))
+    assert seen == [p[7], p[8]]
+    assert top.pieces == tuple(b"%d" % id for id in top.ids)
+
+
+def test_greedy_records_the_models_own_probabilities() -> None:
+    made, sampler = rows(Sampling())
+    assert made.argmax(2) == LOGITS[2].argmax()
+    top, seen = made.record(2, [made.argmax(2)])
+    expected = softmax(LOGITS[2])
+    assert seen == [pytest.approx(expected.max(), abs=1e-6)]
+    np.testing.assert_allclose(top.p, np.sort(expected)[::-1][:10], atol=1e-6)
+    assert sampler.asked == 0
