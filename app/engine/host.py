@@ -139,7 +139,8 @@ class Server:
             self._engine = Engine(command.target, command.draft, report, previous=self._engine)
         except UserError:
             if self._is_stopped(command.run):
-                raise UserError("Loading was stopped.", "The pair from before is still there.") from None
+                kept = "The pair from before is still there." if self._engine else "No model is loaded."
+                raise UserError("Loading was stopped.", kept) from None
             raise
         self._emit(Loaded(command.run, self._engine.pair, time.perf_counter() - started))
 

@@ -293,7 +293,18 @@ def test_loading_is_stopped_and_keeps_the_pair(talk: Talk, slow_file: Path) -> N
     failed = talk.load(slow_file)[-1]
     assert isinstance(failed, Failed)
     assert (failed.message, failed.expected) == ("Loading was stopped.", True)
+    assert failed.hint == "The pair from before is still there."
     assert trace_of(talk.generate(strategy=DRAFTS)).header.pair.target.name == "target"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_loading_is_stopped(new_home: Callable[[str], Talk], slow_file: Path, kind: str) -> None:
+    talk = new_home(kind)
+    talk.home.send(Stop(1))
+    failed = talk.load(slow_file)[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.message, failed.hint) == ("Loading was stopped.", "No model is loaded.")
+    assert isinstance(talk.load(slow_file)[-1], Loaded)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,117 @@
+"""Arguments: one line for what is wrong, and options made from parameter dataclasses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NoReturn
+
+from app.engine.errors import SettingError, UserError
+from app.engine.params import Param, Value, params_of
+
+
+class UsageError(UserError):
+    """The command line cannot be understood."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, but what is wrong is one line, raised as UsageError."""
+
+    def __init__(self, prog: str, description: str, usage: str, epilog: str = "") -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            usage=usage,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # a new option must not change what an old script means
+        )
+
+    def error(self, message: str) -> NoReturn:
+        message = message.removesuffix(".")
+        raise UsageError(f"{message}.", f"See {self.prog} --help.")
+
+
+def plain_text(argument: str) -> str:
+    """An argument's text: UTF-8 whatever the locale, which Python reads arguments by."""
+    return os.fsencode(argument).decode("utf-8", errors="replace")
+
+
+class ParamOptions:
+    """The options of one parameter dataclass, with its defaults, ranges and lines of help."""
+
+    def __init__(
+        self,
+        owner: type[Any],
+        *,
+        suffix: str = "",
+        only: Collection[str] = (),
+        shared: Collection[str] = (),
+    ) -> None:
+        """`suffix` ends every option's name; `only` picks parameters, all by default; `shared` are those
+        that take the value of the option without the suffix where they are not given."""
+        self._suffix = suffix
+        self._shared = shared
+        self._params = [one for one in params_of(owner) if not only or one.name in only]
+
+    def add_to(self, group: argparse._ArgumentGroup) -> None:
+        for one in self._params:
+            action: dict[str, Any]
+            if one.kind is bool:
+                action = {"action": "store_const", "const": not one.default}
+            else:
+                action = {"type": _reader(one), "metavar": _metavar(one)}
+            group.add_argument(self.flag(one), dest=self._dest(one), default=None, help=self._help(one), **action)
+
+    def flag(self, one: Param) -> str:
+        no = "no-" if one.kind is bool and one.default else ""
+        return f"--{no}{one.name.replace('_', '-')}{self._suffix}"
+
+    def given(self, arguments: argparse.Namespace) -> dict[str, Value]:
+        """Name -> value of the parameters that the command line sets."""
+        values = {one.name: getattr(arguments, self._dest(one)) for one in self._params}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def flags_given(self, arguments: argparse.Namespace) -> list[str]:
+        given = self.given(arguments)
+        return [self.flag(one) for one in self._params if one.name in given]
+
+    def resolved(
+        self, arguments: argparse.Namespace, others: Mapping[str, Value] | None = None
+    ) -> dict[str, Value]:
+        """`given`, completed by the shared ones of `others`."""
+        shared = {name: value for name, value in (others or {}).items() if name in self._shared}
+        return shared | self.given(arguments)
+
+    def _dest(self, one: Param) -> str:
+        return one.name + self._suffix.replace("-", "_")
+
+    def _help(self, one: Param) -> str:
+        doc = one.doc
+        if one.kind is not bool:
+            default = f"as {self.flag(one).removesuffix(self._suffix)}" if one.name in self._shared else ""
+            default = default or one.format(one.default)
+            doc += f" ({one.range_text()}; default {default})"
+        return doc.replace("%", "%%")
+
+
+def add_param(group: argparse._ArgumentGroup, owner: type[Any], name: str) -> None:
+    """Add the option of a single parameter."""
+    ParamOptions(owner, only=(name,)).add_to(group)
+
+
+def _reader(one: Param) -> Callable[[str], Value]:
+    def read(text: str) -> Value:
+        try:
+            return one.parse(text)
+        except SettingError as error:
+            raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
+
+    return read
+
+
+def _metavar(one: Param) -> str:
+    if one.choices:
+        return "TYPE" if "type" in one.name else "MODE"
+    return "N" if one.kind is int else "X"

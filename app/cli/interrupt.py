@@ -1,0 +1,69 @@
+"""Ctrl+C: stops the work at once, and leaves it the time to write down what came."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+INTERRUPTED = 130
+_LOOK = 0.2  # seconds; on Windows a waiting main thread sees signals only between two waits
+
+
+class Interrupt:
+    """Whether Ctrl+C was pressed, and what it stops."""
+
+    def __init__(self) -> None:
+        self._pressed = threading.Event()
+        self._stop: Callable[[], None] | None = None
+
+    @property
+    def pressed(self) -> bool:
+        return self._pressed.is_set()
+
+    def stops(self, stop: Callable[[], None]) -> None:
+        """Call `stop`, which must be safe from any thread, when Ctrl+C is pressed."""
+        self._stop = stop
+        if self.pressed:
+            stop()
+
+    def press(self) -> None:
+        self._pressed.set()
+        if self._stop is not None:
+            self._stop()
+
+
+def run_interruptible(work: Callable[[Interrupt], int]) -> int:
+    """Run `work` on a thread and return what it returns, or raise what it raises.
+
+    Python handles signals on its main thread only, and only between two native calls: a main thread inside
+    a decode would hear Ctrl+C when the decode is over. A second Ctrl+C ends the program where it is.
+    """
+    interrupt = Interrupt()
+    results: list[int] = []
+    errors: list[BaseException] = []
+
+    def on_thread() -> None:
+        try:
+            results.append(work(interrupt))
+        except BaseException as error:
+            errors.append(error)
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if interrupt.pressed:
+            os._exit(INTERRUPTED)
+        interrupt.press()
+
+    thread = threading.Thread(target=on_thread, name="work", daemon=True)
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        thread.start()
+        while thread.is_alive():
+            thread.join(_LOOK)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -1,0 +1,1 @@
+"""Experiments: what is measured in runs, and the files they are reported in."""
