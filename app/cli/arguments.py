@@ -62,14 +62,16 @@ class ParamOptions:
                 action = {"action": "store_const", "const": not one.default}
             else:
                 action = {"type": _reader(one), "metavar": _metavar(one)}
-            group.add_argument(self.flag(one), dest=self._dest(one), default=None, help=self._help(one), **action)
+            group.add_argument(
+                self.flag(one), dest=self._dest(one), default=None, help=self._help(one), **action
+            )
 
     def flag(self, one: Param) -> str:
         no = "no-" if one.kind is bool and one.default else ""
         return f"--{no}{one.name.replace('_', '-')}{self._suffix}"
 
-    def given(self, arguments: argparse.Namespace) -> dict[str, Value]:
-        """Name -> value of the parameters that the command line sets."""
+    def given(self, arguments: argparse.Namespace) -> dict[str, Any]:
+        """Name -> value, of its own type, of the parameters that the command line sets."""
         values = {one.name: getattr(arguments, self._dest(one)) for one in self._params}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -77,22 +79,24 @@ class ParamOptions:
         given = self.given(arguments)
         return [self.flag(one) for one in self._params if one.name in given]
 
-    def resolved(
-        self, arguments: argparse.Namespace, others: Mapping[str, Value] | None = None
-    ) -> dict[str, Value]:
+    def resolved(self, arguments: argparse.Namespace, others: Mapping[str, Any]) -> dict[str, Any]:
         """`given`, completed by the shared ones of `others`."""
-        shared = {name: value for name, value in (others or {}).items() if name in self._shared}
+        shared = {name: value for name, value in others.items() if name in self._shared}
         return shared | self.given(arguments)
 
     def _dest(self, one: Param) -> str:
         return one.name + self._suffix.replace("-", "_")
 
     def _help(self, one: Param) -> str:
-        doc = one.doc
-        if one.kind is not bool:
-            default = f"as {self.flag(one).removesuffix(self._suffix)}" if one.name in self._shared else ""
-            default = default or one.format(one.default)
-            doc += f" ({one.range_text()}; default {default})"
+        """Range and default stand behind the line of help; an option with a suffix points to the other."""
+        doc, notes = one.doc, [one.range_text(), f"default {one.format(one.default)}"]
+        if one.kind is bool:
+            doc, notes = (f"Turn off: {doc[:1].lower()}{doc[1:]}" if one.default else doc), []
+        if self._suffix:
+            doc = f"As {self.flag(one).removesuffix(self._suffix)}, for the {self._suffix.strip('-')}"
+            notes = ["default: the same"] if one.name in self._shared else notes[1:]
+        if notes:
+            doc += f" ({'; '.join(notes)})"
         return doc.replace("%", "%%")
 
 

@@ -1,0 +1,70 @@
+"""The commands by name, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+from app.cli.arguments import UsageError
+from app.cli.console import PROGRAM, complain, drop, end_output, use_utf8
+from app.cli.interrupt import INTERRUPTED
+from app.engine.errors import SettingError, UserError
+
+FAILED = 1
+WRONG_USAGE = 2
+
+COMMANDS = {
+    "run": "generate one answer, without the window",
+    "replay": "print a recorded trace, and recompute its verdicts",
+}
+
+
+def run_command(argv: Sequence[str] | None = None) -> int:
+    """Run the command that `argv` (by default the program's own) names; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    use_utf8()
+    name = f"{PROGRAM} {words[0]}" if words and words[0] in COMMANDS else PROGRAM
+    try:
+        return _run(words)
+    except SystemExit as end:  # argparse, after --help and --version
+        return end.code if isinstance(end.code, int) else 0
+    except (UsageError, SettingError) as error:
+        complain(name, str(error))
+        return WRONG_USAGE
+    except UserError as error:
+        complain(name, str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # standard error's: the answer's own is handled where it is printed
+        drop(sys.stderr)
+        return 0
+    except Exception as error:
+        complain(name, f"It met an error it does not know. {type(error).__name__}: {error} ({_place(error)})")
+        return FAILED
+    finally:
+        end_output()
+
+
+def _run(words: list[str]) -> int:
+    # Each imported where it is needed: llama.cpp takes a moment, Qt a longer one.
+    match words[:1]:
+        case ["run"]:
+            from app.cli.run import run
+
+            return run(words[1:])
+        case ["replay"]:
+            from app.cli.replay import replay
+
+            return replay(words[1:])
+        case _:
+            from app.cli.window import open_window
+
+            return open_window(words, COMMANDS)
+
+
+def _place(error: BaseException) -> str:
+    """Where an error was raised, for a report of it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "no place"

@@ -1,0 +1,63 @@
+"""`draftscope` without a command: the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app import __version__
+from app.cli.arguments import Parser, UsageError
+from app.cli.console import PROGRAM
+from app.engine.errors import TraceError, UserError
+
+HOMES = ("process", "thread")
+_DESCRIPTION = "A playground for speculative decoding. Without a command the window opens."
+
+
+def open_window(argv: list[str], commands: dict[str, str]) -> int:
+    """Open the window; returns its exit code. `commands` are the others: name -> what it does."""
+    parser = Parser(PROGRAM, _DESCRIPTION, _usage(commands), _epilog(commands))
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("trace", nargs="?", metavar="TRACE.jsonl", help="Open a recorded trace in the window")
+    shown.add_argument("--demo", action="store_true", help="Start the first demo prompt")
+    parser.add_argument(
+        "--engine",
+        choices=HOMES,
+        default=HOMES[0],
+        help=f"Where the models run: in a process of their own, or on a thread (default {HOMES[0]})",
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.trace is not None:
+        _check_trace(arguments.trace, commands)
+    try:
+        from app.wiring import run_window
+    except ImportError as error:
+        raise UserError(
+            f"The window cannot be opened: {error}.",
+            "Without a screen: draftscope run; for missing libraries: make run.",
+        ) from error
+    return run_window(engine=arguments.engine, trace=arguments.trace, demo=arguments.demo)
+
+
+def _check_trace(name: str, commands: dict[str, str]) -> None:
+    """Tell a trace from a command that there is not, or that stands in the wrong place."""
+    if Path(name).is_file():
+        return
+    if name in commands:
+        raise UsageError(f"{name} must come first.", f"Write {PROGRAM} {name} ….")
+    if Path(name).suffix != ".jsonl":
+        raise UsageError(
+            f"There is no command and no file “{name}”.",
+            f"Allowed: {', '.join(commands)}, or the name of a trace file.",
+        )
+    raise TraceError(f"{name} is not there.", "Give the name of a trace file.")
+
+
+def _usage(commands: dict[str, str]) -> str:
+    forms = ["[TRACE.jsonl | --demo] [--engine process|thread]", *(f"{name} …" for name in commands)]
+    return "\n       ".join(f"{PROGRAM} {form}" for form in forms)
+
+
+def _epilog(commands: dict[str, str]) -> str:
+    lines = [f"  {name:<10} {what}" for name, what in commands.items()]
+    return "\n".join(["commands:", *lines, f"  {PROGRAM} COMMAND --help says more"])
