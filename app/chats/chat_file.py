@@ -5,6 +5,7 @@ The head stands alone on the first line, so that a list of a thousand chats read
 
 from __future__ import annotations
 
+import contextlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,6 +48,8 @@ def write_chat(folder: Path, chat: Conversation) -> None:
         folder.mkdir(exist_ok=True)
         write_atomic(folder / NAME, b"\n".join(lines) + b"\n")
     except OSError as error:
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # of a new chat: an empty folder would look like a damaged one
         raise UserError(
             f"The chat was not saved: {reason(error)}.",
             f"What is on the screen can still be copied. Look at the folder {folder.parent}.",

@@ -187,7 +187,9 @@ class ChatStore:
             title = head.title
             if title == NEW_TITLE and isinstance(turn, Question):
                 title = title_from(turn.text)
-            turns = chat.turns[:keep] if turn is None else (*chat.turns[:keep], turn)
+            # Turns that the disk refused are in `seen` only: they are saved with the first one it takes.
+            kept = (*chat.turns, *seen.turns[len(chat.turns) :])[:keep]
+            turns = kept if turn is None else (*kept, turn)
             chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)
             return msgspec.structs.replace(chat, turns=turns)
 

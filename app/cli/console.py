@@ -8,6 +8,9 @@ import os
 import sys
 from typing import TextIO
 
+from app.engine.errors import UserError
+from app.files import reason
+
 PROGRAM = "draftscope"
 
 
@@ -30,11 +33,11 @@ def complain(command: str, message: str) -> None:
 
 
 def end_output() -> None:
-    """Write out what is still held back; a reader who has left is no failure."""
+    """Write out what is still held back; at this point nobody is left to be told that it cannot be."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError:
             drop(stream)
 
 
@@ -45,7 +48,10 @@ def drop(stream: TextIO) -> None:
 
 
 class AnswerPrinter:
-    """Prints an answer on standard output as it comes."""
+    """Prints an answer on standard output as it comes, for as long as somebody reads it.
+
+    An output that cannot be written (a full disk) is a UserError, once.
+    """
 
     def __init__(self) -> None:
         self.open = True  # somebody reads
@@ -61,9 +67,13 @@ class AnswerPrinter:
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError as error:
             self.open = False
             drop(sys.stdout)
+            if not isinstance(error, BrokenPipeError):
+                raise UserError(
+                    f"The text cannot be written: {reason(error)}.", "Send standard output elsewhere."
+                ) from error
 
     def finish(self, text: str) -> None:
         """Print what is missing of the whole `text`, and end the line."""

@@ -74,28 +74,39 @@ class RunRecorder:
 
 def check_writable(path: Path) -> None:
     """Refuse a file that cannot be written, before anything is computed for it; raises UserError."""
-    # Opening a pipe or a device would already be taken for its end by whoever reads there.
-    if path.exists() and not path.is_file() and not path.is_dir():
-        return
-    new = not path.exists()
     try:
-        path.open("ab").close()
+        # Opening a pipe would already be taken for its end by whoever reads there.
+        if _is_special(path):
+            return
+        real = path.resolve()  # a link that leads nowhere yet must stay
+        new = not real.exists()
+        real.open("ab").close()
         if new:
-            path.unlink()
-    except OSError as error:
+            real.unlink()
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         raise cannot_write(path, error) from error
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, a pipe or a device as it is; raises UserError."""
+    """Write a file whole or not at all, a pipe or a device as it comes; raises UserError."""
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
+        if _is_special(path):
+            with path.open("ab") as file:
+                file.write(data)
         else:
-            write_atomic(path, data)
+            write_atomic(path.resolve(), data)  # a link stays, and leads to what is new
     except OSError as error:
         raise cannot_write(path, error) from error
 
 
-def cannot_write(path: Path, error: OSError) -> UserError:
-    return UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.")
+def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
+    why = reason(error) if isinstance(error, OSError) else str(error)
+    return UserError(f"{path} cannot be written: {why}.", "Choose another file.")
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a path is no plain file, so that nothing may take its place. /dev/stdout is a link that leads
+    to a plain file where the output goes to one."""
+    if path.absolute().is_relative_to("/dev"):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()

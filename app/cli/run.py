@@ -10,6 +10,7 @@ from app.cli.strategies import statistics_lines
 from app.engine import Engine, GenerationRequest
 from app.engine.errors import ModelFileError
 from app.engine.messages import Finished, RoundFinished, Started
+from app.engine.trace import Trace
 from app.lab.run_record import RunRecord
 
 
@@ -39,15 +40,21 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
             recorder.fail(str(error))
             raise
         finally:
-            # What came is kept, however it ended.
             recorder.close()
             if recorder.trace is not None:
-                printer.finish(recorder.trace.text)
-                if plan.json is not None:
-                    write_file(plan.json, RunRecord.of(recorder.trace).to_json())
-                for line in statistics_lines(recorder.trace):
-                    say(line)
+                _report(recorder.trace, plan, printer)
     return INTERRUPTED if interrupt.pressed else 0
+
+
+def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
+    """What came, however it ended."""
+    try:
+        printer.finish(trace.text)
+    finally:
+        if plan.json is not None:
+            write_file(plan.json, RunRecord.of(trace).to_json())
+    for line in statistics_lines(trace):
+        say(line)
 
 
 def _answer(

@@ -26,6 +26,8 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
         default=HOMES[0],
         help=f"Where the models run: in a process of their own, or on a thread (default {HOMES[0]})",
     )
+    if argv and not argv[0].startswith("-"):
+        _check_trace(argv[0], commands)  # before its options: those of a command that there is not
     arguments = parser.parse_args(argv)
     if arguments.trace is not None:
         _check_trace(arguments.trace, commands)

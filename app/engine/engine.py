@@ -161,6 +161,8 @@ class Engine:
             for done in self._read_prompt(answer):
                 yield PromptProgress(run, "target", done, answer.prompt_length)
             prompt_seconds = time.perf_counter() - asked
+            if any(KINDS[name].needs_draft for name, _drafter in answer.drafters):
+                yield PromptProgress(run, "draft", 0, answer.prompt_length)
             self._begin_drafters(answer)
             zero = time.perf_counter()
             draft_seconds = zero - asked - prompt_seconds

@@ -49,6 +49,12 @@ class TokenBuffer:
         """A view of shape [length]."""
         return self._ids[: self.length]
 
+    def with_draft(self, ids: Sequence[int]) -> NDArray[np.int32]:
+        """A view of shape [length + len(ids)]: drafted tokens behind the truth, until the next `extend`."""
+        end = self.length + len(ids)
+        self._ids[self.length : end] = ids
+        return self._ids[:end]
+
     def extend(self, ids: Sequence[int]) -> None:
         self._ids[self.length : self.length + len(ids)] = ids
         self.length += len(ids)
@@ -97,7 +103,7 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
 
         truth = run.truth.ids
         start = run.target.sync(truth[:-1])
-        missing = np.concatenate([truth[start:], np.array(proposal.ids, np.int32)])
+        missing = run.truth.with_draft(proposal.ids)[start:]
         logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
         verified = time.perf_counter()
 

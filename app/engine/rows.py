@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.sampling import Sampler, softmax, top_indices
+from app.engine.sampling import Sampler, log_sum_exp, top_indices
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
@@ -69,11 +70,17 @@ class TargetRows:
         """
         p = self._distributions.get(row)
         if p is None:
-            p = softmax(self.adjusted(row))
-        best = top_indices(p)
-        if self._sampler.filters:
-            best = best[p[best] > 0]
+            logits = self.adjusted(row)
+            whole = log_sum_exp(logits)
+            best = top_indices(logits)
+            shares = [math.exp(logit - whole) for logit in logits[best].tolist()]
+            own = [math.exp(logits.item(token) - whole) for token in tokens]
+        else:
+            best = top_indices(p)
+            if self._sampler.filters:
+                best = best[p[best] > 0]
+            shares = p[best].tolist()
+            own = [p.item(token) for token in tokens]
         ids = best.tolist()
         piece = self._vocabulary.piece
-        alternatives = Alternatives(tuple(ids), tuple([piece(id) for id in ids]), tuple(p[best].tolist()))
-        return alternatives, [float(p[token]) for token in tokens]
+        return Alternatives(tuple(ids), tuple([piece(id) for id in ids]), tuple(shares)), own

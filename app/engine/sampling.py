@@ -6,6 +6,7 @@ default sampler chain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -23,40 +24,49 @@ TOP = 10
 
 _LOWEST_TEMPERATURE = 1e-30
 
+# Here and in the drafters numpy's functions are called as ufuncs (np.add.reduce, not sum): behind a pass of
+# the model nothing of them is in the processor's caches, and the methods' detour costs more than the sum.
+
 
 def softmax(logits: Floats) -> Floats:
     """Probabilities of one row, shape [vocabulary]; -inf becomes 0. The sum is taken in double."""
-    p: Floats = np.subtract(logits, logits.max())
+    return _exponentials(np.subtract(logits, np.maximum.reduce(logits)))
+
+
+def _exponentials(p: Floats) -> Floats:
+    """exp(p), scaled to sum to 1; overwrites `p`, whose largest value is 0."""
     np.exp(p, out=p)
-    p /= p.sum(dtype=np.float64)
+    # Divided in the row's own precision: in double numpy would take five times as long.
+    p /= p.dtype.type(np.add.reduce(p, dtype=np.float64))
     return p
+
+
+def log_sum_exp(logits: Floats) -> float:
+    """What a row's logits exceed their log-probabilities by; NaN where one of them is."""
+    largest = np.maximum.reduce(logits)
+    exponentials = np.subtract(logits, largest)
+    np.exp(exponentials, out=exponentials)
+    return float(largest) + math.log(np.add.reduce(exponentials, dtype=np.float64))
 
 
 def top_indices(row: Floats, n: int = TOP) -> NDArray[np.intp]:
     """Indices of the `n` largest values of a row, largest first (ties: lower index first).
 
-    Searches blocks by their maxima: one pass over the row and a sort of about n blocks, five times
-    faster than a partition of the row where the vocabulary is large.
+    The n-th largest of the maxima of disjoint groups is a bound that at least n values reach, and few
+    more do: three quick passes over the row instead of a partition, eight times faster where the
+    vocabulary is large. Empty for a row of NaN.
     """
     size = len(row)
-    n = min(n, size)
-    width = max(16, int(size**0.5))
-    whole = size // width
-    if whole <= n:
+    height = max(1, math.isqrt(size) // 2)
+    groups = size // height
+    if groups <= n:
         candidates = np.arange(size)
     else:
-        maxima = row[: whole * width].reshape(whole, width).max(axis=1)
-        best = np.argpartition(maxima, whole - n)[whole - n :]
-        # A value that ties with the weakest block's maximum may stand in a block that was left out;
-        # its value is the same, so the alternatives' probabilities are still right.
-        candidates = (best[:, None] * width + np.arange(width)).ravel()
-        if whole * width < size:
-            candidates = np.concatenate([candidates, np.arange(whole * width, size)])
-    values = row[candidates]
-    if len(candidates) > 4 * n:
-        kept = np.argpartition(values, len(values) - n)[len(values) - n :]
-        candidates, values = candidates[kept], values[kept]
-    order = np.lexsort((candidates, -values))[:n]
+        # Group i holds every `groups`-th value from i on: maxima of whole slices, which numpy is fast at.
+        maxima = np.maximum.reduce(row[: height * groups].reshape(height, groups))
+        maxima.partition(groups - n)
+        candidates = (row >= maxima[groups - n]).nonzero()[0]
+    order = (-row[candidates]).argsort(kind="stable")[:n]
     return np.asarray(candidates[order])
 
 
@@ -102,7 +112,9 @@ class Sampler:
         logits = self._filtered(adjusted) if self.filters else adjusted
         # The maximum goes first and the limit holds: a tiny temperature would overflow the quotient.
         temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
-        return softmax((logits - logits.max()) / np.float32(temperature))
+        scaled = np.subtract(logits, np.maximum.reduce(logits))
+        scaled /= np.float32(temperature)
+        return _exponentials(scaled)
 
     def _filtered(self, logits: Floats) -> Floats:
         """Logits with everything that the filters cut at -inf; at least one token stays."""
@@ -126,15 +138,29 @@ class Sampler:
 def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
     """Draw from a distribution, shape [vocabulary]: the token whose interval holds `u`, and the draw.
 
-    `p` need not sum to exactly one; the intervals are scaled so that they do.
+    `p` need not sum to exactly one; the intervals are scaled so that they do. Looks for the block of
+    tokens first, so that only that block is summed token by token.
     """
-    cumulative = np.cumsum(p, dtype=np.float64)
-    total = float(cumulative[-1])
-    token = min(int(np.searchsorted(cumulative, u * total, side="right")), len(p) - 1)
-    # u * total is rounded, and so are the scaled edges: the interval that is recorded decides.
-    while u >= cumulative[token] / total:
-        token += 1
-    while token and u < cumulative[token - 1] / total:
-        token -= 1
-    low = float(cumulative[token - 1] / total) if token else 0.0
-    return token, Draw(u, low, float(cumulative[token] / total))
+    width = math.isqrt(len(p))
+    ends = np.add.reduceat(p, np.arange(0, len(p), width), dtype=np.float64).cumsum()
+    total = float(ends[-1])
+    at = _interval(ends, u, total)
+    start, before = at * width, float(ends[at - 1]) if at else 0.0
+    block = p[start : start + width]
+    edges = np.minimum(before + block.cumsum(dtype=np.float64), ends[at])
+    # The two ways of adding up may differ in rounding: the block's last token ends where the block does.
+    edges[int(block.nonzero()[0][-1]) :] = ends[at]
+    place = _interval(edges, u, total)
+    low = float(edges[place - 1]) if place else before
+    return start + place, Draw(u, low / total, float(edges[place]) / total)
+
+
+def _interval(edges: NDArray[np.float64], u: float, total: float) -> int:
+    """Index of the interval that holds `u`; interval i ends, not included, at edges[i] / total."""
+    index = min(int(edges.searchsorted(u * total, side="right")), len(edges) - 1)
+    # u * total is rounded, and so are the scaled edges, which are what is recorded: they decide.
+    while index < len(edges) - 1 and u >= edges[index] / total:
+        index += 1
+    while index and u < edges[index - 1] / total:
+        index -= 1
+    return index

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from app.chats.conversation import Conversation
-from app.chats.recorder import AnswerRecorder
+import msgspec
+
+from app.chats.conversation import Answer, Conversation, Question
+from app.chats.recorder import NOTES, AnswerRecorder
 from app.chats.store import ChatStore
 from app.engine.errors import UserError
 from app.engine.messages import Failed
 from app.engine.trace import Trace
-from app.engine.types import Round, Totals, TraceHeader
+from app.engine.types import FinishReason, Round, Totals, TraceHeader
 
 
 class AnswerViews(Protocol):
@@ -70,6 +72,7 @@ class Answering:
                 self.chat = self._store.ask(self.chat, self.question, at=self.at)
             self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
         except UserError as error:
+            self._remember(Answer(""))
             self._views.answer_not_saved(error)
         self._views.answer_started(self)
 
@@ -77,17 +80,18 @@ class Answering:
         if self.trace is None:
             return
         self.trace.rounds.extend(rounds)
-        try:
-            for one in rounds:
+        for one in rounds:
+            try:
                 if self._recorder is not None:
                     self._recorder.add(one)
-        except UserError as error:
-            self._views.answer_not_saved(error)
+            except UserError as error:
+                self._views.answer_not_saved(error)
         self._views.answer_rounds(self, rounds, context_used)
 
     def run_finished(self, totals: Totals) -> None:
         if self.trace is not None:
             self.trace.totals = totals
+        self._remember(Answer(self._name, totals.text, NOTES.get(totals.finish_reason, ""), totals.error))
         if self._recorder is not None:
             try:
                 self.chat = self._recorder.finish(totals)
@@ -96,9 +100,23 @@ class Answering:
         self._views.answer_finished(self, totals)
 
     def run_failed(self, failed: Failed) -> None:
+        if self.trace is not None:
+            note = NOTES[FinishReason.FAILED]
+            self._remember(Answer(self._name, self.trace.text, note, failed.message, failed.hint))
         if self._recorder is not None:
             try:
                 self.chat = self._recorder.fail(failed.message, failed.hint)
             except UserError as error:
                 self._views.answer_not_saved(error)
         self._views.answer_failed(self, failed)
+
+    @property
+    def _name(self) -> str:
+        return self._recorder.trace if self._recorder is not None else ""
+
+    def _remember(self, answer: Answer) -> None:
+        """The chat as it stands on the screen, also where the disk refuses it: what is asked next goes on
+        from there."""
+        kept = self.chat.turns[: self.at]
+        question = () if self.question is None else (Question(self.question),)
+        self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))

@@ -41,6 +41,7 @@ class ChatController(QObject):
         self._deleted: list[str] = []
         self._traces: dict[int, Trace] = {}  # of the chat on the screen, by turn
         self.trace: Trace | None = None  # the answer that the instruments show
+        self._opened: Trace | None = None  # read from a file: on the screen, but no chat
         self._connect()
         self.refresh_list()
         self._show_chat()
@@ -83,12 +84,14 @@ class ChatController(QObject):
     @Slot(str, str)
     def _edit(self, turn_id: str, text: str) -> None:
         """Send a changed message and continue from there."""
-        self._ask(self._chat, int(turn_id), text)
+        self._ask(self._chat, max(0, int(turn_id)), text)
 
     @Slot(str)
     def _regenerate_turn(self, turn_id: str) -> None:
         at = int(turn_id)
-        if 0 < at < len(self._chat.turns) and isinstance(self._chat.turns[at], Answer):
+        if at < 0:
+            self._page.prompt.show_error("This answer was read from a trace file.", "Ask in a chat instead.")
+        elif 0 < at < len(self._chat.turns) and isinstance(self._chat.turns[at], Answer):
             self._ask(self._chat, at, None)
 
     def regenerate(self) -> None:
@@ -108,6 +111,8 @@ class ChatController(QObject):
         if self._session.activity is not Activity.READY:
             self._give_back(question, *self._why_not())
             return
+        if self._opened is not None:
+            self._show_chat()
         request = self._make_request(chat, at, question)
         self._answering = Answering(self._store, self, chat, at, question)
         self._traces = {turn: trace for turn, trace in self._traces.items() if turn < at}
@@ -173,12 +178,17 @@ class ChatController(QObject):
     def stop(self) -> None:
         """Stop the answer, or the waiting for the models."""
         if self._waiting is not None:
+            self._take_back()
+        else:
+            self._session.stop()
+
+    def _take_back(self) -> None:
+        """What waits for the models goes back to the prompt box."""
+        if self._waiting is not None:
             text, self._waiting = self._waiting, None
             self._page.prompt.set_busy(False)
             self._page.prompt.set_text(text)
             self._say_empty()
-            return
-        self._session.stop()
 
     @Slot(object)
     def _activity_changed(self, activity: Activity) -> None:
@@ -207,6 +217,7 @@ class ChatController(QObject):
             return
         self._chat = answering.chat
         self.refresh_list()
+        self.chat_changed.emit(self.chat_id)
         self._show_live(answering)
 
     def _show_live(self, answering: Answering) -> None:
@@ -255,6 +266,7 @@ class ChatController(QObject):
         self._traces[answering.turn] = answering.trace
         action = "Answer again" if failed.gone else ""
         transcript.set_note(str(answering.turn), Note(failed.message, failed.hint, action))
+        self.answer_shown.emit()
 
     def answer_not_saved(self, error: UserError) -> None:
         self._page.prompt.show_error(error.message, error.hint)
@@ -273,6 +285,7 @@ class ChatController(QObject):
     @Slot()
     def new_chat(self) -> None:
         """Begin an empty chat."""
+        self._take_back()
         self._chat = self._store.new(self.settings.mode, self.settings.system_prompt)
         self._show_chat()
         self._page.prompt.setFocus()
@@ -282,6 +295,7 @@ class ChatController(QObject):
         """Show a saved chat; an answer that is being written for it goes on there."""
         if chat_id == self._chat.id:
             return
+        self._take_back()
         answering = self._answering
         try:
             if answering is not None and answering.chat.id == chat_id:
@@ -294,6 +308,11 @@ class ChatController(QObject):
             return
         self._show_chat()
 
+    def open_last(self, chat_id: str) -> None:
+        """Show the chat that was on the screen when the window was closed, if it is still there."""
+        if any(head.id == chat_id and not head.damaged for head in self._store.heads()):
+            self.open_chat(chat_id)
+
     def show_trace(self, trace: Trace) -> None:
         """Show a recorded trace as a chat of its own; asking something starts a new chat."""
         self._chat = self._store.new(self.settings.mode, self.settings.system_prompt)
@@ -301,7 +320,7 @@ class ChatController(QObject):
         self._page.transcript.set_turns(
             [UserTurn("-2", trace.header.prompt), AnswerTurn("-1", trace.header.pair.target.name, trace)]
         )
-        self.trace = trace
+        self.trace = self._opened = trace
         self._page.instruments.show_trace(trace)
 
     def clear(self) -> None:
@@ -366,7 +385,7 @@ class ChatController(QObject):
         """Put the chat on the screen, colours included."""
         page, answering = self._page, self._answering
         live = answering if answering is not None and self._on_screen(answering) else None
-        self.trace = None
+        self.trace = self._opened = None
         page.transcript.set_turns(self._turns(len(self._chat.turns) if live is None else live.turn))
         page.instruments.clear()
         if live is not None and live.trace is not None:
@@ -410,6 +429,10 @@ class ChatController(QObject):
             if isinstance(turn, Question):
                 shown.append(UserTurn(str(at), turn.text))
                 continue
+            if not turn.trace:
+                unsaved = Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
+                shown.append(AnswerTurn(str(at), "", None, unsaved))
+                continue
             note = Note(turn.error or turn.note, turn.hint) if turn.error or turn.note else None
             try:
                 trace = self._traces[at] = self._store.load_trace(chat.id, turn)
@@ -442,7 +465,7 @@ class ChatController(QObject):
         if answering is not None and self._on_screen(answering) and turn_id == str(answering.turn):
             return answering.trace
         if turn_id == "-1":
-            return self.trace
+            return self._opened
         return self._traces.get(int(turn_id)) if turn_id.isdigit() else None
 
     @Slot(object)

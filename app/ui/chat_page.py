@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from app.chats.conversation import ChatHead
@@ -14,11 +15,19 @@ from app.ui.prompt_box import PromptBox
 from app.ui.theme import Theme
 from app.ui.transcript import Legend, TranscriptView
 
-COLUMN = 792  # pixels at text scale 1: the transcript's column and its margins
+# Pixels at text scale 1.
+COLUMN = 792  # the transcript's column and its margins
+NARROW = 960  # below this the list of chats folds by itself rather than crush the text
+CHATS, MIDDLE, INSTRUMENTS = 210, 360, 330
 
 
 class ChatPage(QWidget):
     """Holds the widgets of the place; ChatController makes them act."""
+
+    sidebar_wanted = Signal(bool)
+    """The user folded the list of chats, or brought it back, where there is room for it."""
+    panels_changed = Signal()
+    """What is folded has changed."""
 
     def __init__(self, theme: Theme, search: Callable[[str], Sequence[ChatHead]]) -> None:
         super().__init__()
@@ -54,15 +63,56 @@ class ChatPage(QWidget):
         for widget, stretch in ((self.chats, 0), (middle, 1), (self.instruments, 0)):
             self.splitter.addWidget(widget)
             self.splitter.setStretchFactor(self.splitter.count() - 1, stretch)
-        self.chats.setMinimumWidth(180)
-        middle.setMinimumWidth(360)
-        self.instruments.setMinimumWidth(260)
-        self.splitter.setSizes([220, 800, 350])
+        self._middle = middle
+        self.splitter.setSizes([self._scaled(CHATS), self._scaled(COLUMN), self._scaled(INSTRUMENTS)])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.splitter)
+        self._sidebar = True
+        self._narrow = False
         theme.changed.connect(self._fit)
         self._fit()
 
+    def set_sidebar(self, wanted: bool) -> None:
+        """Show the list of chats where there is room for it, or never."""
+        self._sidebar = wanted
+        self._show_sidebar(wanted and not self._narrow)
+
+    @Slot()
+    def toggle_sidebar(self) -> None:
+        """Fold the list of chats, or bring it back: in a narrow window for now, else for good."""
+        shown = self.chats.isHidden()
+        self._show_sidebar(shown)
+        if not self._narrow:
+            self._sidebar = shown
+            self.sidebar_wanted.emit(shown)
+
+    def set_instruments(self, shown: bool) -> None:
+        """Show the instruments, or fold them away."""
+        self.instruments.setVisible(shown)
+        self.panels_changed.emit()
+
+    def _show_sidebar(self, shown: bool) -> None:
+        self.chats.setVisible(shown)
+        self.panels_changed.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fold()
+
+    def _fold(self) -> None:
+        narrow = self.width() < self._scaled(NARROW)
+        if narrow != self._narrow:
+            self._narrow = narrow
+            self._show_sidebar(self._sidebar and not narrow)
+
+    @Slot()
     def _fit(self) -> None:
-        self._foot.setMaximumWidth(round(COLUMN * self._theme.scale))
+        self._foot.setMaximumWidth(self._scaled(COLUMN))
+        self._middle.setMinimumWidth(self._scaled(MIDDLE))
+        self.chats.setMinimumWidth(self._scaled(180))
+        self.instruments.setMinimumWidth(self._scaled(264))
+        self._fold()
+
+    def _scaled(self, pixels: int) -> int:
+        return round(pixels * self._theme.scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -82,7 +83,9 @@ class EngineSession(QObject):
         self._timer.timeout.connect(self._drain)
         self._drained = 0.0
         self._ids = 0
+        self._untold: deque[Event] = deque()  # what a slot that broke left over
         self._load: Load | None = None  # the one that is being answered
+        self._replaced: Load | None = None  # the one before it, where that was still loading
         self._kept: Load | None = None  # the one that is loaded: sent again when the engine dies
         self._run: _Run | None = None
         self.activity = Activity.EMPTY
@@ -99,7 +102,10 @@ class EngineSession(QObject):
         self._thread.end()
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
-        """Load a pair in place of the one that is there. Not while something runs."""
+        """Load a pair in place of the one that is there, or that is loading. Not while something runs."""
+        if self._load is not None:
+            self._replaced = self._load
+            self._thread.send(Stop(self._load.run))
         self._load = Load(self._next_id(), target, draft)
         self._set(Activity.LOADING)
         self._thread.send(self._load)
@@ -136,14 +142,21 @@ class EngineSession(QObject):
     @Slot()
     def _drain(self) -> None:
         self._drained = time.monotonic()
+        self._untold.extend(self._thread.take())
         rounds: list[RoundFinished] = []
-        for event in self._thread.take():
-            if isinstance(event, RoundFinished):
-                rounds.append(event)
-                continue
+        try:
+            while self._untold:
+                event = self._untold.popleft()
+                if isinstance(event, RoundFinished):
+                    rounds.append(event)
+                    continue
+                self._hand_over(rounds)
+                self._dispatch(event)
             self._hand_over(rounds)
-            self._dispatch(event)
-        self._hand_over(rounds)
+        finally:
+            # Where a view broke, the end of the run must still be told.
+            if self._untold:
+                self._timer.start(BATCH_MILLISECONDS)
 
     def _hand_over(self, events: list[RoundFinished]) -> None:
         run = self._run
@@ -160,6 +173,9 @@ class EngineSession(QObject):
             self._engine_gone(event)
         elif self._load is not None and event.run == self._load.run:
             self._about_load(event)
+        elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
+            # It was done before it could be stopped: it is there if the next one fails.
+            self._kept, self.pair = self._replaced, event.pair
         elif self._run is not None and event.run == self._run.id:
             self._about_run(event, self._run)
 
@@ -199,8 +215,14 @@ class EngineSession(QObject):
         self._set(Activity.EMPTY)
         if died_loading is not None:
             # The file itself kills the engine: not that one again, but the pair from before.
+            if self._kept is not None and _same_pair(self._kept, died_loading):
+                self._kept = None
             self.load_failed.emit(event)
         if run is not None:
             run.sink.run_failed(event)
         if self._kept is not None and self.activity is Activity.EMPTY:
             self.load(self._kept.target, self._kept.draft)
+
+
+def _same_pair(one: Load, other: Load) -> bool:
+    return (one.target, one.draft) == (other.target, other.draft)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -27,17 +28,19 @@ class EngineThread(QThread):
         self._make_home = make_home
         self._home: EngineHome | None = None
         self._waiting: deque[AnyCommand] = deque()  # until the first home is there
+        self._handing = threading.Lock()  # no command is left behind while the first home comes
         self._events: deque[Event] = deque()
         self._announced = False
         self._ending = False
 
     def send(self, command: AnyCommand) -> None:
         """Hand over a command; safe from any thread."""
-        home = self._home
-        if home is None:
-            self._waiting.append(command)
-        else:
-            home.send(command)
+        with self._handing:
+            home = self._home
+            if home is None:
+                self._waiting.append(command)
+                return
+        home.send(command)
 
     def take(self) -> list[Event]:
         """All events that came since the last call, in order."""
@@ -65,9 +68,10 @@ class EngineThread(QThread):
 
     def _open(self) -> None:
         home = self._make_home()
-        while self._waiting:
-            home.send(self._waiting.popleft())
-        self._home = home
+        with self._handing:
+            while self._waiting:
+                home.send(self._waiting.popleft())
+            self._home = home
 
     def end(self) -> None:
         """End the engine and this thread."""

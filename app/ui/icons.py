@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from app.paths import resource_folder
 from app.ui.theme import Theme
 
-SIZES = (16, 24, 32, 48)  # device pixels: one and two a point, plain and enlarged text
+SIZES = (16, 20, 24, 32, 40, 48)  # device pixels: one and two a point, plain and enlarged text
 
 
 @lru_cache(maxsize=64)
@@ -32,11 +32,13 @@ def pixmap(name: str, colour: str, size: int) -> QPixmap:
     return image
 
 
-def icon(name: str, colour: str, disabled: str = "") -> QIcon:
-    """An icon in `colour`, and in `disabled` (or the same) where its control cannot be used."""
+def icon(name: str, colour: str, disabled: str = "", checked: str = "") -> QIcon:
+    """An icon in `colour`; in `disabled` where its control cannot be used, in `checked` where it is on."""
     made = QIcon()
     for size in SIZES:
         made.addPixmap(pixmap(name, colour, size))
+        if checked:
+            made.addPixmap(pixmap(name, checked, size), QIcon.Mode.Normal, QIcon.State.On)
         if disabled:
             made.addPixmap(pixmap(name, disabled, size), QIcon.Mode.Disabled)
     return made
@@ -45,10 +47,14 @@ def icon(name: str, colour: str, disabled: str = "") -> QIcon:
 class IconButton(QToolButton):
     """A flat button that shows an icon; its tooltip is its accessible name."""
 
-    def __init__(self, theme: Theme, name: str, tooltip: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: Theme, name: str, tooltip: str, parent: QWidget | None = None, side: int = 16
+    ) -> None:
+        """`side` is the icon's, in pixels at text scale 1."""
         super().__init__(parent)
         self._theme = theme
         self._name = name
+        self._side = side
         self.setAutoRaise(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.set_tooltip(tooltip)
@@ -69,6 +75,7 @@ class IconButton(QToolButton):
     def _refresh(self) -> None:
         colours = self._theme.palette
         primary = self.property("kind") == "primary"
-        self.setIcon(icon(self._name, colours.ground if primary else colours.secondary, colours.faint))
-        side = round(16 * self._theme.scale)
+        colour = colours.ground if primary else colours.secondary
+        self.setIcon(icon(self._name, colour, colours.faint, "" if primary else colours.text))
+        side = round(self._side * self._theme.scale)
         self.setIconSize(QSize(side, side))

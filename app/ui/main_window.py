@@ -63,7 +63,8 @@ class MainWindow(QMainWindow):
         self._session = session
         self._chat_store = chat_store
         self._measurement: BaselineMeasurement | None = None
-        self._failed_load: Failed | None = None
+        self._measured_trace: Trace | None = None
+        self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # the pair that is loaded
         self._save_timer = QTimer(self)
         self._save_timer.setSingleShot(True)
         self._save_timer.setInterval(SAVE_DELAY)
@@ -85,6 +86,7 @@ class MainWindow(QMainWindow):
         self._show_settings()
         self._activity_changed(session.activity)
         self._first = True
+        self.controller.open_last(settings.last_chat)
 
     def _build(self) -> None:
         chat = QWidget()
@@ -122,9 +124,11 @@ class MainWindow(QMainWindow):
         header.stop.clicked.connect(self._stop)
         header.regenerate.clicked.connect(self.controller.regenerate)
         header.clear.clicked.connect(self.controller.clear)
-        header.sidebar.clicked.connect(self._toggle_sidebar)
+        header.sidebar.clicked.connect(page.toggle_sidebar)
         header.instruments.clicked.connect(self._toggle_instruments)
-        page.chats.fold_requested.connect(self._toggle_sidebar)
+        page.chats.fold_requested.connect(page.toggle_sidebar)
+        page.sidebar_wanted.connect(lambda wanted: self._change(sidebar_shown=wanted))
+        page.panels_changed.connect(self._show_folded)
         page.instruments.fold_requested.connect(self._toggle_instruments)
         page.instruments.statistics_changed.connect(status.set_statistics)
         page.legend.drafts_shown_changed.connect(self._drafts_shown_changed)
@@ -146,7 +150,7 @@ class MainWindow(QMainWindow):
             "Ctrl+N": self.controller.new_chat,
             "Ctrl+F": self.page.transcript.open_find,
             "Ctrl+R": self.controller.regenerate,
-            "Ctrl+B": self._toggle_sidebar,
+            "Ctrl+B": self.page.toggle_sidebar,
             "Ctrl+I": self._toggle_instruments,
             "Ctrl+L": self.page.prompt.setFocus,
             "Ctrl+,": lambda: self.go("settings"),
@@ -188,8 +192,8 @@ class MainWindow(QMainWindow):
         state = settings.splitters.get("chat", "")
         if state:
             self.page.splitter.restoreState(_read(state))
-        self.page.chats.setVisible(settings.sidebar_shown)
-        self.page.instruments.setVisible(settings.instruments_shown)
+        self.page.set_sidebar(settings.sidebar_shown)
+        self.page.set_instruments(settings.instruments_shown)
         self.page.legend.drafts_shown.setChecked(settings.drafts_shown)
         self.page.legend.rendered.setChecked(settings.rendered)
         for panel, options in ((header.target_panel, settings.target), (header.draft_panel, settings.draft)):
@@ -250,15 +254,13 @@ class MainWindow(QMainWindow):
         self._change(rendered=rendered)
 
     @Slot()
-    def _toggle_sidebar(self) -> None:
-        shown = not self._settings.sidebar_shown
-        self.page.chats.setVisible(shown)
-        self._change(sidebar_shown=shown)
+    def _show_folded(self) -> None:
+        self.header.set_folded(self.page.chats.isHidden(), self.page.instruments.isHidden())
 
     @Slot()
     def _toggle_instruments(self) -> None:
         shown = not self._settings.instruments_shown
-        self.page.instruments.setVisible(shown)
+        self.page.set_instruments(shown)
         self._change(instruments_shown=shown)
 
     @Slot(str)
@@ -303,7 +305,6 @@ class MainWindow(QMainWindow):
                 if one is panel:
                     one.set_error("The engine is still at work.", "Stop the answer first.")
             return
-        self._before = (self._settings.target, self._settings.draft)
         settings = self._settings
         for options in (draft, target):
             if options is not None:
@@ -318,8 +319,8 @@ class MainWindow(QMainWindow):
 
     @Slot(str, float)
     def _load_progress(self, file: str, fraction: float) -> None:
-        draft = self._settings.draft
-        is_draft = draft is not None and draft.path.replace("\\", "/").endswith(file)
+        target, draft = self._settings.target, self._settings.draft
+        is_draft = draft is not None and file == _file_words(draft) != _file_words(target)
         panel = self.header.draft_panel if is_draft else self.header.target_panel
         panel.set_loading(file, fraction)
         self.status.set_state(
@@ -328,7 +329,7 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _loaded(self, pair: PairInfo) -> None:
-        self._failed_load = None
+        self._in_use = (self._settings.target, self._settings.draft)
         for panel, info, chip in (
             (self.header.target_panel, pair.target, self.header.target),
             (self.header.draft_panel, pair.draft, self.header.draft),
@@ -344,25 +345,45 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _load_failed(self, failed: Failed) -> None:
         """Say it in the panel of the file that failed; the pair from before stays in use if there is one."""
-        self._failed_load = failed
-        draft = self._settings.draft
-        name = _file_words(draft) if draft is not None else ""
-        about_draft = bool(name) and (failed.message.startswith((name, "The draft")))
-        panel = self.header.draft_panel if about_draft else self.header.target_panel
-        chip = self.header.draft if about_draft else self.header.target
-        panel.set_error(failed.message, failed.hint)
+        header, pair = self.header, self._session.pair
+        about_draft = self._is_about_draft(failed)
+        wrong, right = (header.target_panel, header.draft_panel)[:: -1 if about_draft else 1]
+        chip = header.draft if about_draft else header.target
+        if self._in_use is not None:
+            # What failed stays in its panel, to be mended there; what is loaded is what is remembered.
+            target, draft = self._in_use
+            self._change(target=target, draft=draft)
+            right.set_options(target if about_draft else draft)
+        wrong.set_error(failed.message, failed.hint)
+        right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
+        self._show_chips()
         chip.set_alert(True)
-        pair = self._session.pair
-        kept = f" {pair.target.name} is still loaded." if pair is not None else ""
-        self.page.prompt.show_error(failed.message, failed.hint + kept)
+        kept = f"{pair.target.name} is still loaded." if pair is not None else ""
+        self.page.prompt.show_error(failed.message, f"{failed.hint} {kept}".strip())
         self._activity_changed(self._session.activity)
+
+    def _is_about_draft(self, failed: Failed) -> bool:
+        target, draft = self._settings.target, self._settings.draft
+        if draft is None:
+            return False
+        names = _file_words(target), _file_words(draft)
+        if names[0] != names[1]:
+            named = [name in failed.message for name in names]
+            if named[0] != named[1]:
+                return named[1]
+        if failed.message.startswith("The draft"):
+            return True
+        # The message names no file: it is about the one that was changed.
+        return self._in_use is not None and self._in_use[0] == target
 
     @Slot(str, int, int)
     def _prompt_progress(self, _model: str, done: int, total: int) -> None:
         self.status.set_state(f"Reading prompt {done:,} / {total:,}", busy=True)
 
     @Slot(object)
-    def _activity_changed(self, activity: Activity) -> None:
+    def _activity_changed(self, _told: Activity) -> None:
+        # Whoever was told before may have set the engine to work: what holds is what it does now.
+        activity = self._session.activity
         words = {
             Activity.EMPTY: "No model loaded",
             Activity.LOADING: "Loading",
@@ -408,8 +429,14 @@ class MainWindow(QMainWindow):
     @Slot()
     def _measure(self) -> None:
         request, trace = self.controller.request_of_answer(), self.controller.trace
-        if request is None or trace is None or self._session.activity is not Activity.READY:
+        if self._session.activity is not Activity.READY:
             return
+        if request is None or trace is None:
+            self.page.prompt.show_error(
+                "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
+            )
+            return
+        self._measured_trace = trace
         self._measurement = BaselineMeasurement(
             self._session,
             request,
@@ -424,7 +451,9 @@ class MainWindow(QMainWindow):
     def _measured(self, comparison: Comparison | None, why_not: str) -> None:
         self._measurement = None
         self.status.set_measuring(None)
-        self._show_comparison(comparison)
+        # The numbers are about one answer; another one may be on the screen by now.
+        if self.controller.trace is self._measured_trace:
+            self._show_comparison(comparison)
         if comparison is None:
             self.page.prompt.show_error(f"The baseline was not measured: {why_not}")
         self._activity_changed(self._session.activity)

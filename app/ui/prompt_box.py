@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.ui.icons import IconButton
@@ -13,7 +13,7 @@ from app.ui.panels.segmented import Segmented
 from app.ui.prompt_edit import PromptEdit
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
-from app.ui.theme.style import focus_ring, set_role
+from app.ui.theme.style import set_role
 
 MODES = ("chat", "completion")
 MODE_HELP = (
@@ -25,6 +25,9 @@ BUSY_HINT = "Esc stops"
 STOPPING_HINT = "Stopping"
 SYSTEM_DELAY_MS = 500
 SYSTEM_LINES = 4
+SPACING = 16
+SIDES = (16, 12, 8, 8)  # between the frame and what is inside
+FRAME = SIDES[0] + SIDES[2]
 
 
 class PromptBox(QWidget):
@@ -59,7 +62,7 @@ class PromptBox(QWidget):
         self._timer.timeout.connect(self._tell_system)
         self._frame = _Frame(theme, (self._edit, self._system))
         inside = QVBoxLayout(self._frame)
-        inside.setContentsMargins(16, 12, 8, 8)
+        inside.setContentsMargins(*SIDES)
         inside.setSpacing(8)
         inside.addWidget(self._build_system())
         inside.addWidget(self._edit)
@@ -95,6 +98,8 @@ class PromptBox(QWidget):
 
     def set_busy(self, busy: bool) -> None:
         """While an answer streams, Send is Stop, and Enter keeps the text."""
+        if busy == self._busy:
+            return  # still stopping, perhaps: the button says so
         self._busy = busy
         self._button.setEnabled(True)
         self._refresh()
@@ -151,7 +156,7 @@ class PromptBox(QWidget):
         set_role(self._button, kind="primary")
         self._button.clicked.connect(self._press)
         row = QHBoxLayout()
-        row.setSpacing(16)
+        row.setSpacing(SPACING)
         row.addWidget(self._mode)
         row.addWidget(self._system_button)
         row.addStretch()
@@ -227,20 +232,44 @@ class PromptBox(QWidget):
         opened = chat and self._system_button.isChecked()
         self._system_button.setVisible(chat)
         self._system_part.setVisible(opened)
-        given = " · set" if self._told_system.strip() else ""
-        self._system_button.setText(f"System prompt{given}")
         self._hint.setText(BUSY_HINT if self._busy else IDLE_HINT)
         self._button.set_icon("stop" if self._busy else "send")
         self._button.set_tooltip("Stop" if self._busy else "Send")
         what = "Ask" if chat else "Begin a text"
         demo = ", or press Enter for a demo prompt" if self._suggestion else ""
         self._edit.setPlaceholderText(what + demo)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where the row is short of room the hint goes first, then a word of the system prompt's button."""
+        given = " · set" if self._told_system.strip() else ""
+        room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
+        room -= 2 * SPACING
+        words = f"System prompt{given}"
+        self._system_button.setText(words)
+        if self._system_button.isVisibleTo(self):
+            if self._system_button.sizeHint().width() > room:
+                self._system_button.setText(f"System{given}")
+            room -= self._system_button.sizeHint().width() + SPACING
+        self._hint.setVisible(self._hint.sizeHint().width() <= room)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the row below the text at its shortest."""
+        parts = [self._mode.sizeHint().width(), self._button.sizeHint().width()]
+        metrics = self._system_button.fontMetrics()
+        parts.append(self._system_button.iconSize().width() + metrics.horizontalAdvance("System · set") + 24)
+        return QSize(sum(parts) + 2 * SPACING + FRAME, super().minimumSizeHint().height())
 
     @Slot()
     def _restyle(self) -> None:
         for edit in (self._edit, self._system):
             edit.setFont(self._theme.sans(0.5))
             edit.refit()
+        self._fit()
 
 
 class _Frame(QWidget):
@@ -263,6 +292,7 @@ class _Frame(QWidget):
         painter.setBrush(QColor(colours.panel))
         border, width = blend(colours.text, colours.ground, 0.15), 1.0
         if any(edit.hasFocus() for edit in self._edits):
-            border, width = focus_ring(colours), 1.5
+            # The caret tells where typing goes; this is on the screen nearly always, and stays quiet.
+            border, width = colours.faint, 1.0
         painter.setPen(QPen(QColor(border), width))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 10, 10)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QButtonGroup, QVBoxLayout, QWidget
 
 from app.ui.icons import IconButton
 from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 
 WIDTH = 56
 
@@ -32,7 +33,8 @@ class Rail(QWidget):
         theme.changed.connect(self.update)
 
     def _add(self, place: str, tooltip: str) -> None:
-        button = IconButton(self._theme, place, tooltip)
+        button = IconButton(self._theme, place, tooltip, side=18)
+        set_role(button, kind="place")
         button.setCheckable(True)
         button.setFixedSize(WIDTH - 16, WIDTH - 16)
         button.clicked.connect(lambda: self.place_chosen.emit(place))

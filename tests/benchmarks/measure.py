@@ -1,4 +1,4 @@
-"""What the engine benchmarks share: the bundled pair and its prompts, one measured answer, how a median is shown."""
+"""What the engine benchmarks share: the bundled pair, one measured answer, how a median is shown."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from app.engine import Engine, GenerationRequest, Sampling  # noqa: E402
-from tests.benchmarks.measure import (  # noqa: E402
+from app.engine import Engine, GenerationRequest, Sampling
+from tests.benchmarks.measure import (
     DEMO_PAIR,
     Answer,
     as_user,
@@ -27,7 +27,7 @@ from tests.benchmarks.measure import (  # noqa: E402
     one_thread,
     spread,
 )
-from tests.benchmarks.random_pair import random_pair  # noqa: E402
+from tests.benchmarks.random_pair import random_pair
 
 SETTINGS = {
     "greedy": ("draft-simple:n_max=4", 0.0),
@@ -75,7 +75,14 @@ def report(
                 if repeat >= 0:
                     runs[name].append(answers)
     print(f"\n{title}\n")
-    columns = ("tokens/s", "acceptance", "native, µs/round", "other, µs/round", "loop, %", "and trace file, %")
+    columns = (
+        "tokens/s",
+        "acceptance",
+        "native, µs/round",
+        "other, µs/round",
+        "loop, %",
+        "and trace file, %",
+    )
     print(f"{'overhead':28}" + "".join(f"{column:>22}" for column in columns))
     for name, repeated in runs.items():
         sums = [_Sum(answers) for answers in repeated]

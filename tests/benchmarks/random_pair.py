@@ -18,8 +18,8 @@ from tests.tiny import byte_alphabet
 N_VOCAB = 151_936
 _BLOCK = 32  # weights that share a scale in Q8_0
 _SHARED = 128  # dimensions in which target and draft are the same
-_OWN = 0.3  # size of the target's other dimensions, relative to the shared ones: lowers acceptance
-_LAYER = 0.02  # what a layer adds, relative to the embedding
+_OWN = 0.2  # size of the target's other dimensions, relative to the shared ones: lowers acceptance
+_LAYER = 0.01  # what a layer adds, relative to the embedding
 _LOGIT_SIZE = 4.0  # standard deviation of the shared part of a logit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from app.engine.drafters.base import Proposal, Surroundings
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
 from app.engine.params import param
-from app.engine.sampling import draw_token, softmax, top_indices
+from app.engine.sampling import draw_token, log_sum_exp, top_indices
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
@@ -86,19 +87,19 @@ class DraftSimple:
 
     def _add_token(self, proposal: Proposal, row: NDArray[np.float32], context: TokenIds) -> bool:
         """Choose the token behind `proposal` from the draft's logits; False ends the draft."""
-        best = top_indices(row)
-        # llama.cpp's own figure: the softmax over the ten best (its draft sampler is top-k 10).
-        p_best = softmax(row[best])
-        if np.isnan(p_best[0]):
+        if math.isnan(row[row.argmax()]):
             raise self._context.no_numbers()
+        best = top_indices(row).tolist()
+        p_best = _shares([row.item(id) for id in best])
         if not self._draws_tokens:
             if p_best[0] < self._params.p_min:
                 proposal.end = "p_min"
                 return False
-            token, draft_p = int(best[0]), float(p_best[0])
+            token, draft_p = best[0], p_best[0]
         else:
             q = self._distribution(proposal, row, context)
-            if float(q.max()) < self._params.p_min:  # looks only before the draw: keeps the law
+            # Looks only at what there was before the draw: that keeps the law.
+            if self._params.p_min > 0 and float(q.max()) < self._params.p_min:
                 proposal.end = "p_min"
                 return False
             start = len(context) - self._around.prompt_length
@@ -107,12 +108,11 @@ class DraftSimple:
             token, draw = draw_token(q, u)
             proposal.q.append(q)
             proposal.draws.append(draw)
-            draft_p = float(softmax(row)[token])
+            draft_p = math.exp(row.item(token) - log_sum_exp(row))
         proposal.ids.append(token)
         proposal.draft_p.append(draft_p)
         piece = self._context.model.vocabulary.piece
-        ids = best.tolist()
-        proposal.top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), tuple(p_best.tolist())))
+        proposal.top.append(Alternatives(tuple(best), tuple(map(piece, best)), tuple(p_best)))
         if token in self._around.end_ids:
             proposal.end = "the draft ended the answer"
             return False
@@ -120,14 +120,23 @@ class DraftSimple:
 
     def _distribution(self, proposal: Proposal, row: NDArray[np.float32], context: TokenIds) -> Floats:
         """q at this place over the target's vocabulary, under the target's own settings."""
-        before = np.concatenate([context, np.array(proposal.ids, np.int32)])
         sampler = self._around.sampler
-        padded = np.full(self._target_vocab, -np.inf, np.float32)
-        padded[: self._n_vocab] = row
-        return sampler.distribution(sampler.adjust(padded, before))
+        if self._n_vocab < self._target_vocab:
+            row = np.concatenate([row, np.full(self._target_vocab - self._n_vocab, -np.inf, np.float32)])
+        if sampler.adjusts:
+            row = sampler.adjust(row, np.concatenate([context, np.array(proposal.ids, np.int32)]))
+        return sampler.distribution(row)
 
     def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
         """Nothing to learn: the next `propose` rolls the cache back to the truth."""
 
     def reset(self) -> None:
         self._context.clear()
+
+
+def _shares(logits: list[float]) -> list[float]:
+    """Probabilities among the best tokens alone, best first: llama.cpp's own figure (its draft sampler is
+    top-k 10)."""
+    weights = [math.exp(logit - logits[0]) for logit in logits]
+    whole = sum(weights)
+    return [weight / whole for weight in weights]

@@ -72,6 +72,7 @@ class Context:
         self.n_batch = int(llama_cpp.llama_n_batch(self.handle))
         self.seconds = 0.0
         self._ids = np.zeros(self.n_ctx, np.int32)
+        self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)  # positions
         self.n_cached = 0
         self._make_batch()
 
@@ -99,9 +100,11 @@ class Context:
 
     def sync(self, ids: NDArray[np.int32]) -> int:
         """Roll the cache back to its longest common prefix with `ids`; returns the tokens kept."""
-        n = min(self.n_cached, len(ids))
-        differs = np.flatnonzero(self._ids[:n] != ids[:n])
-        keep = int(differs[0]) if len(differs) else n
+        keep = min(self.n_cached, len(ids))
+        differs = self._ids[:keep] != ids[:keep]
+        first = int(differs.argmax()) if keep else 0
+        if keep and differs[first]:
+            keep = first
         if keep < self.n_cached:
             self._roll_back(keep)
         return self.n_cached
@@ -132,30 +135,28 @@ class Context:
         Shape [logits, vocabulary]. The view is valid until the next decode. Raises Cancelled when the abort
         flag was set; the cache then holds what it held before, or a part of `ids` on top.
         """
-        started = time.perf_counter()
-        try:
-            start = 0
-            while start < len(ids):
-                rest = len(ids) - start
-                size = min(rest, self.n_batch)
-                if size < rest < size + logits:
-                    size = rest - logits  # rows that are wanted must come out of one pass
-                self._decode_chunk(ids[start : start + size], max(0, min(rest - logits, size)))
-                start += size
-            if logits == 0:
-                return np.empty((0, self.model.vocabulary.size), np.float32)
-            return self._logits(logits)
-        finally:
-            self.seconds += time.perf_counter() - started
+        start = 0
+        while start < len(ids):
+            rest = len(ids) - start
+            size = min(rest, self.n_batch)
+            if size < rest < size + logits:
+                size = rest - logits  # rows that are wanted must come out of one pass
+            self._decode_chunk(ids[start : start + size], max(0, min(rest - logits, size)))
+            start += size
+        if logits == 0:
+            return np.empty((0, self.model.vocabulary.size), np.float32)
+        return self._logits(logits)
 
     def _decode_chunk(self, ids: NDArray[np.int32], first_wanted: int) -> None:
         n, at = len(ids), self.n_cached
         self._tokens[:n] = ids
-        self._positions[:n] = np.arange(at, at + n)
+        self._positions[:n] = self._count[at : at + n]
         self._wanted[:first_wanted] = 0
         self._wanted[first_wanted:n] = 1
         self._batch.n_tokens = n
+        started = time.perf_counter()
         status = llama_cpp.llama_decode(self.handle, self._batch)
+        self.seconds += time.perf_counter() - started
         if status == 0:
             self._ids[at : at + n] = ids
             self.n_cached = at + n
@@ -171,7 +172,9 @@ class Context:
         raise RuntimeError(f"llama_decode answered {status} for {n} tokens at {at}")
 
     def _logits(self, rows: int) -> NDArray[np.float32]:
+        started = time.perf_counter()
         address = get_logits_address(self.handle)
+        self.seconds += time.perf_counter() - started
         view = self._views.get(address)
         if view is None:
             shape = (_LOGITS_ROWS, self.model.vocabulary.size)

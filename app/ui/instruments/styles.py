@@ -15,7 +15,7 @@ def flat_button(palette: Palette) -> str:
         QAbstractButton:hover {{ color: {palette.text}; background: {palette.panel};
             border-color: {palette.line}; }}
         QAbstractButton:pressed {{ background: {palette.line}; }}
-        QAbstractButton:focus {{ border-color: {palette.secondary}; }}
+        QAbstractButton[ring="true"]:focus {{ border-color: {palette.secondary}; }}
         QAbstractButton:disabled {{ color: {palette.faint}; }}
     """
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from app.ui.panels.popover import Popover
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
 
 PADDING = 12
@@ -73,6 +74,12 @@ class Chip(QAbstractButton):
             value = self._metrics(self._strong()).elidedText(self._value, Qt.TextElideMode.ElideRight, room)
         return value, ""
 
+    def widths(self) -> tuple[int, int, int]:
+        """Pixels that are wanted, that do without the detail, and the least that is legible."""
+        wanted = self.sizeHint().width()
+        detail = self._gap() + self._width(self._small(), self._detail) if self._detail else 0
+        return wanted, wanted - detail, self.minimumSizeHint().width()
+
     def sizeHint(self) -> QSize:
         value = min(self._width(self._strong(), self._value), self._scaled(VALUE_MAX))
         width = self._frame() + value
@@ -92,7 +99,7 @@ class Chip(QAbstractButton):
         painter.setBrush(QColor(hover(colours) if active or self.underMouse() else colours.ground))
         border = colours.rejected if self._alert else blend(colours.text, colours.ground, 0.15)
         thickness = 1.0
-        if self.hasFocus():
+        if ring_shown(self):
             border, thickness = focus_ring(colours), 2.0
         painter.setPen(QPen(QColor(border), thickness))
         inset = thickness / 2

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QRadioButton, QScrollArea, Q
 
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.theme.rings import by_mouse
 
 SHADOW = 16  # room around the card, in pixels
 MARGIN = 8  # between the card and the window's edge
@@ -68,7 +69,8 @@ class Popover(QWidget):
         self.show()
         self._place()
         self.raise_()
-        first = self._first_control()
+        # Opened by a click, Tab still finds the first control, but no ring jumps at anyone.
+        first = None if by_mouse(anchor) else self._first_control()
         (first or self).setFocus(Qt.FocusReason.PopupFocusReason)
         self.opened.emit()
 

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QWidget
 
 from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import chosen, focus_ring, hover
 
 
@@ -60,7 +61,7 @@ class Segmented(QWidget):
                 painter.drawRoundedRect(place, 5, 5)
             painter.setPen(QColor(shade if self.isEnabled() else colours.faint))
             painter.drawText(place, Qt.AlignmentFlag.AlignCenter, self._choices[index])
-        if self.hasFocus():
+        if ring_shown(self):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(focus_ring(colours)), 2))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
 
 
@@ -47,7 +48,7 @@ class Switch(QAbstractButton):
         left = track.right() - 2 - side if self.isChecked() else track.left() + 2
         painter.setBrush(QColor(colours.ground))
         painter.drawEllipse(QRectF(left, track.top() + 2, side, side))
-        if self.hasFocus():
+        if ring_shown(self):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(focus_ring(colours)), 1.5))
             ring = track.adjusted(-2.2, -2.2, 2.2, 2.2)

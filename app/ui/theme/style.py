@@ -2,7 +2,7 @@
 
 Widgets say what they are by the properties `role` (labels) and `kind` (buttons, frames):
 labels `title`, `strong`, `secondary`, `caption`, `error`, `mono` · buttons `primary`, `flat`, `fold`,
-`row` · frames `card`, `line` · text edits `field`.
+`row`, `place` · frames `card`, `line` · text edits `field`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.ui.theme.palette import Palette, blend
+from app.ui.theme.rings import FocusRings
 from app.ui.theme.theme import Theme
 
 
@@ -27,6 +28,7 @@ class Styler(QObject):
         self._theme = theme
         self._icons = icons
         application.setStyle("Fusion")  # the one style that looks alike, and ours, on every system
+        FocusRings(application, self)
         theme.changed.connect(self.apply)
         self.apply()
 
@@ -149,14 +151,15 @@ QPushButton {
 }
 QPushButton:hover { background: @hover@; }
 QPushButton:pressed, QPushButton:checked { background: @pressed@; }
-QPushButton:focus { border: 2px solid @ring@; padding: -1px; padding: @g6@ @g16@; margin: -1px; }
+QPushButton[ring="true"]:focus { border: 2px solid @ring@; padding: -1px; padding: @g6@ @g16@; margin: -1px; }
 QPushButton:disabled { color: @faint@; border-color: @line@; }
 QPushButton[kind="primary"] { background: @text@; color: @ground@; border: 1px solid @text@; }
 QPushButton[kind="primary"]:hover { background: @strong_hover@; }
-QPushButton[kind="primary"]:focus { border: 2px solid @faint@; }
+QPushButton[kind="primary"][ring="true"]:focus { border: 2px solid @faint@; }
 QPushButton[kind="primary"]:disabled {
     background: @chosen@; color: @secondary@; border-color: @chosen@;
 }
+QPushButton[shape="icon"] { padding: @g6@ @g8@; }
 QPushButton[kind="flat"] {
     background: transparent; color: @secondary@; border: 1px solid transparent;
     padding: @g4@ @g8@;
@@ -167,14 +170,16 @@ QPushButton[kind="fold"] {
     padding: @g2@ @g8@ @g2@ 0; text-align: left;
 }
 QPushButton[kind="fold"]:hover, QPushButton[kind="fold"]:checked { color: @text@; }
-QPushButton[kind="fold"]:focus { border: 2px solid @ring@; padding: @g2@ @g8@ @g2@ 0; margin: 0; }
+QPushButton[kind="fold"][ring="true"]:focus {
+    border: 2px solid @ring@; padding: @g2@ @g8@ @g2@ 0; margin: 0;
+}
 QPushButton[kind="row"] {
     background: transparent; border: 1px solid transparent; padding: @g4@ @g8@; text-align: left;
 }
 QPushButton[kind="row"]:hover { background: @hover@; }
-QPushButton[kind="row"]:focus { border: 2px solid @ring@; padding: @g4@ @g8@; }
+QPushButton[kind="row"][ring="true"]:focus { border: 2px solid @ring@; padding: @g4@ @g8@; }
 QPushButton[kind="flat"]:checked { color: @text@; }
-QPushButton[kind="flat"]:focus { border: 2px solid @ring@; padding: @g4@ @g8@; }
+QPushButton[kind="flat"][ring="true"]:focus { border: 2px solid @ring@; padding: @g4@ @g8@; }
 QPushButton[kind="flat"]:disabled { color: @faint@; }
 
 QToolButton {
@@ -183,10 +188,11 @@ QToolButton {
 }
 QToolButton:hover { background: @hover@; color: @text@; }
 QToolButton:pressed, QToolButton:checked { background: @pressed@; color: @text@; }
-QToolButton:focus { border: 2px solid @ring@; }
+QToolButton[kind="place"]:checked { background: @hover@; }
+QToolButton[ring="true"]:focus { border: 2px solid @ring@; }
 QToolButton[kind="primary"] { background: @text@; }
 QToolButton[kind="primary"]:hover { background: @strong_hover@; }
-QToolButton[kind="primary"]:focus { border: 2px solid @faint@; }
+QToolButton[kind="primary"][ring="true"]:focus { border: 2px solid @faint@; }
 QToolButton[kind="primary"]:disabled { background: @chosen@; }
 QToolButton::menu-indicator { image: none; }
 
@@ -232,7 +238,7 @@ QCheckBox, QRadioButton {
     spacing: @g8@; color: @text@; border: 2px solid transparent; border-radius: 6px;
     padding: 1px @g6@ 1px 2px;
 }
-QCheckBox:focus, QRadioButton:focus { border-color: @ring@; }
+QCheckBox[ring="true"]:focus, QRadioButton[ring="true"]:focus { border-color: @ring@; }
 QCheckBox:disabled, QRadioButton:disabled { color: @faint@; }
 QCheckBox::indicator, QRadioButton::indicator {
     width: @g12@; height: @g12@; border: 1px solid @edge@; background: @ground@;

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import groupby
 
 from app.engine.trace import Trace
 from app.engine.types import FinishReason, Round, Totals, TraceHeader, Verification
 from app.ui.numbers import count
 from app.ui.transcript.blocks import ParagraphBlock
+from app.ui.transcript.folds import Fold, FoldLine
 from app.ui.transcript.heights import Heights
 from app.ui.transcript.items import Item, TextItem
-from app.ui.transcript.paragraphs import ParagraphBuilder
-from app.ui.transcript.rendered import RenderedText
+from app.ui.transcript.reasoning import Part, ReasoningReader
+from app.ui.transcript.rendered import RenderedBlock
+from app.ui.transcript.sections import Section
 from app.ui.transcript.spans import Span, SpanBuilder, fit, text_of
 from app.ui.transcript.styles import Setting
 from app.ui.transcript.turns import AnswerTurn, Turn
@@ -38,15 +41,23 @@ class AnswerItem(Item):
         self.header: TraceHeader | None = None
         self.totals: Totals | None = None
         self.progress = ""  # what the engine does before the first round
+        self.folds: dict[int, Fold] = {}  # by section: what the reader chose outlives a change of view
         self._counted = 0  # rounds, as the label says
         self._all_code = turn.code
+        self._before: list[int] = []  # tokens emitted before each round
+        self._emitted_tokens = 0
         self._spans: list[Span] = []
         self._builder = SpanBuilder()
-        self._paragraphs = ParagraphBuilder(turn.code)
-        self._rendered: RenderedText | None = RenderedText() if rendered else None
+        self._reader = ReasoningReader()
+        self._sections: list[Section] = []
+        self._numbers: list[int] = []  # of the sections
+        self._settled = 0  # sections whose rendered text does not change any more
+        self.rendered = rendered
         if turn.trace is not None:
             self._load(turn.trace)
         self._rebuild()
+        self.count()
+        self.fold_over()
 
     @property
     def label(self) -> str:
@@ -57,25 +68,38 @@ class AnswerItem(Item):
             parts.append(_manner(self.header))
         return "  ·  ".join(parts)
 
-    def count_rounds(self) -> None:
-        """Let the label say how many rounds there are: not for every batch, people read it."""
+    def count(self) -> None:
+        """Let the labels say how much there is: not for every batch, people read it."""
         self._counted = len(self.rounds)
+        for section in self._sections:
+            if section.fold is not None and section.first is not None and section.last is not None:
+                first, last = section.first, section.last
+                section.fold.tokens = self._ordinal(last) - self._ordinal(first) + 1
+                begun, ended = self.round(first.round), self.round(last.round)
+                if begun is not None and ended is not None:
+                    section.fold.seconds = ended.offset + ended.seconds - begun.offset
 
     @property
     def text(self) -> str:
         """Rendered or not, what was emitted."""
-        return self._emitted()
+        return text_of(self._spans)
+
+    @property
+    def text_without_reasoning(self) -> str:
+        """What it says, less how it came to say it."""
+        return "".join(section.text for section in self._sections if section.fold is None)
 
     def start(self, header: TraceHeader) -> None:
         """The engine has understood the request."""
         self.header = header
         self._builder = SpanBuilder(header.stop)
+        self._rebuild()
 
     def append(self, rounds: Iterable[Round]) -> None:
         """More rounds; costs these, not those before."""
         spans: list[Span] = []
         for one in rounds:
-            self.rounds.append(one)
+            self._note(one)
             spans += self._builder.add(one)
         self.progress = ""
         self._extend(spans)
@@ -92,11 +116,12 @@ class AnswerItem(Item):
             fitted = fit(fitted, totals.text)
         if fitted[:shown] == self._spans:
             self._extend(fitted[shown:])
+            self._place(self._reader.finish())
         else:
             self._spans = fitted
             self._rebuild()
         self.refresh_rendered()
-        self.count_rounds()
+        self.count()
         self._set_caption()
 
     def set_progress(self, text: str) -> None:
@@ -105,22 +130,57 @@ class AnswerItem(Item):
 
     def set_rendered(self, rendered: bool) -> None:
         """Show Markdown instead of tokens, or tokens again."""
-        self._rendered = RenderedText() if rendered else None
+        self.rendered = rendered
         self._rebuild()
-
-    @property
-    def rendered(self) -> bool:
-        return self._rendered is not None
 
     def refresh_rendered(self) -> None:
         """Bring the rendered text up to date. Costs the last Markdown block, so not for every batch."""
-        if self._rendered is None:
-            return
-        first = self._rendered.update(self._emitted())
-        self.blocks[first:] = self._rendered.blocks[first:]
-        self.heights.truncate(first)
-        for block in self.blocks[first:]:
-            self.heights.append(block.estimate(self.setting))
+        for section in self._sections[self._settled :] if self.rendered else ():
+            stayed = section.render()
+            if section is self._sections[self._settled] and section.row < len(self.blocks):
+                del self.blocks[section.base + stayed :]
+                self.heights.truncate(len(self.blocks))
+            else:
+                section.row, stayed = len(self.blocks), 0
+                if section.fold is not None:
+                    self._put(FoldLine(section.fold))
+            for block in section.rendered.blocks[stayed:] if section.rendered else ():
+                self._put(block)
+        self._settled = max(len(self._sections) - 1, 0)
+
+    # ------------------------------------------------------------------------------------ reasoning
+
+    def fold_over(self) -> bool:
+        """Fold the reasoning that is over, unless the reader wanted otherwise; True where any did."""
+        folding = [fold for fold in self.folds.values() if fold.over and fold.fold_by_itself()]
+        for fold in folding:
+            self._refit(fold)
+        return bool(folding)
+
+    def set_folded(self, fold: Fold, folded: bool) -> None:
+        """Fold reasoning, or unfold it, because the reader wants it so."""
+        if fold.folded != folded:
+            fold.choose(folded)
+            self._refit(fold)
+
+    def fold_of(self, row: int) -> Fold | None:
+        """What the reasoning in a block, or the line above it, is folded by."""
+        block = self.blocks[row] if 0 <= row < len(self.blocks) else None
+        return block.fold if isinstance(block, FoldLine | ParagraphBlock | RenderedBlock) else None
+
+    def row_of(self, fold: Fold) -> int:
+        """The line of that fold."""
+        return next(section.row for section in self._sections if section.fold is fold)
+
+    def _refit(self, fold: Fold) -> None:
+        """The blocks of a fold came or went."""
+        for row in range(self.row_of(fold) + 1, len(self.blocks)):
+            if self.fold_of(row) is not fold:
+                return
+            self.blocks[row].drop()
+            self.heights.set(row, self.blocks[row].estimate(self.setting))
+
+    # --------------------------------------------------------------------------------------- tokens
 
     def round(self, index: int) -> Round | None:
         """The round of that index, if it is here."""
@@ -154,7 +214,7 @@ class AnswerItem(Item):
     def first_from(self, row: int) -> Span | None:
         """The first token that begins in a block or behind it."""
         for block in self.blocks[max(row, 0) :]:
-            if isinstance(block, ParagraphBlock) and block.paragraph.spans:
+            if isinstance(block, ParagraphBlock) and block.paragraph.spans and not block.hidden:
                 return block.paragraph.spans[0]
         return None
 
@@ -180,34 +240,76 @@ class AnswerItem(Item):
 
     def _load(self, trace: Trace) -> None:
         self.start(trace.header)
-        self.rounds = list(trace.rounds)
         self.totals = trace.totals
-        for one in self.rounds:
+        for one in trace.rounds:
+            self._note(one)
             self._spans += self._builder.add(one)
         if trace.totals is not None:
             self._spans = fit(self._spans + self._builder.finish(), trace.totals.text)
-        self.count_rounds()
         self._set_caption()
 
-    def _emitted(self) -> str:
-        return text_of(self._spans)
+    def _note(self, one: Round) -> None:
+        self.rounds.append(one)
+        self._before.append(self._emitted_tokens)
+        self._emitted_tokens += len(one.emitted)
+
+    def _ordinal(self, span: Span) -> int:
+        """Which of the emitted tokens it is."""
+        return self._before[span.round - self.rounds[0].index] + span.place
 
     def _extend(self, spans: list[Span]) -> None:
         self._spans += spans
-        if self._rendered is None:
-            self._take(self._paragraphs, self._paragraphs.add(spans))
+        if self._all_code:
+            self._place([Part(0, span) for span in spans])
+        else:
+            self._place(self._reader.add(spans))
+
+    def _place(self, parts: list[Part]) -> None:
+        """Put spans where they belong."""
+        for number, group in groupby(parts, key=lambda part: part.section):
+            section = self._section(number)
+            spans = [part.span for part in group]
+            for span in spans:
+                section.note(span)
+            if not self.rendered:
+                self._take(section.paragraphs, section.paragraphs.add(spans), section.base, section.fold)
+        for number, fold in self.folds.items():
+            fold.over = number <= self._reader.closed
+
+    def _section(self, number: int) -> Section:
+        if self._numbers and self._numbers[-1] == number:
+            return self._sections[-1]
+        if self._sections and not self.rendered:
+            self._end_section(self._sections[-1])
+        fold = self.folds.setdefault(number, Fold()) if number % 2 else None
+        section = Section(len(self.blocks), fold, self._all_code, self.rendered)
+        self._numbers.append(number)
+        self._sections.append(section)
+        if fold is not None and not self.rendered:
+            self._put(FoldLine(fold))
+        return section
+
+    def _end_section(self, section: Section) -> None:
+        """What comes next stands on a line of its own, whether or not a newline was emitted."""
+        last = self.blocks[-1]
+        if not isinstance(last, ParagraphBlock):
+            return
+        if last.paragraph.spans or len(self.blocks) == section.base + 1:
+            last.cut = True
+        else:
+            self.blocks.pop()
+            self.heights.truncate(len(self.blocks))
 
     def _rebuild(self) -> None:
         self.blocks = []
         self.heights = Heights()
-        if self._rendered is not None:
-            self._rendered = RenderedText()
-            self.refresh_rendered()
-        else:
-            self._paragraphs = ParagraphBuilder(self._all_code)
-            self._paragraphs.add(self._spans)
-            if self._spans:
-                self._take(self._paragraphs, 0)
+        self._sections, self._numbers, self._settled = [], [], 0
+        self._reader = ReasoningReader(self.header.prompt if self.header is not None else "")
+        spans, self._spans = self._spans, []
+        self._extend(spans)
+        if not self.live:
+            self._place(self._reader.finish())
+        self.refresh_rendered()
 
     def _set_caption(self) -> None:
         self.caption = self.progress

@@ -8,6 +8,7 @@ from typing import Protocol
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QTextLayout
 
+from app.ui.transcript.folds import Fold, paint_rule
 from app.ui.transcript.marks import Marks, fill, outline, wash
 from app.ui.transcript.paragraph_layout import ParagraphLayout
 from app.ui.transcript.paragraphs import Kind, Paragraph
@@ -24,6 +25,14 @@ class Block(Protocol):
     @property
     def joint(self) -> str:
         """What stands between this block's text and the next one's."""
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether the next block goes on in this one's last line."""
+
+    @property
+    def hidden(self) -> bool:
+        """Folded away: not laid out, not painted, but still text that is found and copied."""
 
     @property
     def laid_out(self) -> bool: ...
@@ -55,9 +64,13 @@ class Block(Protocol):
 class ParagraphBlock:
     """A paragraph of coloured tokens (or of plain text, which has a single span)."""
 
-    def __init__(self, paragraph: Paragraph, before: ParagraphBlock | None = None) -> None:
-        """`before` is the block whose line this paragraph goes on in."""
+    def __init__(
+        self, paragraph: Paragraph, before: ParagraphBlock | None = None, fold: Fold | None = None
+    ) -> None:
+        """`before` is the block whose line this paragraph goes on in; `fold` what it is folded away by."""
         self.paragraph = paragraph
+        self.fold = fold
+        self.cut = False  # no newline ends it: the next block only stands on a line of its own
         self._before = before if before is not None and before.paragraph.continued else None
         self._layout: ParagraphLayout | None = None
 
@@ -67,13 +80,23 @@ class ParagraphBlock:
 
     @property
     def joint(self) -> str:
-        return "" if self.paragraph.continued else "\n"
+        return "" if self.paragraph.continued or self.cut else "\n"
+
+    @property
+    def runs_on(self) -> bool:
+        return self.paragraph.continued
+
+    @property
+    def hidden(self) -> bool:
+        return self.fold is not None and self.fold.folded
 
     @property
     def laid_out(self) -> bool:
         return self._layout is not None
 
     def estimate(self, setting: Setting) -> int:
+        if self.hidden:
+            return 0
         style = setting.styles.texts[self.paragraph.kind]
         spans = self.paragraph.spans
         if not spans:
@@ -94,9 +117,11 @@ class ParagraphBlock:
         shapes = layout.shapes()
         shapes.paint_tints(painter, palette)
         selections = self._paint_marks(painter, layout, setting, marks)
-        painter.setPen(QColor(palette.text))
+        painter.setPen(QColor(palette.secondary if self.fold is not None else palette.text))
         layout.layout.draw(painter, QPointF(0, 0), selections)
         shapes.paint_cues(painter, palette)
+        if self.fold is not None:
+            paint_rule(painter, palette, layout.height)
 
     def _paint_marks(
         self, painter: QPainter, layout: ParagraphLayout, setting: Setting, marks: Marks
@@ -110,7 +135,8 @@ class ParagraphBlock:
         for found in marks.found:
             outline(painter, layout.rects(*found), palette.secondary)
         if marks.current is None:
-            if marks.selected is None or self.paragraph.kind is not Kind.FENCE:
+            grey = self.paragraph.kind is Kind.FENCE or self.fold is not None
+            if marks.selected is None or not grey:
                 return []
             # Grey letters would be too faint under the wash.
             return list(layout.ranges(*marks.selected, QColor(palette.text)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+
+MOST = 5  # prompts to choose from: a start, not a catalogue
 
 
 class EmptyState(QWidget):
@@ -45,23 +47,38 @@ class EmptyState(QWidget):
         self.line.setText(line)
 
     def set_suggestions(self, prompts: Sequence[str]) -> None:
-        """The prompts to choose from, as buttons."""
+        """The prompts to choose from, as buttons; the first few of them."""
         for button in self._buttons:
             self._column.removeWidget(button)
             button.deleteLater()
-        self._buttons = [self._button(prompt) for prompt in prompts]
+        self._buttons = [self._button(prompt) for prompt in prompts[:MOST]]
         for button in self._buttons:
-            self._column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+            self._column.addWidget(button)
             button.show()
+
+    def fit(self, width: int, height: int) -> int:
+        """Show as many prompts as fit into a place of this size; returns the height that is taken."""
+        for button in self._buttons:
+            button.setVisible(True)
+        for button in reversed(self._buttons):
+            if self._wanted(width) <= height:
+                break
+            button.setVisible(False)
+        return self._wanted(width)
+
+    def _wanted(self, width: int) -> int:
+        self._column.invalidate()
+        tall = self._column.totalHeightForWidth(width) if self._column.hasHeightForWidth() else 0
+        return tall if tall > 0 else self._column.totalSizeHint().height()
 
     @property
     def buttons(self) -> tuple[QPushButton, ...]:
         return tuple(self._buttons)
 
     def _button(self, prompt: str) -> QPushButton:
-        button = QPushButton(prompt.replace("&", "&&"), self)
+        button = _PromptButton(prompt, self)
         button.setAccessibleName(prompt)
-        button.setToolTip("Send this prompt")
+        button.setToolTip(f"Send this prompt:\n{prompt}")
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         button.clicked.connect(lambda: self.suggestion_chosen.emit(prompt))
         return button
@@ -70,3 +87,23 @@ class EmptyState(QWidget):
     def _theme_changed(self) -> None:
         self.title.setFont(self._theme.sans(4, QFont.Weight.Medium))
         self.line.setFont(self._theme.sans(0.5))
+
+
+class _PromptButton(QPushButton):
+    """One line of a prompt, cut where it does not fit."""
+
+    def __init__(self, prompt: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        first, *more = prompt.strip().splitlines() or [""]
+        self._line = f"{first} …" if more else first
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setText(self._line.replace("&", "&&"))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = event.size().width() - 3 * self.fontMetrics().height()
+        shown = self.fontMetrics().elidedText(self._line, Qt.TextElideMode.ElideRight, room)
+        self.setText(shown.replace("&", "&&"))

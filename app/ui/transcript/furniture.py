@@ -184,8 +184,7 @@ class Furniture(QObject):
         if len(self._stack):
             return
         width = min(self._view.column[1], round(460 * self._theme.scale))
-        height = self.empty.heightForWidth(width)
-        height = height if height > 0 else self.empty.sizeHint().height()
+        height = self.empty.fit(width, viewport.height() - 2 * _NOTE_GAP)
         y = max(0, round((viewport.height() - height) * 0.44))
         self.empty.setGeometry((viewport.width() - width) // 2, y, width, height)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QPointF
 
 from app.ui.transcript.blocks import Block, ParagraphBlock
+from app.ui.transcript.folds import Fold
 from app.ui.transcript.heights import Heights
 from app.ui.transcript.paragraphs import ParagraphBuilder
 from app.ui.transcript.spans import Span
@@ -74,6 +75,9 @@ class Item:
         changed = False
         row = self.block_at(top)
         while row < len(self.blocks) and self.block_top(row) < bottom:
+            if self.blocks[row].hidden:
+                row += 1
+                continue
             used(self.blocks[row])
             height = self.blocks[row].measure(self.setting)
             changed |= height != self.heights[row]
@@ -88,16 +92,19 @@ class Item:
     def _estimate(self) -> None:
         self.heights = Heights(block.estimate(self.setting) for block in self.blocks)
 
-    def _take(self, builder: ParagraphBuilder, first: int) -> None:
-        """Bring the blocks up to date with paragraphs that changed from `first` on."""
-        if first < len(self.blocks):
-            self.blocks[first].drop()
-            self.heights.set(first, self.blocks[first].estimate(self.setting))
-        for paragraph in builder.paragraphs[len(self.blocks) :]:
+    def _take(self, builder: ParagraphBuilder, first: int, base: int = 0, fold: Fold | None = None) -> None:
+        """Bring the blocks from `base` on up to date with paragraphs that changed from `first` on."""
+        if base + first < len(self.blocks):
+            self.blocks[base + first].drop()
+            self.heights.set(base + first, self.blocks[base + first].estimate(self.setting))
+        for paragraph in builder.paragraphs[len(self.blocks) - base :]:
             before = self.blocks[-1] if self.blocks else None
-            block = ParagraphBlock(paragraph, before if isinstance(before, ParagraphBlock) else None)
-            self.blocks.append(block)
-            self.heights.append(block.estimate(self.setting))
+            before = before if isinstance(before, ParagraphBlock) else None
+            self._put(ParagraphBlock(paragraph, before, fold))
+
+    def _put(self, block: Block) -> None:
+        self.blocks.append(block)
+        self.heights.append(block.estimate(self.setting))
 
 
 class TextItem(Item):

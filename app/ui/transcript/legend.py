@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring
 from app.ui.transcript.fates import FateShapes
 from app.ui.transcript.spans import FATES, STRUCK
 from app.ui.transcript.styles import TextStyle
+from app.ui.wrap_layout import WrapLayout
 
 DEFINITIONS = {
     "accepted": "A drafted token that the verifier took.",
@@ -43,14 +45,11 @@ class Legend(QWidget):
         )
         self.rendered = QuietSwitch(theme, "rendered", self)
         self.rendered.setToolTip("Show answers as formatted text instead of tokens.")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(round(12 * theme.scale))
+        row = WrapLayout(self, gap=12)
         for sample in self.samples.values():
             row.addWidget(sample)
-        row.addStretch(1)
-        row.addWidget(self.drafts_shown)
-        row.addWidget(self.rendered)
+        row.add_at_right(self.drafts_shown)
+        row.add_at_right(self.rendered)
         self.drafts_shown.toggled.connect(self.drafts_shown_changed)
         self.rendered.toggled.connect(self.rendered_changed)
         self.rendered.toggled.connect(self._rendered_toggled)
@@ -137,7 +136,7 @@ class QuietSwitch(QAbstractButton):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if not self.isEnabled():
             painter.setOpacity(0.45)
-        if self.hasFocus():
+        if ring_shown(self):
             painter.setPen(QPen(QColor(focus_ring(palette)), 1.5))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 5, 5)
         track = self._track.translated(6, (self.height() - self._track.height()) / 2)

@@ -62,12 +62,13 @@ def _paint_blocks(
     while row < len(item.blocks):
         block = item.blocks[row]
         top = item.block_top(row)
-        goes_on = row > 0 and not item.blocks[row - 1].joint  # begins in the line above
+        goes_on = row > 0 and item.blocks[row - 1].runs_on  # begins in the line above
         if top >= clip[1] and not goes_on:
             break
-        painter.translate(0, top)
-        block.paint(painter, item.setting, marks_of(index, row, block))
-        painter.translate(0, -top)
+        if not block.hidden:
+            painter.translate(0, top)
+            block.paint(painter, item.setting, marks_of(index, row, block))
+            painter.translate(0, -top)
         row += 1
         if top >= clip[1]:
             break

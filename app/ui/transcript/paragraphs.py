@@ -121,16 +121,21 @@ class ParagraphBuilder:
         if self._all_code or _continues(self.paragraphs):
             return
         if self._fence:
-            last.kind = Kind.FENCE if _closes(last.text, self._fence) else Kind.CODE
+            last.kind = Kind.FENCE if closes_fence(last.text, self._fence) else Kind.CODE
         else:
-            last.kind = Kind.FENCE if _OPENS.fullmatch(last.text) else Kind.PROSE
+            last.kind = Kind.FENCE if opens_fence(last.text) else Kind.PROSE
 
 
 def _continues(paragraphs: Sequence[Paragraph]) -> bool:
     return len(paragraphs) > 1 and paragraphs[-2].continued
 
 
-def _closes(line: str, fence: str) -> bool:
+def opens_fence(line: str) -> bool:
+    """Whether code begins behind a line."""
+    return _OPENS.fullmatch(line) is not None
+
+
+def closes_fence(line: str, fence: str) -> bool:
     """A closing fence has the mark of the opening one, at least as often, and nothing behind."""
     mark = fence[0]
     wanted = len(fence) - len(fence.lstrip(mark))

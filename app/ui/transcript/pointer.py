@@ -10,7 +10,7 @@ from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 from app.ui.transcript.hovering import Hover
 from app.ui.transcript.items import TextItem
 from app.ui.transcript.selection import Grain, Selection
-from app.ui.transcript.stack import Position, Stack, Token
+from app.ui.transcript.stack import Place, Position, Stack, Token
 
 if TYPE_CHECKING:
     from app.ui.transcript.surface import Surface
@@ -30,6 +30,7 @@ class Pointer(QObject):
         self._selecting = False
         self._at = QPoint(-1, -1)  # of the viewport; outside it, no pointer
         self._pressed_at = QPoint()
+        self._pressed_fold: Place | None = None  # the line that folds, pressed and not yet let go
         self._last_double: tuple[int, QPoint] | None = None  # when and where
         self._autoscroll = QTimer(self, interval=_AUTOSCROLL_MS)
         self._autoscroll.timeout.connect(self._drag_on)
@@ -39,6 +40,9 @@ class Pointer(QObject):
             return
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
         point = event.position().toPoint()
+        self._pressed_fold = self._fold(point)
+        if self._pressed_fold is not None:
+            return
         position = self._position(point)
         self._pressed_at = point
         self._selecting = True
@@ -54,6 +58,9 @@ class Pointer(QObject):
         if event.button() is not Qt.MouseButton.LeftButton or not len(self._stack):
             return
         point = event.position().toPoint()
+        if self._fold(point) is not None:
+            self.pressed(event)  # two clicks in short order: open and shut
+            return
         self._last_double = (event.timestamp(), point)
         position = self._position(point)
         item = self._stack.items[position.item]
@@ -81,6 +88,9 @@ class Pointer(QObject):
 
     def released(self, event: QMouseEvent) -> None:
         self._autoscroll.stop()
+        pressed, self._pressed_fold = self._pressed_fold, None
+        if pressed is not None and pressed == self._fold(event.position().toPoint()):
+            self._view.toggle_fold(pressed)
         if not self._selecting:
             return
         self._selecting = False
@@ -108,7 +118,7 @@ class Pointer(QObject):
 
     def key(self, event: QKeyEvent) -> bool:
         """Alt and the arrows walk from token to token, or from round to round; Enter chooses, Esc ends
-        it. False for any other key."""
+        it. Space, and Enter where no token is chosen, folds reasoning. False for any other key."""
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
         if alt and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self._walk(1 if event.key() == Qt.Key.Key_Right else -1)
@@ -117,6 +127,8 @@ class Pointer(QObject):
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._hover.token:
             token = self._hover.token
             self._view.token_clicked.emit(self._stack.items[token.item].id, token.span.round)
+        elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            return self._view.toggle_fold_seen()
         elif event.key() == Qt.Key.Key_Escape:
             return self._escape()
         else:
@@ -161,6 +173,9 @@ class Pointer(QObject):
     def _token(self, point: QPoint) -> Token | None:
         return self._stack.token_at(*self._view.to_column(point))
 
+    def _fold(self, point: QPoint) -> Place | None:
+        return self._stack.fold_at(*self._view.to_column(point))
+
     def _position(self, point: QPoint) -> Position:
         return self._stack.position_at(*self._view.to_column(point))
 
@@ -180,6 +195,8 @@ class Pointer(QObject):
         x, _ = self._view.to_column(self._at)
         in_text = len(self._stack) > 0 and 0 <= x < self._stack.setting.width
         shape = Qt.CursorShape.IBeamCursor if in_text else Qt.CursorShape.ArrowCursor
+        if not self._selecting and self._fold(self._at) is not None:
+            shape = Qt.CursorShape.PointingHandCursor
         viewport = self._view.viewport()
         if viewport.cursor().shape() is not shape:
             viewport.setCursor(QCursor(shape))

@@ -16,6 +16,7 @@ from PySide6.QtGui import (
 )
 
 from app.ui.theme import Palette
+from app.ui.transcript.folds import Fold, paint_rule
 from app.ui.transcript.markdown import MarkdownPiece, MarkdownReader, PieceKind
 from app.ui.transcript.marks import Marks, wash
 from app.ui.transcript.paragraphs import Kind
@@ -29,7 +30,9 @@ _PADDING = 12  # around code
 class RenderedText:
     """The blocks of one answer; only those that changed are made anew when it grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold: Fold | None = None) -> None:
+        """`fold` is what the blocks are folded away by."""
+        self._fold = fold
         self._reader = MarkdownReader()
         self.blocks: list[RenderedBlock] = []
 
@@ -37,7 +40,7 @@ class RenderedText:
         """Take the whole text so far; returns the index of the first block that changed."""
         first = self._reader.update(text)
         pieces = self._reader.pieces
-        self.blocks[first:] = [RenderedBlock(piece) for piece in pieces[first:]]
+        self.blocks[first:] = [RenderedBlock(piece, self._fold) for piece in pieces[first:]]
         return first
 
 
@@ -52,9 +55,11 @@ class RenderedBlock:
     """A paragraph, heading, list, table or code block of rendered Markdown."""
 
     joint = "\n\n"
+    runs_on = False
 
-    def __init__(self, piece: MarkdownPiece) -> None:
+    def __init__(self, piece: MarkdownPiece, fold: Fold | None = None) -> None:
         self._piece = piece
+        self.fold = fold
         self._document: QTextDocument | None = None
         self._text: str | None = None
 
@@ -67,10 +72,16 @@ class RenderedBlock:
         return self._text
 
     @property
+    def hidden(self) -> bool:
+        return self.fold is not None and self.fold.folded
+
+    @property
     def laid_out(self) -> bool:
         return self._document is not None
 
     def estimate(self, setting: Setting) -> int:
+        if self.hidden:
+            return 0
         lines = self._piece.source.count("\n") + 1
         style = setting.styles.texts[self._kind]
         wrapped = int(len(self._piece.source) * style.character / setting.width)
@@ -96,13 +107,16 @@ class RenderedBlock:
             painter.restore()
         context = QAbstractTextDocumentLayout.PaintContext()
         roles = context.palette
-        roles.setColor(QPalette.ColorRole.Text, QColor(palette.text))
+        ink = palette.secondary if self.fold is not None else palette.text
+        roles.setColor(QPalette.ColorRole.Text, QColor(ink))
         context.palette = roles
         context.selections = self._selections(document, marks, palette)
         painter.save()
         painter.translate(self._padding, self._padding)
         document.documentLayout().draw(painter, context)
         painter.restore()
+        if self.fold is not None:
+            paint_rule(painter, palette, self.measure(setting))
 
     def offset_at(self, point: QPointF) -> int:
         if self._document is None:

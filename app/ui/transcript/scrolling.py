@@ -87,6 +87,16 @@ class Scroller:
         else:
             self._go_to(self._stack.top(index) + share * self._stack.items[index].height)
 
+    def hold(self, index: int, block: int) -> None:
+        """Heights change around a block: it stays where it is on the screen."""
+        self.following = False
+        self._anchor = Anchor(index, block, self._stack.block_top(index, block) - self.top)
+
+    def resume(self) -> None:
+        """Settle what was held; at the end of everything, follow it."""
+        self.settle()
+        self.following = self.top >= self._bar.maximum() - _CLOSE
+
     def reveal(self, rect: QRectF) -> None:
         """Bring a rectangle of the content into view, with some room around it."""
         margin = min(self.room / 4, 80)
@@ -107,8 +117,7 @@ class Scroller:
         if self._anchor is not None:
             y = self._stack.block_top(self._anchor.item, self._anchor.block) - max(top, 0)
             self._anchor = self._anchor._replace(y=y)
-        self.settle()
-        self.following = self.top >= self._bar.maximum() - _CLOSE
+        self.resume()
 
     def _wanted_top(self) -> int:
         last = max(0, self._stack.height - self.room)

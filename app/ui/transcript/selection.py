@@ -124,9 +124,9 @@ class Selection:
         if self._grain is Grain.PARAGRAPH:
             first = position.block
             last = position.block
-            while first > 0 and not blocks[first - 1].joint:
+            while first > 0 and blocks[first - 1].runs_on:
                 first -= 1
-            while last + 1 < len(blocks) and not blocks[last].joint:
+            while last + 1 < len(blocks) and blocks[last].runs_on:
                 last += 1
             return (
                 Position(position.item, first, 0),

@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF
 
 from app.ui.transcript.answer_item import AnswerItem, make_item
 from app.ui.transcript.blocks import Block
+from app.ui.transcript.folds import FoldLine
 from app.ui.transcript.heights import Heights
 from app.ui.transcript.items import Item
 from app.ui.transcript.spans import Span
@@ -24,6 +25,13 @@ class Position(NamedTuple):
     item: int
     block: int
     offset: int
+
+
+class Place(NamedTuple):
+    """A block of an item."""
+
+    item: int
+    block: int
 
 
 class Token(NamedTuple):
@@ -162,7 +170,7 @@ class Stack:
         if inside > item.body_bottom:
             return Position(index, len(item.blocks) - 1, len(item.blocks[-1].text))
         point = item.local(x, inside, block)
-        if block + 1 < len(item.blocks) and not item.blocks[block].joint:
+        if block + 1 < len(item.blocks) and item.blocks[block].runs_on:
             # The next block goes on in this one's last line; whichever holds the point answers.
             block = self._of_joined(item, block, x, inside)
             point = item.local(x, inside, block)
@@ -180,9 +188,35 @@ class Stack:
         if block < 0:
             return None
         span = item.blocks[block].token_at(item.local(x, inside, block))
-        if span is None and block + 1 < len(item.blocks) and not item.blocks[block].joint:
+        if span is None and block + 1 < len(item.blocks) and item.blocks[block].runs_on:
             span = item.blocks[block + 1].token_at(item.local(x, inside, block + 1))
         return Token(index, span) if span is not None else None
+
+    def fold_at(self, x: float, y: float) -> Place | None:
+        """The line there that folds reasoning away."""
+        index = self.index_at(y)
+        item = self.items[index] if index >= 0 else None
+        inside = y - self.top(index) if item is not None else 0.0
+        if item is None or item.editor_height or not item.body_top <= inside < item.body_bottom:
+            return None
+        row = item.block_at(inside)
+        block = item.blocks[row] if row >= 0 else None
+        if isinstance(block, FoldLine) and block.holds_point(x, self.setting):
+            return Place(index, row)
+        return None
+
+    def first_fold(self, top: float, bottom: float) -> Place | None:
+        """The reasoning that stands first between two heights, by its line."""
+        for index, item in self.visible(top, bottom):
+            if not isinstance(item, AnswerItem):
+                continue
+            row = max(item.block_at(top - self.top(index)), 0)
+            while row < len(item.blocks) and self.block_top(index, row) < bottom:
+                fold = item.fold_of(row)
+                if fold is not None:
+                    return Place(index, item.row_of(fold))
+                row += 1
+        return None
 
     def _of_joined(self, item: Item, block: int, x: float, y: float) -> int:
         rects = item.blocks[block + 1].rects(0, 1)

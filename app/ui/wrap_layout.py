@@ -1,0 +1,104 @@
+"""A layout in one line while there is room, in several lines where there is not."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+
+LINE_GAP = 4
+
+
+class WrapLayout(QLayout):
+    """Widgets in their own size from the left; some at the right end, together, on the last line."""
+
+    def __init__(self, parent: QWidget, gap: int) -> None:
+        """`gap` is kept between neighbours, in pixels."""
+        super().__init__(parent)
+        self._gap = gap
+        self._items: list[QLayoutItem] = []
+        self._at_right: set[QWidget] = set()
+        self.setContentsMargins(0, 0, 0, 0)
+
+    def add_at_right(self, widget: QWidget) -> None:
+        """Add a widget to those at the right end."""
+        self._at_right.add(widget)
+        self.addWidget(widget)
+
+    # ------------------------------------------------------------------ what Qt asks
+
+    def addItem(self, item: QLayoutItem) -> None:  # noqa: N802
+        self._items.append(item)
+
+    def count(self) -> int:
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:  # type: ignore[override]  # noqa: N802
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:  # type: ignore[override]  # noqa: N802
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def expandingDirections(self) -> Qt.Orientation:  # noqa: N802
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._lay_out(QRect(0, 0, width, 0), move=False)
+
+    def sizeHint(self) -> QSize:
+        sizes = [item.sizeHint() for item in self._items]
+        gaps = self._gap * max(0, len(sizes) - 1)
+        return QSize(
+            sum(size.width() for size in sizes) + gaps,
+            max((size.height() for size in sizes), default=0),
+        )
+
+    def minimumSize(self) -> QSize:  # noqa: N802
+        sizes = [item.minimumSize() for item in self._items]
+        right = [item.minimumSize().width() for item in self._items if item.widget() in self._at_right]
+        return QSize(
+            max([size.width() for size in sizes] + [sum(right) + self._gap * max(0, len(right) - 1)]),
+            max((size.height() for size in sizes), default=0),
+        )
+
+    def setGeometry(self, rect: QRect) -> None:  # noqa: N802
+        super().setGeometry(rect)
+        self._lay_out(rect, move=True)
+
+    # ------------------------------------------------------------------ inside
+
+    def _lay_out(self, rect: QRect, *, move: bool) -> int:
+        """Place the items into `rect` if they are to `move`; returns the height that they take."""
+        left = [item for item in self._items if item.widget() not in self._at_right]
+        right = [item for item in self._items if item.widget() in self._at_right]
+        lines: list[tuple[int, list[QLayoutItem]]] = []
+        for item in left:
+            self._append(lines, [item], rect.width())
+        ends = [item.sizeHint().width() for item in right]
+        before = len(lines)
+        self._append(lines, right, rect.width())
+        y = rect.y()
+        for _, items in lines:
+            height = max((item.sizeHint().height() for item in items), default=0)
+            x = rect.x()
+            for item in items:
+                if right and item is right[0] and len(lines) == max(before, 1):
+                    x = rect.x() + rect.width() - sum(ends) - self._gap * (len(right) - 1)
+                size = item.sizeHint()
+                if move:
+                    item.setGeometry(QRect(QPoint(x, y + (height - size.height()) // 2), size))
+                x += size.width() + self._gap
+            y += height + LINE_GAP
+        return max(0, y - LINE_GAP - rect.y())
+
+    def _append(
+        self, lines: list[tuple[int, list[QLayoutItem]]], items: list[QLayoutItem], room: int
+    ) -> None:
+        """Put items that stay together on the last line, or on a new one where they do not fit."""
+        width = sum(item.sizeHint().width() + self._gap for item in items)
+        if lines and lines[-1][0] + width - self._gap <= room:
+            lines[-1] = (lines[-1][0] + width, lines[-1][1] + items)
+        elif items:
+            lines.append((width, list(items)))

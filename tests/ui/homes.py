@@ -1,0 +1,57 @@
+"""An engine home that says what a test tells it to."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+
+from app.engine.messages import AnyCommand, Event, Loaded
+from app.engine.types import PairInfo
+from tests.ui.traces import model
+
+
+class ScriptedHome:
+    """Keeps the commands it is sent; its events are put into it."""
+
+    def __init__(self) -> None:
+        self.sent: list[AnyCommand] = []
+        self.closed = False
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+
+    def say(self, *events: Event) -> None:
+        for event in events:
+            self._events.put(event)
+
+    def send(self, command: AnyCommand) -> None:
+        assert not self.closed
+        self.sent.append(command)
+
+    def receive(self, timeout: float) -> Event | None:
+        try:
+            return self._events.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Homes:
+    """Makes homes and remembers them; the latest one is the one in use."""
+
+    def __init__(self, before: Callable[[], object] = lambda: None) -> None:
+        self.made: list[ScriptedHome] = []
+        self._before = before
+
+    def __call__(self) -> ScriptedHome:
+        self._before()
+        self.made.append(ScriptedHome())
+        return self.made[-1]
+
+    @property
+    def last(self) -> ScriptedHome:
+        return self.made[-1]
+
+
+def loaded(run: int, name: str = "demo") -> Loaded:
+    return Loaded(run, PairInfo(model(name)), 0.1)

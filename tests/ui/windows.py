@@ -1,0 +1,182 @@
+"""Whole windows over real engines, each in a home folder of its own, and what a person does with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.engine.types import ModelOptions
+from app.paths import Paths, find_paths
+from app.settings import Settings, SettingsStore
+from app.ui.engine_session import BUSY, Activity
+from app.ui.main_window import MainWindow
+from app.ui.panels.notice import Notice
+from app.ui.transcript.answer_item import AnswerItem
+from app.ui.transcript.items import Item
+
+PATIENCE = 30_000  # milliseconds; the machine may be busy
+
+
+class Desk:
+    """A window and a person in front of it."""
+
+    def __init__(self, qtbot: QtBot, window: MainWindow, paths: Paths) -> None:
+        self.qtbot = qtbot
+        self.window = window
+        self.paths = paths
+        self.page = window.page
+        self.header = window.header
+        self.controller = window.controller
+        self.session = window._session
+        self.prompt = window.page.prompt._edit
+
+    # ------------------------------------------------------------------ waiting
+
+    def until(self, condition: Callable[[], object], timeout: int = PATIENCE) -> None:
+        self.qtbot.waitUntil(lambda: bool(condition()), timeout=timeout)
+
+    def until_ready(self) -> None:
+        self.until(lambda: self.session.activity is Activity.READY)
+
+    def until_streaming(self, tokens: int = 1) -> None:
+        """The answer on the screen has so many tokens, and more will come."""
+        self.until(lambda: self.page.transcript.live and self.tokens() >= tokens)
+        assert self.session.activity is Activity.GENERATING
+
+    def busy(self) -> bool:
+        return self.session.activity in BUSY
+
+    # ------------------------------------------------------------------ acting
+
+    def press(self, key: Qt.Key, widget: QWidget | None = None, **keys: Qt.KeyboardModifier) -> None:
+        self.qtbot.keyClick(widget or self.prompt, key, **keys)
+
+    def type(self, text: str) -> None:
+        self.page.prompt.set_text(text)
+        self.press(Qt.Key.Key_Return)
+
+    def ask(self, text: str) -> AnswerItem:
+        """Send a prompt and wait for the whole answer."""
+        self.type(text)
+        return self.answered()
+
+    def answered(self) -> AnswerItem:
+        self.until(self.busy)
+        self.until_ready()
+        return self.answers()[-1]
+
+    def load(self, target: Path | str | None = None, draft: Path | None = None, **changes: object) -> None:
+        """Apply a target or a draft from its panel, and wait for the end of it."""
+        panel = self.header.target_panel if target is not None else self.header.draft_panel
+        options = dataclasses.replace(ModelOptions(str(target or draft)), **changes)
+        panel.applied.emit(options)
+        assert self.session.activity is Activity.LOADING
+        self.until(lambda: self.session.activity is not Activity.LOADING)
+
+    # ------------------------------------------------------------------ looking
+
+    def items(self) -> list[Item]:
+        return self.page.transcript.stack.items
+
+    def answers(self) -> list[AnswerItem]:
+        return [item for item in self.items() if isinstance(item, AnswerItem)]
+
+    def tokens(self) -> int:
+        answers = self.answers()
+        return sum(len(one.emitted) for one in answers[-1].rounds) if answers else 0
+
+    def texts(self) -> list[str]:
+        return [item.text for item in self.items()]
+
+    def fates(self) -> list[list[tuple[str, str, int, int]]]:
+        """Every token on the screen with its fate."""
+        return [
+            [(span.text, span.fate, span.round, span.place) for span in item._spans]
+            for item in self.answers()
+        ]
+
+    def notes(self) -> list[str]:
+        return [item.note.message for item in self.items() if item.note is not None]
+
+    def error(self) -> str:
+        """What the prompt box complains of."""
+        return _words(self.page.prompt._notice)
+
+    def panel_error(self, panel: QWidget) -> str:
+        return _words(panel._notice)  # type: ignore[attr-defined]
+
+    def saved(self) -> dict[str, object]:
+        """The settings file."""
+        self.window.save()
+        return json.loads(self.paths.settings.read_text())
+
+    def chats(self) -> list[str]:
+        """Titles in the list of chats."""
+        rows = self.page.chats._rows
+        return [rows.index(row).data() for row in range(rows.rowCount())]
+
+
+def _words(notice: Notice) -> str:
+    return f"{notice.message} {notice.hint}".strip() if notice.isVisibleTo(notice.parentWidget()) else ""
+
+
+class Windows:
+    """Opens windows on one home folder and closes what is left open."""
+
+    def __init__(self, qtbot: QtBot, home: Path, pair: tuple[Path, Path]) -> None:
+        self._qtbot = qtbot
+        self._pair = pair
+        self._open: list[Desk] = []
+        self.paths = find_paths({"DRAFTSCOPE_HOME": str(home)})
+
+    def settings(self, **changes: object) -> None:
+        """Write a settings file: the tiny pair, short answers, and these changes."""
+        target, draft = (ModelOptions(str(path)) for path in self._pair)
+        defaults = {"target": target, "draft": draft, "max_tokens": 24}
+        SettingsStore(self.paths.settings).save(Settings(**defaults | changes))  # type: ignore[arg-type]
+
+    def open(self, engine: str = "thread", ready: bool = True, **changes: object) -> Desk:
+        """Open a window; with changes of settings, or without a settings file, on new settings."""
+        from app.wiring import make_window
+
+        if changes or not self.paths.settings.exists():
+            self.settings(**changes)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        window = make_window(application, self.paths, engine)
+        desk = Desk(self._qtbot, window, self.paths)
+        self._open.append(desk)
+        window.resize(1280, 800)
+        window.show()
+        if ready:
+            desk.until_ready()
+        return desk
+
+    def close(self, desk: Desk) -> None:
+        """Close a window, as a person does."""
+        self._open.remove(desk)
+        theme = desk.window._theme
+        desk.window.close()
+        desk.window.deleteLater()
+        theme.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+    def close_all(self) -> None:
+        for desk in list(self._open):
+            self.close(desk)
+
+
+def seconds_until(condition: Callable[[], object], limit: float) -> float:
+    """Seconds until a condition holds while the window lives on; `limit` where it does not by then."""
+    began = time.perf_counter()
+    while not condition() and time.perf_counter() - began < limit:
+        QCoreApplication.processEvents()
+        time.sleep(0.0005)
+    return time.perf_counter() - began
