@@ -42,6 +42,10 @@ class Paths:
         return self.config / "settings.json"
 
     @property
+    def presets(self) -> Path:
+        return self.config / "presets.json"
+
+    @property
     def chats(self) -> Path:
         return self.data / "chats"
 

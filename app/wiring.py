@@ -61,7 +61,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     window.shown_first.connect(window.load_pair)
     window.shown_first.connect(chat_store.purge)
     window.shown_first.connect(_settle_memory)
-    window.show_notices(loaded.notices)
+    window.show_notices((*loaded.notices, *window.presets.notices))
     return window
 
 

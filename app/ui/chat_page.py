@@ -18,7 +18,7 @@ from app.ui.transcript import Legend, TranscriptView
 # Pixels at text scale 1.
 COLUMN = 792  # the transcript's column and its margins
 NARROW = 960  # below this the list of chats folds by itself rather than crush the text
-CHATS, MIDDLE, INSTRUMENTS = 210, 360, 330
+CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
 
 
 class ChatPage(QWidget):

@@ -82,6 +82,7 @@ class EngineSession(QObject):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._drain)
         self._drained = 0.0
+        self._closed = False
         self._ids = 0
         self._untold: deque[Event] = deque()  # what a slot that broke left over
         self._load: Load | None = None  # the one that is being answered
@@ -97,7 +98,7 @@ class EngineSession(QObject):
 
     def close(self) -> None:
         """End the engine; nothing more is emitted."""
-        self._thread.arrived.disconnect(self._arrived)
+        self._closed = True  # a signal that is on its way still comes
         self._timer.stop()
         self._thread.end()
 
@@ -133,7 +134,7 @@ class EngineSession(QObject):
 
     @Slot()
     def _arrived(self) -> None:
-        if self._timer.isActive():
+        if self._closed or self._timer.isActive():
             return
         # The first events after a pause are shown at once, a stream of them in batches.
         passed = (time.monotonic() - self._drained) * 1000

@@ -12,7 +12,9 @@ from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.ui.icons import IconButton, icon, pixmap
 from app.ui.panels.chip import Chip
 from app.ui.panels.model_panel import FileChooser, ModelPanel
+from app.ui.panels.panel_button import PanelButton
 from app.ui.panels.popover import Popover
+from app.ui.panels.presets_panel import PresetsPanel
 from app.ui.panels.sampling_panel import SamplingPanel
 from app.ui.panels.strategy_panel import StrategyPanel
 from app.ui.theme import Theme
@@ -55,6 +57,8 @@ class Header(QWidget):
         self.draft = self._chip("draft", self.draft_panel)
         self.strategy = self._chip("strategy", self.strategy_panel, mono=True)
         self.sampling = self._chip("sampling", self.sampling_panel)
+        self.presets_panel = PresetsPanel(theme)
+        self.presets = PanelButton(theme, "bookmark", "Presets", Popover(theme, self.presets_panel))
         self.chips = (self.target, self.draft, self.sampling, self.strategy)  # in the order of giving way
         self._arrow = QLabel()
         self.sidebar = IconButton(theme, "sidebar", "Chats (Ctrl+B)")
@@ -71,7 +75,7 @@ class Header(QWidget):
         row = QHBoxLayout(self)
         row.setSpacing(GAP)
         row.addWidget(self.sidebar)
-        for part in (self.target, self._arrow, self.draft, self.strategy, self.sampling):
+        for part in (self.target, self._arrow, self.draft, self.strategy, self.sampling, self.presets):
             row.addWidget(part)
         row.addStretch(1)
         for button in (self.clear, self.regenerate, self.stop, self.instruments):
@@ -115,7 +119,7 @@ class Header(QWidget):
         for words in (True, False):
             for button in buttons:
                 button.show_words(words)
-            others = [self.sidebar, self._arrow, *buttons, self.instruments]
+            others = [self.sidebar, self._arrow, self.presets, *buttons, self.instruments]
             shown = [one for one in others if one.isVisibleTo(self)]
             margins = self.layout().contentsMargins()
             room = self.width() - margins.left() - margins.right() - GAP * (len(shown) + 4)

@@ -16,6 +16,7 @@ from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import ModelOptions, PairInfo, Totals
 from app.paths import Paths
+from app.presets import Preset, PresetStore
 from app.settings import Settings, SettingsStore
 from app.ui.baseline import BaselineMeasurement, Comparison
 from app.ui.chat_controller import ChatController, heads_found
@@ -26,6 +27,7 @@ from app.ui.panels.model_panel import FileChooser, ask_for_model
 from app.ui.panels.model_words import chip_words as model_words
 from app.ui.panels.sampling_panel import AnswerOptions
 from app.ui.panels.sampling_panel import chip_words as sampling_words
+from app.ui.presets_controller import PresetsController
 from app.ui.rail import Rail
 from app.ui.settings_page import SCALES, SettingsPage
 from app.ui.status_bar import StatusBar
@@ -65,6 +67,7 @@ class MainWindow(QMainWindow):
         self._measurement: BaselineMeasurement | None = None
         self._measured_trace: Trace | None = None
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # the pair that is loaded
+        self._fatal: QWidget | None = None  # the panel of a file that took the engine along
         self._save_timer = QTimer(self)
         self._save_timer.setSingleShot(True)
         self._save_timer.setInterval(SAVE_DELAY)
@@ -81,6 +84,10 @@ class MainWindow(QMainWindow):
         self.page.prompt.set_suggestion(prompts[0] if prompts else "")
         self.page.transcript.set_suggestions(prompts)
         self._prompts = prompts
+        store = PresetStore(paths.presets)
+        self.presets = PresetsController(
+            self.header.presets_panel, store, lambda: self._settings, self._apply_preset
+        )
         self._connect()
         self._add_shortcuts()
         self._show_settings()
@@ -121,6 +128,7 @@ class MainWindow(QMainWindow):
         header.draft_panel.applied.connect(self._draft_applied)
         header.strategy_panel.spec_changed.connect(self._spec_changed)
         header.sampling_panel.options_changed.connect(self._sampling_changed)
+        self.presets.applied.connect(header.presets.close_panel)
         header.stop.clicked.connect(self._stop)
         header.regenerate.clicked.connect(self.controller.regenerate)
         header.clear.clicked.connect(self.controller.clear)
@@ -199,11 +207,16 @@ class MainWindow(QMainWindow):
         for panel, options in ((header.target_panel, settings.target), (header.draft_panel, settings.draft)):
             panel.set_options(options)
             panel.set_recent(settings.recent_models)
+        self._show_manner()
+        self._show_chips()
+
+    def _show_manner(self) -> None:
+        """Show in their panels how answers are made."""
+        settings, header = self._settings, self.header
         header.strategy_panel.set_spec(settings.strategy)
         header.sampling_panel.set_options(
             AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
         )
-        self._show_chips()
 
     def _show_chips(self) -> None:
         settings, header, pair = self._settings, self.header, self._session.pair
@@ -224,6 +237,7 @@ class MainWindow(QMainWindow):
         header.strategy_panel.set_temperature(settings.sampling.temperature)
         header.strategy_panel.set_has_draft(settings.draft is not None)
         header.strategy.set_alert(not self._strategy_works())
+        self.presets.mark()
 
     def _strategy_works(self) -> bool:
         try:
@@ -236,6 +250,19 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def _spec_changed(self, spec: str) -> None:
         self._change(strategy=spec)
+        self._show_chips()
+
+    def _apply_preset(self, preset: Preset) -> None:
+        """Put a preset into use; a pair that is loaded already stays. Raises UserError."""
+        pair = (preset.target, preset.draft)
+        is_other = pair != (self._settings.target, self._settings.draft)
+        if is_other and self._session.activity in BUSY:
+            raise UserError("The engine is still at work.", "Stop the answer first.")
+        self._change(strategy=preset.strategy, sampling=preset.sampling)
+        self._change(max_tokens=preset.max_tokens, stop=preset.stop)
+        self._show_manner()
+        if is_other or self._session.activity is Activity.EMPTY:
+            self._load(*pair, None)
         self._show_chips()
 
     @Slot(object)
@@ -322,7 +349,8 @@ class MainWindow(QMainWindow):
         target, draft = self._settings.target, self._settings.draft
         is_draft = draft is not None and file == _file_words(draft) != _file_words(target)
         panel = self.header.draft_panel if is_draft else self.header.target_panel
-        panel.set_loading(file, fraction)
+        if panel is not self._fatal:
+            panel.set_loading(file, fraction)
         self.status.set_state(
             f"Loading {'draft' if is_draft else 'target'} {fraction * 100:.0f} %", busy=True
         )
@@ -330,10 +358,13 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _loaded(self, pair: PairInfo) -> None:
         self._in_use = (self._settings.target, self._settings.draft)
+        fatal, self._fatal = self._fatal, None
         for panel, info, chip in (
             (self.header.target_panel, pair.target, self.header.target),
             (self.header.draft_panel, pair.draft, self.header.draft),
         ):
+            if panel is fatal:
+                continue  # the pair from before is back; what happened is still to be read here
             panel.set_info(info)
             panel.set_recent(self._settings.recent_models)
             chip.set_alert(False)
@@ -355,6 +386,7 @@ class MainWindow(QMainWindow):
             self._change(target=target, draft=draft)
             right.set_options(target if about_draft else draft)
         wrong.set_error(failed.message, failed.hint)
+        self._fatal = wrong if failed.gone and self._in_use is not None else None
         right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
         self._show_chips()
         chip.set_alert(True)
@@ -378,7 +410,8 @@ class MainWindow(QMainWindow):
 
     @Slot(str, int, int)
     def _prompt_progress(self, _model: str, done: int, total: int) -> None:
-        self.status.set_state(f"Reading prompt {done:,} / {total:,}", busy=True)
+        share = 100 * done // total if total else 0
+        self.status.set_state(f"Reading prompt {share} %", busy=True)
 
     @Slot(object)
     def _activity_changed(self, _told: Activity) -> None:

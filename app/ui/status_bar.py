@@ -15,6 +15,9 @@ from app.ui.instruments.throttle import Throttle
 from app.ui.theme import Theme
 
 
+LONGEST_STATE = "Reading prompt 100 %"
+
+
 class Readout(QWidget):
     """A number between its name and its unit. It keeps its width while the number changes."""
 
@@ -196,7 +199,7 @@ class StatusBar(QWidget):
         self.speed_up.setStyleSheet(f"color: {palette.text}")
         self.measure.setStyleSheet(flat_button(palette))
         metrics = QFontMetrics(small)
-        self.state.setFixedWidth(metrics.horizontalAdvance("Reading prompt 88,888 / 88,888"))
+        self.state.setFixedWidth(metrics.horizontalAdvance(LONGEST_STATE) + 2)
         for readout in (self.alpha, self.tau, self.speed, self.context):
             readout.apply_theme(theme)
         self.setFixedHeight(metrics.height() + 14)

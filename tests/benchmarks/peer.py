@@ -105,12 +105,16 @@ def run_peer(engine: Engine, prompt: str, tokens: int) -> Run:
             "--threads", "1", "--threads-draft", "1", "--n-predict", str(tokens),
             "--temp", "0", "--ignore-eos", "--no-escape",
         ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    log = done.stderr + done.stdout
-    speed = re.search(r"decoded .* speed: +([\d.]+) t/s", log)
-    share = re.search(r"accept += +([\d.]+)%", log)
+        for _attempt in range(5):
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            log = done.stderr + done.stdout
+            speed = re.search(r"decoded .* speed: +([\d.]+) t/s", log)
+            share = re.search(r"accept += +([\d.]+)%", log)
+            # Now and then llama.cpp leaves before its log thread has written everything.
+            if done.returncode or (speed and share):
+                break
     if done.returncode or not speed or not share:
-        raise SystemExit(f"{PEER} failed:\n{done.stderr[-2000:]}")
+        raise SystemExit(f"{PEER} failed with {done.returncode}:\n{done.stderr[-2000:]}")
     answer = done.stdout.strip("\n").removeprefix(text.strip("\n")).removeprefix("\n")
     return Run(answer, float(speed[1]), float(share[1]) / 100)
 

@@ -311,7 +311,7 @@ def test_a_prompt_longer_than_the_context(windows: Windows) -> None:
     shown, kept = desk.fates(), desk.texts()
     long = "x" * 2000
     desk.type(long)
-    desk.until(lambda: desk.error())
+    desk.until(desk.error)
     assert "tokens and the context holds 1,024" in desk.error() and "Shorten it" in desk.error()
     assert desk.page.prompt.text() == long
     assert desk.texts() == kept and desk.fates() == shown
@@ -320,7 +320,7 @@ def test_a_prompt_longer_than_the_context(windows: Windows) -> None:
     assert desk.error() == "" and len(desk.items()) == 4
     desk.controller.new_chat()
     desk.type(long)
-    desk.until(lambda: desk.error())
+    desk.until(desk.error)
     assert desk.items() == [] and len(desk.chats()) == 1, "a chat that did not begin is no chat"
 
 
@@ -341,7 +341,7 @@ def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> 
     assert desk.header.strategy._alert
     assert "needs a draft model" in desk.panel_error(desk.header.strategy_panel)
     desk.type("hello")
-    desk.until(lambda: desk.error())
+    desk.until(desk.error)
     assert "needs a draft model and none is loaded" in desk.error()
     assert desk.page.prompt.text() == "hello" and desk.chats() == []
     desk.header.strategy_panel._text.setText("prompt-lookup")
@@ -358,14 +358,16 @@ def test_the_engine_is_killed_in_mid_answer(windows: Windows, slow: Callable[...
     desk.type("go")
     desk.until_streaming(30)
     kill_engine(desk)
-    desk.until(lambda: desk.notes())
+    desk.until(desk.notes)
     assert desk.notes()[0].startswith("The engine stopped unexpectedly (signal 9")
     assert not desk.page.transcript.live
     shown, text = desk.fates(), desk.answers()[0].text.replace("\ufffd", "")
     assert desk.tokens() >= 30
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
     answer = chat.turns[-1]
-    assert isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine stopped")
+    assert (
+        isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine stopped")
+    )
     trace = read_trace(desk.paths.chats / chat.id / answer.trace)
     assert trace.totals is None and len(trace.rounds) == len(desk.answers()[0].rounds)
     desk.until_ready()
@@ -412,7 +414,9 @@ def test_a_disk_that_refuses_everything(windows: Windows, monkeypatch: pytest.Mo
         assert trace is not None and "one" in trace.header.prompt
     desk.ask("three")
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
-    assert [turn.text for turn in chat.turns] == desk.texts(), "what was refused is saved as soon as it can be"
+    assert [turn.text for turn in chat.turns] == desk.texts(), (
+        "what was refused is saved as soon as it can be"
+    )
 
 
 def test_an_answer_whose_trace_cannot_be_made(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:

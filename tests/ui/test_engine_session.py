@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -236,7 +237,13 @@ def test_a_view_that_breaks_does_not_lose_the_end_of_the_run(talk: Talk) -> None
     sink.breaks_at = 0
     run = talk.run
     with talk.qtbot.captureExceptions() as broken:
-        talk.say(Started(run, make_header()), round_of(run, 0), Failed(-1, "stale"), round_of(run, 1), finished(run))
+        talk.say(
+            Started(run, make_header()),
+            round_of(run, 0),
+            Failed(-1, "stale"),
+            round_of(run, 1),
+            finished(run),
+        )
         talk.until_is(Activity.READY)
     assert [str(error) for _kind, error, _trace in broken] == ["a view broke"]
     assert sink.heard[-1] == make_totals("x")
@@ -247,6 +254,7 @@ def test_nothing_is_told_after_closing(qtbot: QtBot) -> None:
     talk.load()
     sink = talk.ask()
     talk.say(finished(talk.run))
+    time.sleep(0.05)  # it is announced, and the announcement is on its way
     talk.session.close()
     qtbot.wait(80)
     assert sink.heard == [] and talk.homes.last.closed

@@ -18,6 +18,7 @@ from app.settings import Settings, SettingsStore
 from app.ui.engine_session import BUSY, Activity
 from app.ui.main_window import MainWindow
 from app.ui.panels.notice import Notice
+from app.ui.theme.style import Styler
 from app.ui.transcript.answer_item import AnswerItem
 from app.ui.transcript.items import Item
 
@@ -166,6 +167,8 @@ class Windows:
         desk.window.close()
         desk.window.deleteLater()
         theme.deleteLater()
+        for styler in QApplication.instance().findChildren(Styler):  # type: ignore[union-attr]
+            styler.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
     def close_all(self) -> None:

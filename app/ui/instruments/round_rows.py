@@ -72,7 +72,7 @@ def draft_text(one: Round) -> str:
     words = one.strategy or "Drafted"
     if one.match is not None:
         words += f", copied from token {one.match:,}"
-    return f"{words}; ended by {one.draft_end}." if one.draft_end else f"{words}."
+    return f"{words} · end: {one.draft_end}" if one.draft_end else f"{words}."
 
 
 def _drafted_row(token: DraftedToken) -> RoundRow:

@@ -58,6 +58,7 @@ class Chip(QAbstractButton):
     def set_popover(self, popover: Popover) -> None:
         """The panel that opens below the chip."""
         self._popover = popover
+        popover.setParent(self)  # goes when the chip goes; once opened it is the window's
         popover.closed.connect(self._closed)
 
     def text_shown(self, width: int) -> tuple[str, str]:

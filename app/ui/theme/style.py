@@ -188,7 +188,7 @@ QToolButton {
 }
 QToolButton:hover { background: @hover@; color: @text@; }
 QToolButton:pressed, QToolButton:checked { background: @pressed@; color: @text@; }
-QToolButton[kind="place"]:checked { background: @hover@; }
+QToolButton[kind="place"]:checked { background: @line@; }
 QToolButton[ring="true"]:focus { border: 2px solid @ring@; }
 QToolButton[kind="primary"] { background: @text@; }
 QToolButton[kind="primary"]:hover { background: @strong_hover@; }
@@ -201,9 +201,9 @@ QLineEdit, QAbstractSpinBox, QComboBox, QTextEdit[kind="field"], QPlainTextEdit[
     padding: @g4@ @g8@; selection-background-color: @selected@; selection-color: @text@;
     min-height: @g16@;
 }
-QLineEdit:hover, QAbstractSpinBox:hover, QComboBox:hover { border-color: @faint@; }
 QLineEdit:focus, QAbstractSpinBox:focus, QComboBox:focus, QTextEdit[kind="field"]:focus,
-QPlainTextEdit[kind="field"]:focus { border: 2px solid @ring@; padding: 3px 7px; }
+QPlainTextEdit[kind="field"]:focus { border: 1px solid @faint@; }
+QComboBox[ring="true"]:focus { border: 2px solid @ring@; padding: 3px @g24@ 3px 7px; }
 QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled {
     color: @faint@; border-color: @line@;
 }

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from app.engine.trace import Trace
-from app.engine.types import FinishReason, Round, Totals, TraceHeader, Verification
+from app.engine.types import Round, Totals, TraceHeader
 from app.ui.numbers import count
+from app.ui.transcript.answer_words import CAPTIONS, manner
 from app.ui.transcript.blocks import ParagraphBlock
 from app.ui.transcript.folds import Fold, FoldLine
 from app.ui.transcript.heights import Heights
@@ -18,16 +19,7 @@ from app.ui.transcript.rendered import RenderedBlock
 from app.ui.transcript.sections import Section
 from app.ui.transcript.spans import Span, SpanBuilder, fit, text_of
 from app.ui.transcript.styles import Setting
-from app.ui.transcript.turns import AnswerTurn, Turn
-
-_CAPTIONS = {
-    FinishReason.END: "",
-    FinishReason.STOP: "Ended at a stop string",
-    FinishReason.LENGTH: "Ended at the token limit",
-    FinishReason.CONTEXT: "Ended because the context is full",
-    FinishReason.CANCELLED: "Stopped",
-    FinishReason.FAILED: "Broken off",
-}
+from app.ui.transcript.turns import AnswerTurn, Note, Turn
 
 
 class AnswerItem(Item):
@@ -65,7 +57,7 @@ class AnswerItem(Item):
         if self._counted:
             parts.append(f"{count(self._counted)} round{'s' * (self._counted != 1)}")
         if self.header is not None:
-            parts.append(_manner(self.header))
+            parts.append(manner(self.header))
         return "  ·  ".join(parts)
 
     def count(self) -> None:
@@ -170,11 +162,12 @@ class AnswerItem(Item):
 
     def row_of(self, fold: Fold) -> int:
         """The line of that fold."""
-        return next(section.row for section in self._sections if section.fold is fold)
+        row = next(section.row for section in self._sections if section.fold is fold)
+        return min(row, len(self.blocks) - 1)  # rendered text may not have come so far
 
     def _refit(self, fold: Fold) -> None:
         """The blocks of a fold came or went."""
-        for row in range(self.row_of(fold) + 1, len(self.blocks)):
+        for row in range(self.row_of(fold), len(self.blocks)):
             if self.fold_of(row) is not fold:
                 return
             self.blocks[row].drop()
@@ -311,24 +304,16 @@ class AnswerItem(Item):
             self._place(self._reader.finish())
         self.refresh_rendered()
 
+    def set_note(self, note: Note | None) -> None:
+        """Put a note below the answer, or take it away."""
+        super().set_note(note)
+        self._set_caption()
+
     def _set_caption(self) -> None:
         self.caption = self.progress
         if self.totals is not None:
-            self.caption = _CAPTIONS[self.totals.finish_reason]
-            if self.totals.error and self.note is None:
-                self.caption = self.totals.error
-
-
-def _manner(header: TraceHeader) -> str:
-    """How the answer was made, in a few words."""
-    temperature = header.sampling.temperature
-    if header.strategy == "none":
-        words = "no draft"
-    else:
-        words = header.verification.value
-    if header.verification is Verification.GREEDY or temperature == 0:
-        return words
-    return f"{words}  ·  temperature {temperature:g}"
+            said = self.note is not None  # the note says how it ended, and what to do about it
+            self.caption = "" if said else self.totals.error or CAPTIONS[self.totals.finish_reason]
 
 
 def make_item(turn: Turn, setting: Setting, rendered: bool) -> Item:

@@ -69,7 +69,8 @@ class FoldLine:
         return -2 * _GUTTER <= x <= width + _GUTTER
 
     def estimate(self, setting: Setting) -> int:
-        return setting.styles.label_height
+        styles = setting.styles
+        return styles.label_height + (styles.empty_line // 2 if self.fold.folded else 0)
 
     def measure(self, setting: Setting) -> int:
         return self.estimate(setting)

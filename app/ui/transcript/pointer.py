@@ -90,7 +90,7 @@ class Pointer(QObject):
         self._autoscroll.stop()
         pressed, self._pressed_fold = self._pressed_fold, None
         if pressed is not None and pressed == self._fold(event.position().toPoint()):
-            self._view.toggle_fold(pressed)
+            self._view.folding.toggle(pressed)
         if not self._selecting:
             return
         self._selecting = False
@@ -128,7 +128,7 @@ class Pointer(QObject):
             token = self._hover.token
             self._view.token_clicked.emit(self._stack.items[token.item].id, token.span.round)
         elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            return self._view.toggle_fold_seen()
+            return self._view.folding.toggle_seen()
         elif event.key() == Qt.Key.Key_Escape:
             return self._escape()
         else:

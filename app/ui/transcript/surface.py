@@ -24,6 +24,7 @@ from app.ui.theme import Theme
 from app.ui.transcript.answer_item import AnswerItem
 from app.ui.transcript.blocks import Block
 from app.ui.transcript.finder import Finder
+from app.ui.transcript.folding import Folding
 from app.ui.transcript.hovering import Hover
 from app.ui.transcript.marks import NO_MARKS, Marks, outline
 from app.ui.transcript.painting import paint_item
@@ -31,7 +32,7 @@ from app.ui.transcript.paragraphs import Kind
 from app.ui.transcript.pointer import Pointer
 from app.ui.transcript.scrolling import Scroller
 from app.ui.transcript.selection import Selection
-from app.ui.transcript.stack import Place, Position, Stack, Token
+from app.ui.transcript.stack import Position, Stack, Token
 from app.ui.transcript.styles import Setting, Styles
 
 
@@ -67,6 +68,7 @@ class Surface(QAbstractScrollArea):
         self.hover = Hover(theme, self, self.stack, self.to_viewport)
         self.hover.changed.connect(viewport.update)
         self.hover.round_changed.connect(self.round_hovered)
+        self.folding = Folding(self, self.stack)
         self.pointer = Pointer(self, self.stack, self.selection, self.hover)
         theme.changed.connect(self._theme_changed)
 
@@ -150,7 +152,7 @@ class Surface(QAbstractScrollArea):
 
     def show_position(self, position: Position) -> None:
         """Bring a place in the text into view, unfolded."""
-        self._unfold(position.item, position.block)
+        self.folding.unfold(position.item, position.block)
         self.scroller.show_block(position.item, position.block)
         for rect in self.stack.rects(position, position.offset + 1)[:1]:
             self.scroller.reveal(rect)
@@ -162,38 +164,12 @@ class Surface(QAbstractScrollArea):
         block = answer.block_of(token.span) if answer is not None else -1
         if block < 0:
             return
-        self._unfold(token.item, block)
+        self.folding.unfold(token.item, block)
         self.scroller.show_block(token.item, block)
         for rect in self.stack.token_rects(token)[:1]:
             self.scroller.reveal(rect)
         self.hover.choose(token)
         self.refresh()
-
-    def toggle_fold(self, place: Place) -> None:
-        """Fold the reasoning in a block or below its line away, or unfold it; its line stays in place."""
-        answer = self.stack.answer(place.item)
-        fold = answer.fold_of(place.block) if answer is not None else None
-        if answer is None or fold is None:
-            return
-        self.hover.clear()
-        self.scroller.hold(place.item, answer.row_of(fold))
-        answer.set_folded(fold, not fold.folded)
-        self.stack.touch(place.item)
-        self.scroller.resume()
-        self.refresh()
-
-    def toggle_fold_seen(self) -> bool:
-        """Fold or unfold the reasoning pointed at, else the first on the screen; False where is none."""
-        top = self.scroller.top
-        place = self.stack.first_fold(top, top + self.scroller.room)
-        token = self.hover.token
-        answer = self.stack.answer(token.item) if token is not None else None
-        if token is not None and answer is not None:
-            row = answer.block_of(token.span)
-            place = Place(token.item, row) if answer.fold_of(row) is not None else None
-        if place is not None:
-            self.toggle_fold(place)
-        return place is not None
 
     def first_token_seen(self) -> Token | None:
         """The first token of the topmost answer on the screen."""
@@ -291,13 +267,6 @@ class Surface(QAbstractScrollArea):
             super().keyPressEvent(event)
 
     # ---------------------------------------------------------------------------------------- inside
-
-    def _unfold(self, item: int, block: int) -> None:
-        answer = self.stack.answer(item)
-        fold = answer.fold_of(block) if answer is not None else None
-        if answer is not None and fold is not None and fold.folded:
-            answer.set_folded(fold, folded=False)
-            self.stack.touch(item)
 
     def _paint_pointed(self, painter: QPainter, token: Token) -> None:
         """A thin line around the round, a strong one around its token."""

@@ -71,7 +71,7 @@ class TranscriptView(Surface):
 
     def set_note(self, turn_id: str, note: Note | None) -> None:
         """Tell something at a turn, or (None) stop telling it."""
-        self.stack.items[self.stack.index_of(turn_id)].note = note
+        self.stack.items[self.stack.index_of(turn_id)].set_note(note)
         self._furniture.rebuild()
         self.settle()
 
@@ -123,7 +123,7 @@ class TranscriptView(Surface):
         if not self._rendered:
             self._search_again(item)
         self._seldom.request()
-        if self._fold_over(self._live):
+        if self.folding.fold_over(self._live):
             self.settle()
         else:
             self.settle_from(item, last)
@@ -134,7 +134,7 @@ class TranscriptView(Surface):
             return
         live, self._live = self._live, None
         live.finish(totals)
-        self._fold_over(live)
+        self.folding.fold_over(live)
         index = self.stack.items.index(live)
         self.selection.clamp()
         self._search_again(index)
@@ -212,12 +212,6 @@ class TranscriptView(Surface):
         """A turn's text, as it was emitted; KeyError where there is no such turn."""
         return self.stack.items[self.stack.index_of(turn_id)].text
 
-    def copy_without_reasoning(self, turn_id: str) -> None:
-        """Put what an answer says on the clipboard, less how it came to say it."""
-        answer = self.stack.answer(self.stack.index_of(turn_id))
-        if answer is not None:
-            QGuiApplication.clipboard().setText(answer.text_without_reasoning)
-
     def copy_turn(self, turn_id: str) -> None:
         """Put a whole turn's text on the clipboard, as it was emitted."""
         QGuiApplication.clipboard().setText(self.text_of(turn_id))
@@ -244,8 +238,7 @@ class TranscriptView(Surface):
         words = "Copy answer" if answer else "Copy message"
         menu.addAction(words, lambda: self.copy_turn(item.id))
         if isinstance(item, AnswerItem) and item.folds:
-            menu.addAction("Copy answer without reasoning", lambda: self.copy_without_reasoning(item.id))
-            self._offer_fold(menu, item, Place(index, item.block_at(y - self.stack.top(index))))
+            self.folding.offer(menu, item, Place(index, item.block_at(y - self.stack.top(index))))
         menu.addAction("Select all", self.select_all)
         menu.addAction("Find…", self.open_find)
         menu.addSeparator()
@@ -268,21 +261,6 @@ class TranscriptView(Surface):
             super().keyPressEvent(event)
 
     # ---------------------------------------------------------------------------------------- inside
-
-    def _offer_fold(self, menu: QMenu, item: AnswerItem, place: Place) -> None:
-        """Fold the reasoning at a place, else the answer's first."""
-        fold = item.fold_of(place.block) or next(iter(item.folds.values()))
-        there = Place(place.item, item.row_of(fold))
-        words = "Unfold reasoning" if fold.folded else "Fold reasoning"
-        menu.addAction(words, lambda: self.toggle_fold(there))
-
-    def _fold_over(self, answer: AnswerItem) -> bool:
-        """Reasoning that is over folds away, but not under the eyes of who scrolled up to read it."""
-        if not self.scroller.following or not answer.fold_over():
-            return False
-        answer.count()
-        self.hover.clear()
-        return True
 
     def _search_again(self, item: int) -> None:
         """Texts changed from an item on."""
@@ -307,19 +285,13 @@ class TranscriptView(Surface):
             self._live_changed()
             return
         self.viewport().update(self.label_rect(item))
-        for fold in self._live.folds.values():
-            self.viewport().update(self.fold_rect(item, self._live.row_of(fold)))
+        self.folding.repaint_lines(item)
 
     def label_rect(self, item: int) -> QRect:
         """Where an item's label stands in the viewport."""
         left, width = self.column
         top = self.stack.top(item) - self.scroller.top
         return QRect(left, top, width, self.stack.items[item].body_top)
-
-    def fold_rect(self, item: int, row: int) -> QRect:
-        """Where a line that folds stands in the viewport."""
-        top = self.stack.block_top(item, row) - self.scroller.top
-        return QRect(0, top, self.viewport().width(), self.stack.items[item].heights[row])
 
     def covered_from(self) -> int:
         return self._furniture.covers_from()

@@ -1,0 +1,146 @@
+"""Presets: a pair, a strategy and a sampling under a name, and the JSON file they live in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.engine.errors import SettingError, UserError
+from app.engine.params import check_params, params_of
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelOptions, Sampling
+from app.files import reason, set_aside, write_atomic
+from app.settings import Settings
+
+VERSION = 1
+NAME_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What an answer is made with. Model paths may begin with `bundled:`."""
+
+    name: str
+    target: ModelOptions
+    draft: ModelOptions | None
+    strategy: str
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, settings: Settings) -> Preset:
+        """What these settings have in use."""
+        return cls(name, **{one: getattr(settings, one) for one in _SHARED})
+
+    def applied_to(self, settings: Settings) -> Settings:
+        """The settings with this preset in use."""
+        return dataclasses.replace(settings, **{one: getattr(self, one) for one in _SHARED})
+
+    def in_use(self, settings: Settings) -> bool:
+        """Whether these settings have all of it in use."""
+        return self == Preset.of(self.name, settings)
+
+    def check(self) -> None:
+        """Raise SettingError where a value is outside what is allowed."""
+        if not self.name.strip():
+            raise SettingError("A preset needs a name.")
+        for part in (self.target, self.draft, self.sampling):
+            if part is not None:
+                check_params(part)
+        next(one for one in params_of(Settings) if one.name == "max_tokens").check(self.max_tokens)
+        StrategySpec.parse(self.strategy)
+
+
+_SHARED = tuple(one.name for one in dataclasses.fields(Preset) if one.name != "name")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPresets:
+    """Presets as read, and one sentence for everything that could not be taken over."""
+
+    presets: tuple[Preset, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class PresetStore:
+    """The presets file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._locked = ""
+
+    def load(self) -> LoadedPresets:
+        """Read the file. Never raises: what is wrong is left out, named, and kept in another file."""
+        try:
+            data = msgspec.json.decode(self.path.read_bytes())
+            entries = data["presets"] if isinstance(data, dict) else None
+            if not isinstance(entries, list):
+                raise msgspec.DecodeError("it holds no presets")
+        except FileNotFoundError:
+            return LoadedPresets()
+        except OSError as error:
+            return self._keep(f"could not be read ({reason(error)})", (), whole=True)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+            return self._keep("was damaged", (), whole=True)
+        presets = _sound(entries)
+        version = data.get("version", VERSION)
+        if not isinstance(version, int) or version > VERSION:
+            return self._keep("is from a newer version", presets, whole=False)
+        missing = len(entries) - len(presets)
+        if missing:
+            what = f"holds {missing} preset{'s' * (missing != 1)} that cannot be used"
+            return self._keep(what, presets, whole=False)
+        return LoadedPresets(presets)
+
+    def save(self, presets: Sequence[Preset]) -> None:
+        """Write the file, whole or not at all; raises UserError when that is not possible."""
+        if self._locked:
+            raise UserError("The presets were not saved.", self._locked)
+        data = {"version": VERSION, "presets": [msgspec.to_builtins(one) for one in presets]}
+        try:
+            encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(self.path, encoded)
+        except UnicodeEncodeError as error:
+            raise UserError(
+                "The presets were not saved: a file name in them is not valid text.",
+                "Rename the model file.",
+            ) from error
+        except OSError as error:
+            raise UserError(
+                f"The presets were not saved: {reason(error)}.",
+                f"Look at the folder {self.path.parent}.",
+            ) from error
+
+    def _keep(self, what: str, presets: tuple[Preset, ...], whole: bool) -> LoadedPresets:
+        """Keep the file as it was under another name: itself where the whole of it is of no use."""
+        try:
+            if whole:
+                kept = set_aside(self.path, "damaged")
+            else:
+                kept = self.path.with_name(self.path.name + ".kept")
+                write_atomic(kept, self.path.read_bytes())
+        except OSError as error:
+            # Saving would now overwrite what could not be rescued.
+            self._locked = f"{self.path} {what} and cannot be kept under another name ({reason(error)})."
+            return LoadedPresets(presets, (f"{self._locked} Presets are not saved.",))
+        return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
+
+
+def _sound(entries: Sequence[Any]) -> tuple[Preset, ...]:
+    """The presets that can be used; of two with the same name the first."""
+    found: dict[str, Preset] = {}
+    for entry in entries:
+        try:
+            preset = msgspec.convert(entry, Preset)
+            preset.check()
+        except (msgspec.ValidationError, SettingError):
+            continue
+        found.setdefault(preset.name, preset)
+    return tuple(found.values())

@@ -1,0 +1,88 @@
+"""Folding reasoning away, by itself and because the reader wants it so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
+
+from app.ui.transcript.answer_item import AnswerItem
+from app.ui.transcript.folds import Fold
+from app.ui.transcript.stack import Place, Stack
+
+if TYPE_CHECKING:
+    from app.ui.transcript.surface import Surface
+
+
+class Folding:
+    """What a surface does with the folds of its answers."""
+
+    def __init__(self, view: Surface, stack: Stack) -> None:
+        self._view = view
+        self._stack = stack
+
+    def toggle(self, place: Place) -> None:
+        """Fold the reasoning in a block or below its line away, or unfold it; its line stays where it is."""
+        answer = self._stack.answer(place.item)
+        fold = answer.fold_of(place.block) if answer is not None else None
+        if answer is not None and fold is not None:
+            self._view.hover.clear()
+            self._set(place.item, answer, fold, not fold.folded)
+            self._view.refresh()
+
+    def toggle_seen(self) -> bool:
+        """Fold or unfold the reasoning pointed at, else the first on the screen; False where is none."""
+        top = self._view.scroller.top
+        place = self._stack.first_fold(top, top + self._view.scroller.room)
+        token = self._view.hover.token
+        answer = self._stack.answer(token.item) if token is not None else None
+        if token is not None and answer is not None:
+            row = answer.block_of(token.span)
+            place = Place(token.item, row) if answer.fold_of(row) is not None else None
+        if place is not None:
+            self.toggle(place)
+        return place is not None
+
+    def unfold(self, item: int, block: int) -> None:
+        """Something in a block is to be shown."""
+        answer = self._stack.answer(item)
+        fold = answer.fold_of(block) if answer is not None else None
+        if answer is not None and fold is not None and fold.folded:
+            self._set(item, answer, fold, folded=False)
+
+    def _set(self, item: int, answer: AnswerItem, fold: Fold, folded: bool) -> None:
+        scroller = self._view.scroller
+        scroller.hold(item, answer.row_of(fold))
+        answer.set_folded(fold, folded)
+        self._stack.touch(item)
+        scroller.resume()
+
+    def fold_over(self, answer: AnswerItem) -> bool:
+        """Fold reasoning that is over, but not under the eyes of someone who scrolled up to read it;
+        True where that changed anything."""
+        if not self._view.scroller.following or not answer.fold_over():
+            return False
+        answer.count()
+        self._view.hover.clear()
+        return True
+
+    def offer(self, menu: QMenu, answer: AnswerItem, place: Place) -> None:
+        """Into the menu of an answer that holds reasoning: that of the place, else the first."""
+        fold = answer.fold_of(place.block) or next(iter(answer.folds.values()))
+        there = Place(place.item, answer.row_of(fold))
+        clipboard = QGuiApplication.clipboard()
+        menu.addAction(
+            "Copy answer without reasoning", lambda: clipboard.setText(answer.text_without_reasoning)
+        )
+        words = "Unfold reasoning" if fold.folded else "Fold reasoning"
+        menu.addAction(words, lambda: self.toggle(there))
+
+    def repaint_lines(self, item: int) -> None:
+        """The numbers in an answer's lines changed."""
+        answer, viewport = self._stack.answer(item), self._view.viewport()
+        if answer is None:
+            return
+        for fold in answer.folds.values():
+            top = self._stack.block_top(item, answer.row_of(fold)) - self._view.scroller.top
+            viewport.update(0, top, viewport.width(), self._stack.setting.styles.label_height)

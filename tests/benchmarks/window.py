@@ -1,0 +1,321 @@
+"""What the window costs the engine, and how long it is deaf while tokens stream.
+
+    python tests/benchmarks/window.py [--repeats 9] [--tokens 500] [--rate 1000] [--seconds 20]
+                                      [--only cost|frames]
+
+"cost": tokens/s of the bundled pair in a process of its own, draft-simple:n_max=4, one thread, with the
+real window before it against a consumer that only receives; both take turns, the ratio is taken pair by
+pair. Goal: at least 0.97.
+
+"frames": rounds of a real answer, repeated, come in at a steady rate through the real session, store and
+views. A frame is what the window's thread does from one turn of its event loop to the next, painting
+included. Goal: none above 50 ms. On a busy machine its processor time is the better number.
+
+Without a display, an Xvfb is started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from app.engine.host import ProcessHome  # noqa: E402
+from app.engine.messages import (  # noqa: E402
+    AnyCommand,
+    AnyEvent,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    RoundFinished,
+    Started,
+    Stop,
+)
+from app.engine.types import FinishReason, GenerationRequest, Round, Totals, TraceHeader  # noqa: E402
+from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_prompts, one_thread, spread  # noqa: E402
+from tests.benchmarks.screen import screen  # noqa: E402
+
+STRATEGY = "draft-simple:n_max=4"
+TICK_MS = 3
+PATIENCE = 300.0  # seconds
+
+
+class Headless:
+    """Asks an engine process and throws away what it says."""
+
+    def __init__(self) -> None:
+        self._home = ProcessHome()
+        self._run = 0
+        self._send(
+            lambda run: Load(run, *(one_thread(DEMO_PAIR / f"{name}.gguf") for name in ("target", "draft")))
+        )
+
+    def _send(self, make: Callable[[int], AnyCommand]) -> list[Event]:
+        self._run += 1
+        self._home.send(make(self._run))
+        events: list[Event] = []
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            event = self._home.receive(0.1)
+            if isinstance(event, Failed):
+                raise RuntimeError(event.message)
+            if event is not None:
+                events.append(event)
+            if isinstance(event, Loaded | Finished):
+                return events
+        raise RuntimeError("The engine does not answer.")
+
+    def ask(self, request: GenerationRequest) -> list[Event]:
+        return self._send(lambda run: Generate(run, request))
+
+    def close(self) -> None:
+        self._home.close()
+
+
+def request_of(prompt: str, tokens: int) -> GenerationRequest:
+    """Cold and as long as asked for: both sides do the same work."""
+    return GenerationRequest(
+        messages=as_user(prompt), strategy=STRATEGY, max_tokens=tokens, ignore_eos=True, cold=True
+    )
+
+
+def speed(events: list[Event]) -> float:
+    """Tokens a second from the start of round 0."""
+    tokens = sum(len(event.round.emitted) for event in events if isinstance(event, RoundFinished))
+    last = events[-1]
+    assert isinstance(last, Finished)
+    return tokens / last.totals.seconds
+
+
+class Replay:
+    """An engine home that says the rounds of one answer again and again, at a steady rate."""
+
+    def __init__(self, header: TraceHeader, rounds: list[Round], tokens: int, rate: float) -> None:
+        self._header = header
+        self._encoded = list(_repeated(rounds, tokens))
+        self._rate = rate
+        self._events: Iterator[tuple[float, AnyEvent | bytes]] = iter(())
+        self._next: tuple[float, AnyEvent | bytes] | None = None
+        self._decode = msgspec.msgpack.Decoder(AnyEvent).decode
+
+    def send(self, command: AnyCommand) -> None:
+        if isinstance(command, Load):
+            self._events = iter([(0.0, Loaded(command.run, self._header.pair, 0.1))])
+        elif isinstance(command, Generate):
+            self._events = self._answer(command.run)
+        elif isinstance(command, Stop):
+            return
+        self._next = next(self._events, None)
+
+    def _answer(self, run: int) -> Iterator[tuple[float, AnyEvent | bytes]]:
+        began = time.monotonic()
+        encode = msgspec.msgpack.Encoder().encode
+        yield began, Started(run, self._header)
+        for tokens, one in self._encoded:
+            yield began + tokens / self._rate, encode(RoundFinished(run, one, "", tokens))
+        totals = Totals(FinishReason.LENGTH, self._text(), time.monotonic() - began, 0.1, 0.1, 0.1)
+        yield time.monotonic(), Finished(run, totals)
+
+    def _text(self) -> str:
+        pieces = b"".join(token.piece for _tokens, one in self._encoded for token in one.emitted)
+        return pieces.decode("utf-8", errors="ignore")
+
+    def receive(self, timeout: float) -> Event | None:
+        if self._next is None:
+            time.sleep(min(timeout, 0.01))
+            return None
+        due, event = self._next
+        wait = due - time.monotonic()
+        if wait > 0:
+            time.sleep(min(wait, timeout))
+            if wait > timeout:
+                return None
+        self._next = next(self._events, None)
+        # As from a pipe: the bytes are decoded on the worker thread.
+        return self._decode(event) if isinstance(event, bytes) else event
+
+    def close(self) -> None:
+        self._next = None
+
+
+def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
+    """Rounds over and over until so many tokens came, each with the number of tokens by then."""
+    count, index, offset = 0, 0, 0.0
+    while count < tokens:
+        for one in rounds:
+            yield (
+                count + len(one.emitted),
+                msgspec.structs.replace(one, index=index, position=count, offset=offset),
+            )
+            count += len(one.emitted)
+            index += 1
+            offset += one.seconds
+            if count >= tokens:
+                return
+
+
+def make_bench_window(folder: Path, home: Callable[[], object] | None) -> object:
+    """The real window on settings of its own; `home` in place of an engine process."""
+    from PySide6.QtWidgets import QApplication
+
+    from app import wiring
+    from app.paths import find_paths
+    from app.settings import Settings, SettingsStore
+
+    application = QApplication.instance() or QApplication([])
+    assert isinstance(application, QApplication)
+    paths = find_paths({"DRAFTSCOPE_HOME": str(folder)})
+    settings = Settings(strategy=STRATEGY)
+    one = replace(settings.target, ctx_size=2048, threads=1)
+    SettingsStore(paths.settings).save(
+        replace(settings, target=one, draft=replace(one, path=settings.draft.path))
+    )  # type: ignore[union-attr]
+    if home is not None:
+        wiring.make_home = lambda _kind: home()  # type: ignore[assignment, misc, return-value]
+    window = wiring.make_window(application, paths, "process")
+    window.resize(1600, 1000)
+    window.show()
+    turn(lambda: window._session.activity == "ready")
+    return window
+
+
+def turn(done: Callable[[], bool]) -> None:
+    """Let the event loop run until something is done."""
+    from PySide6.QtCore import QEventLoop, QTimer
+
+    loop, timer = QEventLoop(), QTimer()
+    timer.timeout.connect(lambda: loop.quit() if done() else None)
+    timer.start(20)
+    QTimer.singleShot(int(PATIENCE * 1000), loop.quit)
+    if not done():
+        loop.exec()
+    timer.stop()
+    if not done():
+        raise RuntimeError("The window does not come to an end.")
+
+
+def ask_window(window: object, request: GenerationRequest) -> float:
+    """Send the prompt through the prompt box's way, and take tokens/s from the rounds that came."""
+    session, controller = window._session, window.controller  # type: ignore[attr-defined]
+    generate = session.generate
+    session.generate = lambda _request, sink: generate(request, sink)
+    try:
+        controller.new_chat()
+        controller.send(request.messages[0].content)
+        turn(lambda: session.activity == "ready")
+    finally:
+        session.generate = generate
+    trace = controller.trace
+    return len(trace.token_ids) / trace.totals.seconds
+
+
+def report_cost(repeats: int, tokens: int) -> None:
+    """Print what the window costs the engine."""
+    with tempfile.TemporaryDirectory() as folder:
+        headless = Headless()
+        window = make_bench_window(Path(folder), None)
+        requests = [request_of(prompt, tokens) for prompt in demo_prompts(3)]
+        pairs: list[tuple[float, float]] = []
+        for number in range(-1, repeats):  # the first is a warm-up
+            request = requests[number % len(requests)]
+            first = number % 2 == 0  # who begins takes turns, too
+            shown = ask_window(window, request) if first else 0.0
+            bare = speed(headless.ask(request))
+            shown = shown or ask_window(window, request)
+            if number >= 0:
+                pairs.append((shown, bare))
+        window.close()  # type: ignore[attr-defined]
+        headless.close()
+    ratios = [shown / bare for shown, bare in pairs]
+    print(f"\ncost of the window: bundled pair, {STRATEGY}, one thread, {tokens} tokens, {repeats} pairs\n")
+    print(f"{'tokens/s with the window':32}{spread([shown for shown, _bare in pairs], '{:.0f}'):>22}")
+    print(f"{'tokens/s headless':32}{spread([bare for _shown, bare in pairs], '{:.0f}'):>22}")
+    print(f"{'ratio, pair by pair':32}{spread(ratios, '{:.3f}'):>22}   goal 0.97", flush=True)
+
+
+class FrameClock:
+    """A timer that looks how long the event loop was away between two of its ticks."""
+
+    def __init__(self) -> None:
+        from PySide6.QtCore import Qt, QTimer
+
+        self.frames: list[tuple[float, float]] = []  # milliseconds by the clock, and of processor time
+        self._timer = QTimer()
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._tick)
+        self._last: tuple[float, float] | None = None
+        self._timer.start(TICK_MS)
+
+    def _tick(self) -> None:
+        now = time.perf_counter(), time.thread_time()
+        if self._last is not None:
+            wall = (now[0] - self._last[0]) * 1000 - TICK_MS
+            self.frames.append((max(0.0, wall), (now[1] - self._last[1]) * 1000))
+        self._last = now
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+
+def report_frames(rate: float, seconds: float) -> None:
+    """Print how long the window's thread is busy while rounds stream in."""
+    headless = Headless()
+    events = headless.ask(request_of(demo_prompts(1)[0], 400))
+    headless.close()
+    header = next(event.header for event in events if isinstance(event, Started))
+    rounds = [event.round for event in events if isinstance(event, RoundFinished)]
+    tokens = round(rate * seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        window = make_bench_window(Path(folder), lambda: Replay(header, rounds, tokens, rate))
+        turn(lambda: window._session.activity == "ready")  # type: ignore[attr-defined]
+        began, used = time.perf_counter(), time.process_time()
+        clock = FrameClock()
+        ask_window(window, request_of("Write a lot.", tokens))
+        clock.stop()
+        share = (time.process_time() - used) / (time.perf_counter() - began)
+        window.close()  # type: ignore[attr-defined]
+    print(f"\nframes while {rate:,.0f} tokens/s come in for {seconds:.0f} s ({tokens:,} tokens)\n")
+    print(f"{'':32}{'median':>10}{'p99':>10}{'slowest':>10}")
+    for name, times in zip(
+        ("by the clock, ms", "processor time, ms"), zip(*clock.frames, strict=True), strict=True
+    ):
+        p99 = statistics.quantiles(times, n=100)[98]
+        goal = "   goal 50"
+        print(f"{name:32}{statistics.median(times):10.1f}{p99:10.1f}{max(times):10.1f}{goal}")
+    print(f"{'processor of the window, %':32}{100 * share:10.0f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=9, help="pairs of runs")
+    parser.add_argument("--tokens", type=int, default=500, help="tokens of an answer")
+    parser.add_argument("--rate", type=float, default=1000, help="tokens a second that come in")
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--only", choices=("cost", "frames"))
+    options = parser.parse_args()
+    with screen() as where:
+        print(f"window on {where}")
+        if options.only != "frames":
+            report_cost(options.repeats, options.tokens)
+        if options.only != "cost":
+            gc.unfreeze()
+            report_frames(options.rate, options.seconds)
+
+
+# The engine's own process imports this file again.
+if __name__ == "__main__":
+    main()

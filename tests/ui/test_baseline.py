@@ -1,0 +1,171 @@
+"""Measuring the baseline: two cold runs of the same request, and what may come between them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.engine.host import ProcessHome
+from app.engine.messages import Failed
+from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
+from app.ui.baseline import BaselineMeasurement, Comparison
+from app.ui.engine_session import Activity, RunSink
+from tests.tiny import Tiny
+from tests.ui.traces import make_header, make_round, make_totals
+from tests.ui.windows import Desk, Windows
+
+REQUEST = GenerationRequest(
+    messages=(Message("user", "x"),), strategy="prompt-lookup", sampling=Sampling(0.7), max_tokens=9
+)
+
+
+class Session:
+    """Takes requests; the test runs them."""
+
+    def __init__(self) -> None:
+        self.requests: list[GenerationRequest] = []
+
+    def generate(self, request: GenerationRequest, sink: RunSink) -> None:
+        self.requests.append(request)
+
+
+class Measured:
+    def __init__(self) -> None:
+        self.session = Session()
+        self.progress: list[float] = []
+        self.ends: list[tuple[Comparison | None, str]] = []
+        self.run = BaselineMeasurement(
+            self.session,  # type: ignore[arg-type]
+            REQUEST,
+            77,
+            4,
+            self.progress.append,
+            lambda comparison, why: self.ends.append((comparison, why)),
+        )
+        self.run.start()
+
+    def answer(self, seconds: float, reason: FinishReason = FinishReason.LENGTH) -> None:
+        self.run.run_started(make_header())
+        for index in range(4):
+            self.run.run_rounds([make_round(index, emitted="a", seconds=seconds, offset=index * seconds)], 1)
+        self.run.run_finished(make_totals("aaaa", reason))
+
+
+def test_both_runs_are_cold_and_alike_but_for_the_strategy() -> None:
+    measured = Measured()
+    measured.answer(0.5)
+    assert measured.ends == []
+    measured.answer(0.25)
+    first, second = measured.session.requests
+    assert (first.strategy, second.strategy) == ("none", "prompt-lookup")
+    for request in (first, second):
+        assert request.cold and request.sampling == Sampling(0.7, seed=77)
+        assert (request.messages, request.max_tokens) == (REQUEST.messages, 9)
+    assert measured.progress[0] == 0 and measured.progress[-1] == 1
+    assert measured.progress == sorted(measured.progress)
+    comparison = measured.ends[0][0]
+    assert comparison is not None and comparison.baseline == pytest.approx(2)
+    assert comparison.factor == pytest.approx(2)
+
+
+def test_a_stopped_run_gives_no_number() -> None:
+    measured = Measured()
+    measured.answer(0.5)
+    measured.answer(0.25, FinishReason.CANCELLED)
+    assert measured.ends == [(None, "The measurement was stopped.")]
+    failed = Measured()
+    failed.run.run_failed(Failed(1, "The engine stopped unexpectedly."))
+    assert failed.ends == [(None, "The engine stopped unexpectedly.")]
+
+
+@pytest.fixture
+def slow(windows: Windows, tiny_file: Callable[[Tiny], Path]) -> Callable[[str], Desk]:
+    path = tiny_file(Tiny(name="slow", n_layers=6, n_embd=128, n_ff=512, n_ctx=8192))
+
+    def make(engine: str) -> Desk:
+        target = ModelOptions(str(path))
+        return windows.open(engine, target=target, draft=None, strategy="prompt-lookup", max_tokens=8000)
+
+    return make
+
+
+def short_answer(desk: Desk) -> None:
+    """An answer that was stopped early: measuring it takes seconds."""
+    desk.type("go")
+    desk.until_streaming(20)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+
+
+def measuring(desk: Desk) -> None:
+    desk.window.status.measure.click()
+    desk.until(lambda: desk.session.activity is Activity.GENERATING)
+
+
+def test_the_button_measures_and_shows_the_factor(windows: Windows) -> None:
+    desk = windows.open(max_tokens=100)
+    status = desk.window.status
+    assert not status.measure.isEnabled()
+    desk.ask("hello")
+    texts = desk.texts()
+    desk.until(status.measure.isEnabled)
+    measuring(desk)
+    assert status.state.text() == "Measuring" and status.measure.text().startswith("Measuring baseline")
+    desk.until_ready()
+    desk.until(status.speed_up.isVisible)
+    assert "× measured against baseline" in status.speed_up.text()
+    assert desk.texts() == texts and desk.error() == ""
+    factor = desk.page.instruments._record.factor
+    assert factor is not None and 0.01 < factor < 100
+    desk.header.regenerate.click()
+    assert not status.speed_up.isVisible(), "another answer was not measured"
+    desk.answered()
+    assert not status.speed_up.isVisible()
+
+
+def test_measuring_is_stopped(slow: Callable[[str], Desk]) -> None:
+    desk = slow("thread")
+    short_answer(desk)
+    measuring(desk)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert desk.error() == "The baseline was not measured: The measurement was stopped."
+    status = desk.window.status
+    assert status.measure.isVisible() and status.measure.isEnabled()
+    assert status.measure.text() == "Measure baseline"
+
+
+def test_the_numbers_do_not_go_to_another_answer(windows: Windows) -> None:
+    desk = windows.open(max_tokens=300)
+    desk.ask("hello")
+    chat_id = desk.controller.chat_id
+    desk.until(desk.window.status.measure.isEnabled)
+    measuring(desk)
+    desk.controller.new_chat()
+    desk.until_ready()
+    assert not desk.window.status.speed_up.isVisible()
+    assert desk.page.instruments._record.baseline is None
+    desk.controller.open_chat(chat_id)
+    assert not desk.window.status.speed_up.isVisible()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_the_engine_is_killed_while_it_measures(slow: Callable[[str], Desk]) -> None:
+    desk = slow("process")
+    short_answer(desk)
+    kept = desk.fates()
+    measuring(desk)
+    home = desk.session._thread._home
+    assert isinstance(home, ProcessHome) and home.pid
+    os.kill(home.pid, signal.SIGKILL)
+    desk.until(desk.error)
+    assert desk.error().startswith("The baseline was not measured: The engine stopped unexpectedly")
+    desk.until_ready()
+    assert desk.fates() == kept and desk.window.status.state.text() == "Ready"
+    desk.until(desk.window.status.measure.isEnabled)
+    short_answer(desk)
