@@ -15,7 +15,7 @@ from app.engine.messages import Failed
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import ModelOptions, PairInfo, Totals
-from app.paths import Paths
+from app.paths import BUNDLED, Paths
 from app.presets import Preset, PresetStore
 from app.settings import Settings, SettingsStore
 from app.ui.baseline import BaselineMeasurement, Comparison
@@ -334,8 +334,8 @@ class MainWindow(QMainWindow):
             return
         settings = self._settings
         for options in (draft, target):
-            if options is not None:
-                settings = settings.with_recent(options.path)
+            if options is not None and not options.path.startswith(BUNDLED):
+                settings = settings.with_recent(options.path)  # the bundled one has a button of its own
         self._change(target=target, draft=draft, recent_models=settings.recent_models)
         self.header.target_panel.set_options(target)
         self.header.draft_panel.set_options(draft)
@@ -428,6 +428,9 @@ class MainWindow(QMainWindow):
         measuring = self._measurement is not None
         shown = "Measuring" if measuring and activity is Activity.GENERATING else words[activity]
         self.status.set_state(shown, busy=activity in (*BUSY, Activity.LOADING))
+        for button in (self.header.stop, self.header.regenerate, self.status.measure):
+            if button.hasFocus():  # it may be gone or unusable now, and Qt would go on to just anything
+                self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
         self.header.set_busy(activity in BUSY)
         self.header.stop.setEnabled(activity is not Activity.STOPPING)
         self.header.regenerate.setEnabled(self.controller.can_regenerate)

@@ -55,7 +55,7 @@ def export(model: Llama, tokenizer: Tokenizer, role: str, quantisation: str, pat
     shape = model.shape
     size = size_name(model.parameter_count)
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_name(f"Draftscope demo {role} {size}")
+    writer.add_name(f"demo {size}")
     writer.add_basename(f"draftscope-demo-{role}")
     writer.add_size_label(size)
     writer.add_description(DESCRIPTIONS[role])

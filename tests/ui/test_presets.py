@@ -213,3 +213,29 @@ def test_controls_have_names(desk: Desk) -> None:
     assert made.rename.accessibleName() == "Rename A (F2)"
     assert made.delete.accessibleName() == "Delete A (Del)"
     assert desk.header.presets.accessibleName() == "Presets"
+
+
+def test_tab_visits_the_rows_before_the_field(desk: Desk) -> None:
+    save(desk, "A")
+    save(desk, "B")
+    row(desk, "A").button.setFocus()
+    visited = []
+    for _ in range(7):
+        visited.append(QApplication.focusWidget().accessibleName())
+        desk.press(Qt.Key.Key_Tab, QApplication.focusWidget())
+    assert visited == [
+        "A, in use", "Rename A (F2)", "Delete A (Del)",
+        "B, in use", "Rename B (F2)", "Delete B (Del)", "Name of a new preset",
+    ]  # fmt: skip
+
+
+def test_the_window_outlives_rows_that_were_there_when_the_panel_opened(desk: Desk) -> None:
+    for name in "AB":
+        save(desk, name)
+        desk.header.presets.close_panel()
+        desk.qtbot.mouseClick(desk.header.presets, Qt.MouseButton.LeftButton)
+        desk.press(Qt.Key.Key_Tab, QApplication.focusWidget())
+    row(desk, "A").delete.click()
+    desk.qtbot.wait(50)  # the rows are gone now
+    assert desk.page.transcript.scroller.top == 0
+    desk.window.grab()

@@ -196,14 +196,14 @@ class Popover(QWidget):
 
     def _controls(self) -> list[QWidget]:
         """What Tab visits, in the order in which it was laid out."""
+        # Not by nextInFocusChain: PySide takes each widget for the owner of the next one, and where one
+        # is deleted, gives up all behind it, the window included.
         found: list[QWidget] = []
-        one = self._scroll.nextInFocusChain()
-        while one is not None and one is not self._scroll:
+        for one in self._inner.findChildren(QWidget):
             takes_tab = bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus)
-            usable = one.isEnabled() and self.isAncestorOf(one) and not one.focusProxy()
+            usable = one.isEnabled() and not one.focusProxy()
             if takes_tab and usable and not _is_other_choice(one):
                 found.append(one)
-            one = one.nextInFocusChain()
         return found
 
     def _first_control(self) -> QWidget | None:

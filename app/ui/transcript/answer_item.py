@@ -102,12 +102,14 @@ class AnswerItem(Item):
         self.totals = totals
         self.live = False
         self.progress = ""
-        shown = len(self._spans)
-        fitted = self._spans + self._builder.finish()
-        if totals is not None:
-            fitted = fit(fitted, totals.text)
-        if fitted[:shown] == self._spans:
-            self._extend(fitted[shown:])
+        shown, rest = len(self._spans), self._builder.finish()
+        fitted: list[Span] | None = None
+        if totals is not None and text_of(self._spans) + text_of(rest) != totals.text:
+            fitted = fit(self._spans + rest, totals.text)
+            if fitted[:shown] == self._spans:
+                rest, fitted = fitted[shown:], None
+        if fitted is None:
+            self._extend(rest)
             self._place(self._reader.finish())
         else:
             self._spans = fitted

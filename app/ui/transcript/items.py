@@ -46,6 +46,10 @@ class Item:
     def body_bottom(self) -> int:
         return self.body_top + (self.editor_height or self.heights.total)
 
+    def set_note(self, note: Note | None) -> None:
+        """Put a note below the turn, or take it away."""
+        self.note = note
+
     @property
     def note_top(self) -> int:
         return self.body_bottom + (self.setting.styles.label_height if self.caption else 0)
