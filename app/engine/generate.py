@@ -183,13 +183,13 @@ def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[in
     passed = [*proposal.ids[: outcome.accepted], outcome.token]
     emitted: list[int] = []
     readable = []
-    piece = run.target.model.vocabulary.piece
+    pieces = run.target.model.vocabulary.pieces
     for token in passed:
         emitted.append(token)
         if token in run.end_ids:
             run.finish = FinishReason.END
             break
-        readable.append(run.text.add(piece(token)))
+        readable.append(run.text.add(pieces[token]))
         if run.text.stopped:
             run.finish = FinishReason.STOP
             break
@@ -206,24 +206,24 @@ def record(
 ) -> tuple[tuple[EmittedToken, ...], tuple[DraftedToken, ...], tuple[Alternatives, ...]]:
     """What the trace keeps: emitted tokens, drafted tokens, and the target's alternatives a row."""
     vocabulary = run.target.model.vocabulary
-    piece, label = vocabulary.piece, vocabulary.label
+    pieces, label = vocabulary.pieces, vocabulary.label
     accepted = outcome.accepted
-    tokens, drafts, tops = [], [], []
+    tops = rows.record(len(emitted))
+    tokens, drafts = [], []
     for row, token in enumerate(emitted):
         behind = row == accepted  # the token behind the accepted ones
         judged = outcome.judged[row] if row < len(outcome.judged) else None
         draft = proposal.ids[row] if judged is not None else None
-        top, p = rows.record(row, [token] if draft is None else [token, draft])
-        if math.isnan(p[0]):
+        p = rows.probability(row, token)
+        if math.isnan(p):
             raise run.target.no_numbers()
-        tops.append(top)
-        text = piece(token)
+        text = pieces[token]
         tokens.append(
             EmittedToken(
                 token,
                 text,
                 outcome.origin if behind else Origin.ACCEPTED,
-                p[0],
+                p,
                 outcome.draw if behind else judged.draw if judged else None,
                 "" if text else label(token),
             )
@@ -233,7 +233,7 @@ def record(
             drafts.append(
                 _drafted(
                     vocabulary, proposal, row, verdict,
-                    p=p[1], u=judged.u, target_id=judged.target_id, draw=judged.draw,
+                    p=p if draft == token else rows.probability(row, draft), u=judged.u, target_id=judged.target_id, draw=judged.draw,
                 )
             )  # fmt: skip
     # Behind the rejected token, or behind an end or a stop: never judged.
@@ -254,7 +254,7 @@ def _drafted(
     draw: Draw | None = None,
 ) -> DraftedToken:
     id = proposal.ids[row]
-    piece = vocabulary.piece(id)
+    piece = vocabulary.pieces[id]
     return DraftedToken(
         id,
         piece,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.sampling import Sampler, log_sum_exp, top_indices
+from app.engine.sampling import Sampler, log_sum_exp, top_of_rows
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class TargetRows:
         self._vocabulary = vocabulary
         self._adjusted: dict[int, Floats] = {}
         self._distributions: dict[int, Floats] = {}
+        self._wholes: list[float] = []  # log of the sum of exponentials, a row
 
     def adjusted(self, row: int) -> Floats:
         """Logits after penalties and bans, shape [vocabulary]."""
@@ -62,25 +63,35 @@ class TargetRows:
             self._distributions[row] = known
         return known
 
-    def record(self, row: int, tokens: list[int]) -> tuple[Alternatives, list[float]]:
-        """The row's alternatives and the probabilities of `tokens`, for the trace.
+    def record(self, count: int) -> list[Alternatives]:
+        """The alternatives of the first `count` rows, for the trace.
 
         From the distribution in use. Under greedy verification, where nothing is drawn, they are the
         model's own probabilities at temperature 1: its argmax has the largest.
         """
-        p = self._distributions.get(row)
-        if p is None:
-            logits = self.adjusted(row)
-            whole = log_sum_exp(logits)
-            best = top_indices(logits)
-            shares = [math.exp(logit - whole) for logit in logits[best].tolist()]
-            own = [math.exp(logits.item(token) - whole) for token in tokens]
+        piece = self._vocabulary.pieces.__getitem__
+        if self._distributions:
+            rows = np.stack([self.distribution(row) for row in range(count)])
+            top, shares = top_of_rows(rows)
+            shares = [[share for share in row if share > 0] for row in shares]  # what was cut is none
         else:
-            best = top_indices(p)
-            if self._sampler.filters:
-                best = best[p[best] > 0]
-            shares = p[best].tolist()
-            own = [p.item(token) for token in tokens]
-        ids = best.tolist()
-        piece = self._vocabulary.piece
-        return Alternatives(tuple(ids), tuple([piece(id) for id in ids]), tuple(shares)), own
+            rows = self._logits[:count]
+            if self._sampler.adjusts:
+                rows = np.stack([self.adjusted(row) for row in range(count)])
+            top, logits = top_of_rows(rows)
+            self._wholes = log_sum_exp(rows)
+            shares = [
+                [math.exp(logit - whole) for logit in row]
+                for row, whole in zip(logits, self._wholes, strict=True)
+            ]
+        alternatives = []
+        for ids, p in zip(top, shares, strict=True):
+            kept = tuple(ids[: len(p)])
+            alternatives.append(Alternatives(kept, tuple(map(piece, kept)), tuple(p)))
+        return alternatives
+
+    def probability(self, row: int, token: int) -> float:
+        """The recorded probability of a token; only after `record`, for the rows that it was asked for."""
+        if self._distributions:
+            return self.distribution(row).item(token)
+        return math.exp(self.adjusted(row).item(token) - self._wholes[row])

@@ -84,6 +84,7 @@ class ChatController(QObject):
     @Slot(str, str)
     def _edit(self, turn_id: str, text: str) -> None:
         """Send a changed message and continue from there."""
+        self._page.prompt.setFocus()
         self._ask(self._chat, max(0, int(turn_id)), text)
 
     @Slot(str)

@@ -18,7 +18,9 @@ from app.ui.transcript import Legend, TranscriptView
 # Pixels at text scale 1.
 COLUMN = 792  # the transcript's column and its margins
 NARROW = 960  # below this the list of chats folds by itself rather than crush the text
+CRAMPED = 640  # and below this the instruments as well
 CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
+CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264
 
 
 class ChatPage(QWidget):
@@ -26,6 +28,8 @@ class ChatPage(QWidget):
 
     sidebar_wanted = Signal(bool)
     """The user folded the list of chats, or brought it back, where there is room for it."""
+    instruments_wanted = Signal(bool)
+    """The same of the instruments."""
     panels_changed = Signal()
     """What is folded has changed."""
 
@@ -68,8 +72,8 @@ class ChatPage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.splitter)
-        self._sidebar = True
-        self._narrow = False
+        self._sidebar = self._instruments = True
+        self._narrow = self._cramped = False
         theme.changed.connect(self._fit)
         self._fit()
 
@@ -87,8 +91,21 @@ class ChatPage(QWidget):
             self._sidebar = shown
             self.sidebar_wanted.emit(shown)
 
-    def set_instruments(self, shown: bool) -> None:
-        """Show the instruments, or fold them away."""
+    def set_instruments(self, wanted: bool) -> None:
+        """Show the instruments where there is room for them, or never."""
+        self._instruments = wanted
+        self._show_instruments(wanted and not self._cramped)
+
+    @Slot()
+    def toggle_instruments(self) -> None:
+        """Fold the instruments, or bring them back: in a narrow window for now, else for good."""
+        shown = self.instruments.isHidden()
+        self._show_instruments(shown)
+        if not self._cramped:
+            self._instruments = shown
+            self.instruments_wanted.emit(shown)
+
+    def _show_instruments(self, shown: bool) -> None:
         self.instruments.setVisible(shown)
         self.panels_changed.emit()
 
@@ -105,13 +122,19 @@ class ChatPage(QWidget):
         if narrow != self._narrow:
             self._narrow = narrow
             self._show_sidebar(self._sidebar and not narrow)
+        cramped = self.width() < self._scaled(CRAMPED)
+        if cramped != self._cramped:
+            self._cramped = cramped
+            self._show_instruments(self._instruments and not cramped)
+        # What the user brings back in spite of that takes from the middle, and lies over nothing.
+        room = self.width() - self._scaled(CHATS_LEAST) - self._scaled(INSTRUMENTS_LEAST)
+        self._middle.setMinimumWidth(min(self._scaled(MIDDLE), max(160, room)))
 
     @Slot()
     def _fit(self) -> None:
         self._foot.setMaximumWidth(self._scaled(COLUMN))
-        self._middle.setMinimumWidth(self._scaled(MIDDLE))
-        self.chats.setMinimumWidth(self._scaled(180))
-        self.instruments.setMinimumWidth(self._scaled(264))
+        self.chats.setMinimumWidth(self._scaled(CHATS_LEAST))
+        self.instruments.setMinimumWidth(self._scaled(INSTRUMENTS_LEAST))
         self._fold()
 
     def _scaled(self, pixels: int) -> int:

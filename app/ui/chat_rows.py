@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QLineEdit, QStyle, QStyledItemDelegate, QStyleOpti
 from app.chats import ChatHead
 from app.ui.relative_time import relative_time
 from app.ui.theme import Theme
+from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import chosen, focus_ring, hover
 
 Index = QModelIndex | QPersistentModelIndex
@@ -132,7 +133,7 @@ class ChatRowPainter(QStyledItemDelegate):
         elif state & QStyle.StateFlag.State_MouseOver:
             painter.setBrush(QColor(hover(colours)))
             painter.drawRoundedRect(card, 6, 6)
-        if state & QStyle.StateFlag.State_HasFocus:
+        if state & QStyle.StateFlag.State_HasFocus and not by_mouse(option.widget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(focus_ring(colours)), 2))
             painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)

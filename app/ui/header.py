@@ -23,21 +23,22 @@ from app.ui.theme.style import set_role
 GAP = 8
 
 
-def chip_widths(widths: Sequence[tuple[int, int, int]], room: int) -> list[int]:
+def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[int]:
     """Share `room` among the chips target, draft, sampling and strategy.
 
-    Each has a width that it wants, one without its detail and a least one. Details go first, one after
-    the other; then the two names are cut, then the sampling, and the strategy last. The sum exceeds the
-    room only where all have their least.
+    Each has a width that it wants, one without its detail, one without its caption and a least one.
+    Details go first, one after the other, then captions; then the two names are cut, then the sampling,
+    and the strategy last. The sum exceeds the room only where all have their least.
     """
-    given = [wanted for wanted, _, _ in widths]
-    for at, (_, plain, _) in enumerate(widths):
-        if sum(given) > room:
-            given[at] = plain
+    given = [one[0] for one in widths]
+    for stage in (1, 2):
+        for at, one in enumerate(widths):
+            if sum(given) > room:
+                given[at] = one[stage]
     for group in ((0, 1), (2,), (3,)):
         while sum(given) > room:
-            at = max(group, key=lambda one: given[one] - widths[one][2])
-            if given[at] <= widths[at][2]:
+            at = max(group, key=lambda one: given[one] - widths[one][3])
+            if given[at] <= widths[at][3]:
                 break
             given[at] -= 1
     return given
@@ -126,8 +127,9 @@ class Header(QWidget):
             room -= sum(one.sizeHint().width() for one in shown)
             if words and room >= sum(chip.widths()[1] for chip in self.chips):
                 break
-        widths = chip_widths([chip.widths() for chip in self.chips], room)
-        for chip, width in zip(self.chips, widths, strict=True):
+        wanted = [chip.widths() for chip in self.chips]
+        for chip, one, width in zip(self.chips, wanted, chip_widths(wanted, room), strict=True):
+            chip.set_bare(width < one[1])
             if chip.minimumWidth() != width or chip.maximumWidth() != width:
                 chip.setFixedWidth(width)
 

@@ -133,11 +133,12 @@ class MainWindow(QMainWindow):
         header.regenerate.clicked.connect(self.controller.regenerate)
         header.clear.clicked.connect(self.controller.clear)
         header.sidebar.clicked.connect(page.toggle_sidebar)
-        header.instruments.clicked.connect(self._toggle_instruments)
+        header.instruments.clicked.connect(page.toggle_instruments)
         page.chats.fold_requested.connect(page.toggle_sidebar)
         page.sidebar_wanted.connect(lambda wanted: self._change(sidebar_shown=wanted))
+        page.instruments_wanted.connect(lambda wanted: self._change(instruments_shown=wanted))
         page.panels_changed.connect(self._show_folded)
-        page.instruments.fold_requested.connect(self._toggle_instruments)
+        page.instruments.fold_requested.connect(page.toggle_instruments)
         page.instruments.statistics_changed.connect(status.set_statistics)
         page.legend.drafts_shown_changed.connect(self._drafts_shown_changed)
         page.legend.rendered_changed.connect(self._rendered_changed)
@@ -159,7 +160,7 @@ class MainWindow(QMainWindow):
             "Ctrl+F": self.page.transcript.open_find,
             "Ctrl+R": self.controller.regenerate,
             "Ctrl+B": self.page.toggle_sidebar,
-            "Ctrl+I": self._toggle_instruments,
+            "Ctrl+I": self.page.toggle_instruments,
             "Ctrl+L": self.page.prompt.setFocus,
             "Ctrl+,": lambda: self.go("settings"),
             "Ctrl++": lambda: self._scale_by(0.1),
@@ -283,12 +284,6 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_folded(self) -> None:
         self.header.set_folded(self.page.chats.isHidden(), self.page.instruments.isHidden())
-
-    @Slot()
-    def _toggle_instruments(self) -> None:
-        shown = not self._settings.instruments_shown
-        self.page.set_instruments(shown)
-        self._change(instruments_shown=shown)
 
     @Slot(str)
     def _theme_mode_changed(self, mode: str) -> None:
@@ -481,6 +476,8 @@ class MainWindow(QMainWindow):
             self.status.set_measuring,
             self._measured,
         )
+        if self.status.measure.hasFocus():  # it cannot be pressed while it measures
+            self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
         self.status.set_measuring(0.0)
         self._measurement.start()
 

@@ -13,6 +13,7 @@ from app.ui.panels.segmented import Segmented
 from app.ui.prompt_edit import PromptEdit
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
+from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
 
 MODES = ("chat", "completion")
@@ -201,6 +202,8 @@ class PromptBox(QWidget):
     @Slot(str)
     def _mode_chosen(self, mode: str) -> None:
         self._refresh()
+        if by_mouse(self._mode):  # what is typed next is the prompt
+            self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.mode_changed.emit(mode)
 
     @Slot(bool)
@@ -238,6 +241,7 @@ class PromptBox(QWidget):
         what = "Ask" if chat else "Begin a text"
         demo = ", or press Enter for a demo prompt" if self._suggestion else ""
         self._edit.setPlaceholderText(what + demo)
+        self._edit.viewport().update()  # Qt shows other words only when the field is painted again
         self._fit()
 
     def _fit(self) -> None:

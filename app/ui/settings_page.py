@@ -25,7 +25,7 @@ from app.ui.panels.segmented import Segmented
 from app.ui.theme import Theme
 from app.ui.theme.theme import MODES
 
-WIDTH = 640
+WIDTH, LABELS = 640, 128  # pixels at text scale 1
 SCALES = (0.7, 2.5)
 
 
@@ -40,6 +40,8 @@ class SettingsPage(QScrollArea):
         """`engine` says in words where the engine lives."""
         super().__init__()
         self._theme = theme
+        self._labels: list[QLabel] = []
+        self._holders: list[QWidget] = []
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         inner = QWidget()
@@ -51,6 +53,7 @@ class SettingsPage(QScrollArea):
         self._add_about(engine)
         self._column.addStretch(1)
         self.setWidget(inner)
+        self._show_theme()
         theme.changed.connect(self._show_theme)
 
     def _title(self, words: str) -> None:
@@ -62,7 +65,7 @@ class SettingsPage(QScrollArea):
 
     def _form(self) -> QFormLayout:
         holder = QWidget()
-        holder.setMaximumWidth(WIDTH)
+        self._holders.append(holder)
         form = QFormLayout(holder)
         form.setContentsMargins(0, 8, 0, 0)
         form.setHorizontalSpacing(24)
@@ -82,11 +85,10 @@ class SettingsPage(QScrollArea):
         self._scale.setDecimals(1)
         self._scale.setSuffix(" ×")
         self._scale.setAccessibleName("Text size")
-        self._scale.setMaximumWidth(120)
+        self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 for the system's size")
         self._scale.valueChanged.connect(self.text_scale_changed)
-        form.addRow(_label("Colours"), self._mode)
-        form.addRow(_label("Text size (Ctrl + and Ctrl −)"), self._scale)
-        self._show_theme()
+        form.addRow(self._label("Colours"), _left(self._mode))
+        form.addRow(self._label("Text size"), _left(self._scale))
 
     def _add_folders(self, paths: Paths) -> None:
         self._title("Folders")
@@ -102,11 +104,11 @@ class SettingsPage(QScrollArea):
             button.clicked.connect(lambda _checked=False, url=url: QDesktopServices.openUrl(url))
             row.addWidget(text, 1)
             row.addWidget(button)
-            form.addRow(_label(words), row)
+            form.addRow(self._label(words), row)
         trash = QPushButton("Empty the trash")
         trash.setToolTip("Deleted chats are kept for 7 days. This removes them now, for good.")
         trash.clicked.connect(self.empty_trash_requested)
-        form.addRow(_label("Deleted chats"), _left(trash))
+        form.addRow(self._label("Deleted chats"), _left(trash))
 
     def _add_about(self, engine: str) -> None:
         self._title("About")
@@ -121,20 +123,24 @@ class SettingsPage(QScrollArea):
         for words, value in versions:
             text = QLabel(value)
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            form.addRow(_label(words), text)
+            form.addRow(self._label(words), text)
+
+    def _label(self, words: str) -> QLabel:
+        label = QLabel(words)
+        label.setProperty("role", "secondary")
+        self._labels.append(label)
+        return label
 
     @Slot()
     def _show_theme(self) -> None:
+        for label in self._labels:  # one column through all the forms
+            label.setMinimumWidth(round(LABELS * self._theme.scale))
+        for holder in self._holders:
+            holder.setMaximumWidth(round(WIDTH * self._theme.scale))
         self._mode.set_choice(self._theme.mode)
         self._scale.blockSignals(True)
         self._scale.setValue(self._theme.scale)
         self._scale.blockSignals(False)
-
-
-def _label(words: str) -> QLabel:
-    label = QLabel(words)
-    label.setProperty("role", "secondary")
-    return label
 
 
 def _left(*widgets: QWidget) -> QHBoxLayout:

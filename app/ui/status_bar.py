@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.engine.stats import Statistics
@@ -14,7 +14,7 @@ from app.ui.instruments.styles import flat_button
 from app.ui.instruments.throttle import Throttle
 from app.ui.theme import Theme
 
-
+EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"
 
 
@@ -89,8 +89,8 @@ class StatusBar(QWidget):
         self._numbers = Throttle(self._show_numbers, self)
 
         row = QHBoxLayout(self)
-        row.setContentsMargins(18, 0, 18, 0)
-        row.setSpacing(22)
+        row.setContentsMargins(EDGE, 0, EDGE, 0)
+        row.setSpacing(SPACING)
         row.addWidget(self.state)
         for readout in (self.alpha, self.tau, self.speed):
             row.addWidget(readout)
@@ -205,6 +205,30 @@ class StatusBar(QWidget):
         self.setFixedHeight(metrics.height() + 14)
         self._show_state()
         self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().event(event)
+
+    def _fit(self) -> None:
+        """Where the strip is short of room, what is least about the answer goes first."""
+        shown = [self.state, self.alpha, self.tau, self.speed, self.context, self.device]
+        shown.append(self.speed_up if self.speed_up.isVisibleTo(self) else self.measure)
+        for part in (self.device, self.context, self.tau):
+            wanted = sum(one.sizeHint().width() for one in shown) + SPACING * len(shown) + 2 * EDGE
+            gone = wanted > self.width()
+            if gone:
+                shown.remove(part)
+            if part.isHidden() != gone:
+                part.setVisible(not gone)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         palette = self._theme.palette

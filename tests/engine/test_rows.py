@@ -15,7 +15,7 @@ from tests.reference import probabilities, softmax
 CONTEXT = np.array([1, 2, 3], np.int32)
 DRAFT = [4, 5]
 LOGITS = (3 * np.random.default_rng(0).standard_normal((3, 30))).astype(np.float32)
-WORDS = SimpleNamespace(piece=lambda id: b"%d" % id)
+WORDS = SimpleNamespace(pieces={id: b"%d" % id for id in range(30)})
 
 
 class Counted(Sampler):
@@ -47,7 +47,7 @@ def test_rows_are_made_once_and_only_where_they_are_asked_for() -> None:
     made, sampler = rows(Sampling(temperature=1))
     made.distribution(1)
     made.distribution(1)
-    made.record(1, [3])
+    assert made.probability(1, 3) == made.distribution(1)[3]
     assert sampler.asked == 1
 
 
@@ -55,7 +55,8 @@ def test_what_is_recorded_is_the_distribution_in_use() -> None:
     sampling = Sampling(temperature=0.7, top_k=4)
     made, _ = rows(sampling)
     p = made.distribution(0)
-    top, seen = made.record(0, [7, 8])
+    (top,) = made.record(1)
+    seen = [made.probability(0, token) for token in (7, 8)]
     assert len(top.ids) == 4, "tokens that were cut are no alternatives"
     np.testing.assert_allclose(top.p, sorted(p[p > 0], reverse=True))
     assert seen == [p[7], p[8]]
@@ -65,7 +66,8 @@ def test_what_is_recorded_is_the_distribution_in_use() -> None:
 def test_greedy_records_the_models_own_probabilities() -> None:
     made, sampler = rows(Sampling())
     assert made.argmax(2) == LOGITS[2].argmax()
-    top, seen = made.record(2, [made.argmax(2)])
+    top = made.record(3)[2]
+    seen = [made.probability(2, made.argmax(2))]
     expected = softmax(LOGITS[2])
     assert seen == [pytest.approx(expected.max(), abs=1e-6)]
     np.testing.assert_allclose(top.p, np.sort(expected)[::-1][:10], atol=1e-6)

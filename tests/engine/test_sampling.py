@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.engine.sampling import Sampler, draw_token, softmax, top_indices
+from app.engine.sampling import Sampler, draw_token, log_sum_exp, softmax, top_of_rows
 from app.engine.types import Sampling
 from tests.reference import probabilities
 
@@ -146,7 +146,7 @@ def test_softmax_of_large_and_missing_logits() -> None:
 
 @pytest.mark.parametrize("size", [1, 8, 259, 4096, 151_936])
 @pytest.mark.parametrize("kind", ["normal", "ties", "missing", "equal"])
-def test_top_indices_are_those_of_a_full_sort(size: int, kind: str) -> None:
+def test_the_top_of_rows_is_that_of_a_full_sort(size: int, kind: str) -> None:
     random = np.random.default_rng(size)
     row = random.standard_normal(size).astype(np.float32)
     if kind == "ties":
@@ -155,14 +155,31 @@ def test_top_indices_are_those_of_a_full_sort(size: int, kind: str) -> None:
         row[random.random(size) < 0.98] = -np.inf
     elif kind == "equal":
         row[:] = 1
-    best = top_indices(row, 10)
+    rows = np.stack([row, row[::-1], row * 2])
     n = min(10, size)
-    assert len(best) == n == len(set(best.tolist()))
-    # Which of equal values stand at the end is free; the values, and their order, are not.
-    np.testing.assert_array_equal(row[best], np.sort(row)[::-1][:n])
-    assert all(first < second for first, second in itertools.pairwise(best) if row[first] == row[second])
-    if kind == "normal":
-        np.testing.assert_array_equal(best, np.argsort(-row, kind="stable")[:n])
+    for each, ids, values in zip(rows, *top_of_rows(rows), strict=True):
+        assert len(ids) == n == len(set(ids))
+        # Which of equal values stand at the end is free; the values, and their order, are not.
+        np.testing.assert_array_equal(values, np.sort(each)[::-1][:n])
+        np.testing.assert_array_equal(each[ids], values)
+        pairs = itertools.pairwise(ids)
+        assert all(first < second for first, second in pairs if each[first] == each[second])
+        if kind == "normal":
+            np.testing.assert_array_equal(ids, np.argsort(-each, kind="stable")[:n])
+
+
+def test_a_row_of_nan_has_no_top_and_harms_no_other() -> None:
+    rows = np.random.default_rng(1).standard_normal((3, 400)).astype(np.float32)
+    rows[1] = np.nan
+    ids, values = top_of_rows(rows)
+    assert ids[1] == values[1] == []
+    assert ids[2] == np.argsort(-rows[2], kind="stable")[:10].tolist()
+
+
+def test_log_sum_exp_is_that_of_the_definition() -> None:
+    rows = (5 * np.random.default_rng(2).standard_normal((4, 300))).astype(np.float32)
+    expected = np.log(np.exp(rows.astype(np.float64)).sum(axis=1))
+    np.testing.assert_allclose(log_sum_exp(rows), expected, rtol=1e-6)
 
 
 def test_the_first_of_the_top_is_the_argmax_also_where_values_tie() -> None:
@@ -170,7 +187,7 @@ def test_the_first_of_the_top_is_the_argmax_also_where_values_tie() -> None:
     for size in (11, 259, 4096):
         for _ in range(50):
             row = np.round(random.standard_normal(size) * 3).astype(np.float32)
-            assert top_indices(row)[0] == row.argmax()
+            assert top_of_rows(row[None])[0][0][0] == row.argmax()
 
 
 @given(

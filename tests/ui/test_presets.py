@@ -141,7 +141,7 @@ def test_a_known_name_replaces(desk: Desk) -> None:
 def test_rename_in_place(desk: Desk) -> None:
     save(desk, "A")
     save(desk, "B")
-    desk.press(Qt.Key.Key_F2, row(desk, "A").button)
+    desk.press(Qt.Key.Key_F2, row(desk, "A").delete)  # anywhere on the row
     field = row(desk, "A").field
     assert field.isVisible() and field.selectedText() == "A"
     desk.qtbot.keyClicks(field, "B")

@@ -12,12 +12,10 @@ from app.engine.drafters.base import Proposal, Surroundings
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
 from app.engine.params import param
-from app.engine.sampling import draw_token, log_sum_exp, top_indices
+from app.engine.sampling import draw_token, log_sum_exp, top_of_rows
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from app.engine.drafters.base import Floats, TokenIds
     from app.engine.native import Context
 
@@ -56,6 +54,7 @@ class DraftSimple:
         self._context = context
         self._n_vocab = min(n_vocab, context.model.vocabulary.size)
         self._target_vocab = n_vocab
+        self._rows: Floats = np.empty((0, self._n_vocab), np.float32)  # of the proposal in the making
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         self._around = surroundings
@@ -83,19 +82,19 @@ class DraftSimple:
         if len(proposal.ids) < self._params.n_min:
             proposal.cut(0)
             proposal.end = "shorter than n_min"
+        if proposal.ids:
+            self._describe(proposal)
         return proposal
 
-    def _add_token(self, proposal: Proposal, row: NDArray[np.float32], context: TokenIds) -> bool:
+    def _add_token(self, proposal: Proposal, row: Floats, context: TokenIds) -> bool:
         """Choose the token behind `proposal` from the draft's logits; False ends the draft."""
-        if math.isnan(row[row.argmax()]):
+        token = int(row.argmax())
+        if math.isnan(row.item(token)):
             raise self._context.no_numbers()
-        best = top_indices(row).tolist()
-        p_best = _shares([row.item(id) for id in best])
         if not self._draws_tokens:
-            if p_best[0] < self._params.p_min:
+            if self._params.p_min > 0 and _shares(top_of_rows(row[None])[1][0])[0] < self._params.p_min:
                 proposal.end = "p_min"
                 return False
-            token, draft_p = best[0], p_best[0]
         else:
             q = self._distribution(proposal, row, context)
             # Looks only at what there was before the draw: that keeps the law.
@@ -108,17 +107,35 @@ class DraftSimple:
             token, draw = draw_token(q, u)
             proposal.q.append(q)
             proposal.draws.append(draw)
-            draft_p = math.exp(row.item(token) - log_sum_exp(row))
+        self._keep(len(proposal.ids), row)
         proposal.ids.append(token)
-        proposal.draft_p.append(draft_p)
-        piece = self._context.model.vocabulary.piece
-        proposal.top.append(Alternatives(tuple(best), tuple(map(piece, best)), tuple(p_best)))
         if token in self._around.end_ids:
             proposal.end = "the draft ended the answer"
             return False
         return True
 
-    def _distribution(self, proposal: Proposal, row: NDArray[np.float32], context: TokenIds) -> Floats:
+    def _keep(self, place: int, row: Floats) -> None:
+        """Copy the logits of a place: the next pass overwrites them."""
+        if place >= len(self._rows):
+            grown = np.empty((2 * place + 4, self._n_vocab), np.float32)
+            grown[: len(self._rows)] = self._rows
+            self._rows = grown
+        self._rows[place] = row
+
+    def _describe(self, proposal: Proposal) -> None:
+        """Tell what the draft thought, for all its tokens at once."""
+        rows = self._rows[: len(proposal.ids)]
+        piece = self._context.model.vocabulary.pieces.__getitem__
+        for ids, logits in zip(*top_of_rows(rows), strict=True):
+            p = tuple(_shares(logits))
+            proposal.top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
+        if self._draws_tokens:
+            for row, token, whole in zip(rows, proposal.ids, log_sum_exp(rows), strict=True):
+                proposal.draft_p.append(math.exp(row.item(token) - whole))
+        else:
+            proposal.draft_p.extend(top.p[0] for top in proposal.top)
+
+    def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Floats:
         """q at this place over the target's vocabulary, under the target's own settings."""
         sampler = self._around.sampler
         if self._n_vocab < self._target_vocab:

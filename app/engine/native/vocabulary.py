@@ -15,6 +15,26 @@ _ATTR_UNKNOWN = 1 << 0
 _ATTR_CONTROL = 1 << 3
 
 
+class Pieces(dict[int, bytes]):
+    """Token id -> the bytes that it adds to the text; read when first asked for.
+
+    A dict of its own kind, because a round looks up some hundred pieces.
+    """
+
+    def __init__(self, vocabulary: Any) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
+
+    def __missing__(self, id: int) -> bytes:
+        buffer = ctypes.create_string_buffer(64)
+        n = llama_cpp.llama_token_to_piece(self._vocabulary, id, buffer, 64, 0, False)
+        if n < 0:
+            buffer = ctypes.create_string_buffer(-n)
+            n = llama_cpp.llama_token_to_piece(self._vocabulary, id, buffer, -n, 0, False)
+        self[id] = buffer.raw[:n]
+        return self[id]
+
+
 class Vocabulary:
     """Read-only view of the vocabulary inside a model; lives as long as the model."""
 
@@ -26,7 +46,7 @@ class Vocabulary:
         self.eos: int = llama_cpp.llama_vocab_eos(self._handle)
         self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._handle)
         self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._handle)
-        self._pieces: dict[int, bytes] = {}
+        self.pieces = Pieces(self._handle)
         self._end_ids: frozenset[int] | None = None
 
     @property
@@ -56,18 +76,7 @@ class Vocabulary:
 
     def piece(self, id: int) -> bytes:
         """The bytes that a token adds to the text: none for control tokens."""
-        known = self._pieces.get(id)
-        if known is None:
-            known = self._pieces[id] = self._read_piece(id)
-        return known
-
-    def _read_piece(self, id: int) -> bytes:
-        buffer = ctypes.create_string_buffer(64)
-        n = llama_cpp.llama_token_to_piece(self._handle, id, buffer, 64, 0, False)
-        if n < 0:
-            buffer = ctypes.create_string_buffer(-n)
-            n = llama_cpp.llama_token_to_piece(self._handle, id, buffer, -n, 0, False)
-        return buffer.raw[:n]
+        return self.pieces[id]
 
     def raw_text(self, id: int) -> bytes:
         """The token's text as the file spells it."""

@@ -77,6 +77,7 @@ class InstrumentsPanel(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAccessibleName("Instruments")
         self.setMinimumWidth(264)
 
     def _connect(self) -> None:

@@ -15,6 +15,7 @@ from app.ui.theme.style import focus_ring, hover
 PADDING = 12
 GAP = 8
 VALUE_MAX = 300  # wider values are cut, their tooltip is not
+VALUE_LEAST = 64  # the same without a caption, in a row of chips that shares its room
 VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would not fit a window
 
 
@@ -33,6 +34,7 @@ class Chip(QAbstractButton):
         self._value = ""
         self._detail = ""
         self._alert = False
+        self._bare = False
         self._popover: Popover | None = None
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -63,7 +65,7 @@ class Chip(QAbstractButton):
 
     def text_shown(self, width: int) -> tuple[str, str]:
         """The value and the detail as they fit into a chip of that width, in pixels."""
-        room = width - 2 * self._pad() - self._width(self._small(), self._caption) - self._gap()
+        room = width - self._frame()
         value = self._metrics(self._strong()).elidedText(
             self._value, Qt.TextElideMode.ElideRight, self._scaled(VALUE_MAX)
         )
@@ -75,18 +77,24 @@ class Chip(QAbstractButton):
             value = self._metrics(self._strong()).elidedText(self._value, Qt.TextElideMode.ElideRight, room)
         return value, ""
 
-    def widths(self) -> tuple[int, int, int]:
-        """Pixels that are wanted, that do without the detail, and the least that is legible."""
-        wanted = self.sizeHint().width()
+    def widths(self) -> tuple[int, int, int, int]:
+        """Pixels that are wanted, that do without the detail, without the caption too, and the least."""
+        full = self._full_width()
         detail = self._gap() + self._width(self._small(), self._detail) if self._detail else 0
-        return wanted, wanted - detail, self.minimumSizeHint().width()
+        plain = full - detail
+        value = min(self._width(self._strong(), self._value), VALUE_LEAST)
+        bare = plain - self._caption_width()
+        return full, plain, bare, min(bare, 2 * self._pad() + value)
+
+    def set_bare(self, bare: bool) -> None:
+        """Leave the caption out, where the place is too short for it; the tooltip still has it."""
+        if bare != self._bare:
+            self._bare = bare
+            self._refresh()
 
     def sizeHint(self) -> QSize:
-        value = min(self._width(self._strong(), self._value), self._scaled(VALUE_MAX))
-        width = self._frame() + value
-        if self._detail:
-            width += self._gap() + self._width(self._small(), self._detail)
-        return QSize(width, self._metrics(self._strong()).height() + self._scaled(14))
+        height = self._metrics(self._strong()).height() + self._scaled(14)
+        return QSize(self._full_width() - (self._caption_width() if self._bare else 0), height)
 
     def minimumSizeHint(self) -> QSize:
         value = min(self._width(self._strong(), self._value), VALUE_MIN)
@@ -107,7 +115,8 @@ class Chip(QAbstractButton):
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), 8.0, 8.0)
         value, detail = self.text_shown(self.width())
         left = self._pad()
-        left = self._draw(painter, left, self._small(), colours.secondary, self._caption)
+        if not self._bare:
+            left = self._draw(painter, left, self._small(), colours.secondary, self._caption)
         left = self._draw(painter, left, self._strong(), colours.text, value)
         self._draw(painter, left, self._small(), colours.secondary, detail)
 
@@ -146,8 +155,18 @@ class Chip(QAbstractButton):
         painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
         return left + width + self._gap()
 
+    def _full_width(self) -> int:
+        value = min(self._width(self._strong(), self._value), self._scaled(VALUE_MAX))
+        width = 2 * self._pad() + self._caption_width() + value
+        if self._detail:
+            width += self._gap() + self._width(self._small(), self._detail)
+        return width
+
     def _frame(self) -> int:
-        return 2 * self._pad() + self._width(self._small(), self._caption) + self._gap()
+        return 2 * self._pad() + (0 if self._bare else self._caption_width())
+
+    def _caption_width(self) -> int:
+        return self._width(self._small(), self._caption) + self._gap()
 
     def _small(self) -> QFont:
         return self._theme.sans(-1)

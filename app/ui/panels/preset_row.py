@@ -146,8 +146,7 @@ class PresetRow(QWidget):
         self.rename.clicked.connect(self.edit)
         self.delete = IconButton(theme, "trash", f"Delete {preset.name} (Del)")
         self.delete.clicked.connect(self.delete_asked)
-        for watched in (self.button, self.field):
-            watched.installEventFilter(self)
+        self.field.installEventFilter(self)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
@@ -164,23 +163,25 @@ class PresetRow(QWidget):
         self.field.setFocus(Qt.FocusReason.OtherFocusReason)
         self.field.selectAll()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.field:
-            escape = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
-            if escape and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
-                event.accept()
-                if event.type() == QEvent.Type.KeyPress:
-                    self._leave()
-                return True
-            return False
-        if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
-            return False
-        if event.key() == Qt.Key.Key_F2:
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Keys that the control in focus did not take."""
+        if event.key() == Qt.Key.Key_F2 and not self.field.isVisible():
             self.edit()
-        elif event.key() == Qt.Key.Key_Delete:
+        elif event.key() == Qt.Key.Key_Delete and not self.field.isVisible():
             self.delete_asked.emit()
         else:
+            super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Escape in the field ends the renaming, not the panel nor the answer."""
+        keys = (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
+        if not isinstance(event, QKeyEvent) or event.type() not in keys:
             return False
+        if event.key() != Qt.Key.Key_Escape:
+            return False
+        event.accept()
+        if event.type() == QEvent.Type.KeyPress:
+            self._leave()
         return True
 
     @Slot()
@@ -196,6 +197,7 @@ class PresetRow(QWidget):
         self.button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_field(self, shown: bool) -> None:
+        self.setMinimumHeight(self.button.sizeHint().height())  # the rows below stay where they are
         self.field.setVisible(shown)
         for other in (self.button, self.rename, self.delete):
             other.setVisible(not shown)

@@ -97,6 +97,7 @@ class PresetsPanel(QWidget):
         row.renamed.connect(lambda wanted: self.renamed.emit(name, wanted))
         row.delete_asked.connect(lambda: self.delete_requested.emit(name))
         self._list.addWidget(row)
+        row.show()  # now: the layout would do it later, and the keyboard may be meant to go there
         return row
 
     def _build_undo(self) -> QWidget:

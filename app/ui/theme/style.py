@@ -209,7 +209,7 @@ QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled {
 }
 QLineEdit[state="wrong"], QAbstractSpinBox[state="wrong"] { border: 2px solid @error@; }
 QLineEdit[kind="mono"] { font-family: "@mono@"; }
-QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
+QAbstractSpinBox QLineEdit { border: none; padding: 0 0 0 @g6@; background: transparent; }
 QAbstractSpinBox { padding-right: @g24@; }
 QAbstractSpinBox:focus { padding-right: @g24@; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {

@@ -1,0 +1,135 @@
+"""The window at every size: nothing is clipped, what has no room folds or gives way."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QMargins, QPoint, QRect
+from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
+
+from app.ui.instruments.elided_label import ElidedLabel
+from app.ui.panels.chip import Chip
+from app.ui.panels.elided import ElidedLabel as PanelLabel
+from app.ui.transcript.legend import FateSample
+from tests.ui.windows import Desk, Windows
+
+SHADOW = QMargins(16, 16, 16, 16)  # around the card of a popover
+
+
+def clipped(window: QWidget) -> list[str]:
+    """What is on the screen and has less width than its words take, or lies beyond its parent."""
+    found = []
+    for one in window.findChildren(QWidget):
+        if not one.isVisible() or isinstance(one, (ElidedLabel, PanelLabel, Chip)):
+            continue
+        kinds = (QLabel, QAbstractButton, FateSample)
+        if not isinstance(one, kinds) or (isinstance(one, QLabel) and one.wordWrap()):
+            continue
+        words = one.accessibleName() if isinstance(one, FateSample) else one.text()
+        if isinstance(one, (QLabel, QPushButton)):
+            needed = one.fontMetrics().horizontalAdvance(words.replace("&&", "&"))
+        else:
+            needed = one.minimumSizeHint().width()
+        parent = one.parentWidget()
+        if needed > one.width() + 1 or not parent.rect().contains(one.geometry()):
+            found.append(f"{type(one).__name__} {words!r}: {needed} in {one.geometry()}")
+    return found
+
+
+def resize(desk: Desk, width: int, height: int) -> None:
+    desk.window.resize(width, height)
+    desk.qtbot.waitUntil(lambda: desk.window.width() == width)
+    desk.qtbot.wait(30)  # layouts are done again when events are
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_nothing_is_clipped(windows: Windows, scale: float) -> None:
+    desk = windows.open(text_scale=scale)
+    for width, height in ((1920, 1080), (1440, 900), (1100, 700), (1000, 640)):
+        resize(desk, width, height)
+        assert clipped(desk.window) == [], (width, height)
+    desk.ask("Hello")
+    assert clipped(desk.window) == []
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_chips_do_not_overlap_and_the_strategy_is_the_last_to_be_cut(windows: Windows, scale: float) -> None:
+    desk = windows.open(text_scale=scale)
+    header = desk.header
+    resize(desk, 1100, 700)
+    order = [header.target, header.draft, header.strategy, header.sampling]
+    for left, right in zip(order, order[1:], strict=False):
+        assert left.geometry().right() < right.geometry().left()
+    assert header.strategy.text_shown(header.strategy.width())[0] == desk.saved()["strategy"]
+    header.target.set_text("A model with quite a long name, 70B")
+    header.draft.set_text("Its draft with quite a long name, 1B")
+    desk.qtbot.wait(30)
+    assert header.strategy.text_shown(header.strategy.width())[0] == desk.saved()["strategy"]
+    assert header.target.text_shown(header.target.width())[0] != "A model with quite a long name, 70B"
+
+
+def test_the_list_of_chats_folds_where_there_is_no_room_and_comes_back(windows: Windows) -> None:
+    desk = windows.open()
+    chats, header = desk.page.chats, desk.header
+    resize(desk, 1280, 800)
+    assert chats.isVisible() and not header.sidebar.isVisible()
+    resize(desk, 960, 700)
+    assert not chats.isVisible() and header.sidebar.isVisible()
+    header.sidebar.click()  # for now
+    assert chats.isVisible() and desk.saved()["sidebar_shown"]
+    resize(desk, 1280, 800)
+    assert chats.isVisible()
+    desk.page.toggle_sidebar()  # for good
+    assert not chats.isVisible() and not desk.saved()["sidebar_shown"]
+    resize(desk, 960, 700)
+    resize(desk, 1280, 800)
+    assert not chats.isVisible()
+
+
+def test_instruments_fold_where_large_text_leaves_no_room(windows: Windows) -> None:
+    desk = windows.open(text_scale=1.5)
+    resize(desk, 900, 700)
+    assert not desk.page.instruments.isVisible() and desk.header.instruments.isVisible()
+    assert desk.saved()["instruments_shown"]
+    desk.header.instruments.click()
+    desk.qtbot.wait(30)
+    assert desk.page.instruments.isVisible()
+    middle, side = desk.page.splitter.widget(1).geometry(), desk.page.instruments.geometry()
+    assert middle.right() < side.left() and side.right() <= desk.page.width()
+    resize(desk, 1600, 900)
+    assert desk.page.instruments.isVisible() and not desk.header.instruments.isVisible()
+
+
+def test_the_keyboard_goes_to_the_prompt_when_the_pressed_button_is_gone(windows: Windows) -> None:
+    desk = windows.open(max_tokens=400)
+    desk.type("Hello")
+    desk.until_streaming()
+    desk.header.stop.setFocus()
+    desk.header.stop.click()
+    desk.until_ready()
+    assert desk.prompt.hasFocus()
+    desk.until(desk.window.status.measure.isEnabled)
+    desk.window.status.measure.setFocus()
+    desk.window.status.measure.click()
+    assert desk.prompt.hasFocus()
+    desk.until_ready()
+
+
+def test_how_an_answer_ended_is_said_once(windows: Windows) -> None:
+    desk = windows.open(max_tokens=8)
+    answer = desk.ask("Hello")
+    assert desk.notes() == ["The answer reached its length limit."]
+    assert answer.caption == ""
+    desk.page.transcript.set_note(answer.id, None)
+    assert answer.caption == "Ended at the token limit"
+
+
+def test_the_places_of_the_popover_are_inside_the_window(windows: Windows) -> None:
+    desk = windows.open()
+    resize(desk, 1000, 640)
+    for chip in desk.header.chips:
+        chip.click()
+        card = chip._popover
+        assert card is not None and card.isVisible()
+        shown = QRect(card.mapTo(desk.window, QPoint(16, 16)), card.size().shrunkBy(SHADOW))
+        assert desk.window.rect().contains(shown)
+        chip.click()

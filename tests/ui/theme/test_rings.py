@@ -1,0 +1,62 @@
+"""Focus rings: for the keyboard, not for the mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.ui.theme import rings
+from app.ui.theme.rings import FocusRings, by_mouse, ring_shown
+
+
+@pytest.fixture
+def buttons(qtbot: QtBot) -> Iterator[tuple[QPushButton, QPushButton]]:
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    window = QWidget()
+    qtbot.addWidget(window)
+    kept = FocusRings(application, window)
+    layout = QVBoxLayout(window)
+    pair = QPushButton("One"), QPushButton("Two")
+    for button in pair:
+        layout.addWidget(button)
+    window.show()
+    qtbot.waitActive(window)
+    yield pair
+    application.focusChanged.disconnect(kept._changed)
+
+
+def test_tab_leaves_a_ring(buttons: tuple[QPushButton, QPushButton]) -> None:
+    one, two = buttons
+    one.setFocus()
+    QTest.keyClick(one, Qt.Key.Key_Tab)
+    assert ring_shown(two) and not by_mouse(two) and not ring_shown(one)
+
+
+def test_a_click_leaves_none(
+    buttons: tuple[QPushButton, QPushButton], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = buttons
+    two.setFocus()
+    with monkeypatch.context() as patch:
+        # Offscreen, clicks of a test do not reach the state of the mouse that Qt keeps.
+        patch.setattr(rings.QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
+        QTest.mouseClick(one, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    assert one.hasFocus() and by_mouse(one) and not ring_shown(one)
+    QTest.keyClick(one, Qt.Key.Key_Tab)
+    QTest.keyClick(two, Qt.Key.Key_Backtab)
+    assert ring_shown(one)
+
+
+def test_without_anyone_looking_the_ring_is_shown(qtbot: QtBot) -> None:
+    button = QPushButton("One")
+    qtbot.addWidget(button)
+    button.show()
+    qtbot.waitActive(button)
+    button.setFocus()
+    assert ring_shown(button)
