@@ -6,10 +6,12 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
+from app.engine.background import Background
 from app.engine.drafters.base import Drafter, Proposal, one_hot
 from app.engine.draws import Draws
 from app.engine.native import Context, Vocabulary
@@ -28,9 +30,6 @@ from app.engine.types import (
     Verification,
 )
 from app.engine.verify import Outcome, verify_greedy, verify_match, verify_speculative
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NamedDrafter = tuple[str, Drafter]
 
@@ -86,59 +85,106 @@ class Generation:
         return self.target.seconds + sum(context.seconds for context in self.draft_contexts)
 
 
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A round that is over, but for its record."""
+
+    index: int
+    position: int
+    offset: float
+    drafted: float
+    verified: float
+    ended: float
+    native: float
+    name: str
+    proposal: Proposal
+    outcome: Outcome
+    rows: TargetRows
+    emitted: list[int]
+    text: str
+
+
 def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
     """Generate until `run.finish` is set; yields every round and the text that became readable by it.
 
-    Raises native.Cancelled between or within rounds when the abort flag is set, ModelFileError where a model
-    gives no numbers.
+    A round is recorded while the target's next pass runs on a thread beside: what a trace keeps costs a fast
+    model nothing. Raises native.Cancelled when the abort flag is set, ModelFileError where a model gives no
+    numbers; the rounds before were yielded.
     """
     zero = time.perf_counter()
     index = 0
-    while run.finish is None:
-        began, native = time.perf_counter(), run.native_seconds()
-        position = run.position
+    before: Verified | None = None
+    with Background[NDArray[np.float32]]("target pass") as target:
+        while run.finish is None:
+            began, native = time.perf_counter(), run.native_seconds()
+            position = run.position
+            try:
+                name, proposal = propose(run, draft_room(run))
+                drafted = time.perf_counter()
 
-        name, proposal = propose(run, draft_room(run))
-        drafted = time.perf_counter()
+                truth = run.truth.ids
+                start = run.target.sync(truth[:-1])
+                missing = run.truth.with_draft(proposal.ids)[start:]
+                target.start(partial(run.target.decode, missing, logits=len(proposal.ids) + 1))
+            finally:
+                if before is not None:
+                    last, before = before, None
+                    yield finished(run, last)
+            logits = target.result()
+            verified = time.perf_counter()
 
-        truth = run.truth.ids
-        start = run.target.sync(truth[:-1])
-        missing = run.truth.with_draft(proposal.ids)[start:]
-        logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
-        verified = time.perf_counter()
+            rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary)
+            outcome = judge(run, proposal, rows)
+            emitted, text = emit(run, proposal, outcome)
+            rows.keep(len(emitted))
 
-        vocabulary = run.target.model.vocabulary
-        rows = TargetRows(logits, run.sampler, truth, proposal.ids, vocabulary)
-        outcome = judge(run, proposal, rows)
-        emitted, text = emit(run, proposal, outcome)
-        tokens, drafts, top = record(run, proposal, outcome, rows, emitted)
+            accepted = min(outcome.accepted, len(emitted))
+            for other, drafter in run.drafters:
+                own = other == name
+                drafter.observe(run.truth.ids, proposal if own else Proposal(), accepted if own else 0)
+            before = Verified(
+                index,
+                position,
+                began - zero,
+                drafted - began,
+                verified - drafted,
+                time.perf_counter() - began,
+                run.native_seconds() - native,
+                name,
+                proposal,
+                outcome,
+                rows,
+                emitted,
+                text,
+            )
+            index += 1
+        if before is not None:
+            yield finished(run, before)
 
-        accepted = sum(token.verdict is Verdict.ACCEPTED for token in drafts)
-        for other, drafter in run.drafters:
-            own = other == name
-            drafter.observe(run.truth.ids, proposal if own else Proposal(), accepted if own else 0)
-        ended = time.perf_counter()
-        yield (
-            Round(
-                index=index,
-                position=position,
-                offset=began - zero,
-                seconds=ended - began,
-                draft_seconds=drafted - began,
-                verify_seconds=verified - drafted,
-                sample_seconds=ended - verified,
-                native_seconds=run.native_seconds() - native,
-                drafted=drafts,
-                emitted=tokens,
-                strategy=name if proposal.ids else None,
-                match=proposal.match,
-                draft_end=proposal.end,
-                target_top=top,
-                draft_top=tuple(proposal.top),
-            ),
-            text,
-        )
-        index += 1
+
+def finished(run: Generation, last: Verified) -> tuple[Round, str]:
+    """The record of a round, and its text."""
+    tokens, drafts, top = record(run, last)
+    return (
+        Round(
+            index=last.index,
+            position=last.position,
+            offset=last.offset,
+            seconds=last.ended,
+            draft_seconds=last.drafted,
+            verify_seconds=last.verified,
+            sample_seconds=last.ended - last.drafted - last.verified,
+            native_seconds=last.native,
+            drafted=drafts,
+            emitted=tokens,
+            strategy=last.name if last.proposal.ids else None,
+            match=last.proposal.match,
+            draft_end=last.proposal.end,
+            target_top=top,
+            draft_top=tuple(last.proposal.top),
+        ),
+        last.text,
+    )
 
 
 def draft_room(run: Generation) -> int:
@@ -202,9 +248,10 @@ def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[in
 
 
 def record(
-    run: Generation, proposal: Proposal, outcome: Outcome, rows: TargetRows, emitted: list[int]
+    run: Generation, last: Verified
 ) -> tuple[tuple[EmittedToken, ...], tuple[DraftedToken, ...], tuple[Alternatives, ...]]:
     """What the trace keeps: emitted tokens, drafted tokens, and the target's alternatives a row."""
+    proposal, outcome, rows, emitted = last.proposal, last.outcome, last.rows, last.emitted
     vocabulary = run.target.model.vocabulary
     pieces, label = vocabulary.pieces, vocabulary.label
     accepted = outcome.accepted
@@ -232,10 +279,16 @@ def record(
             verdict = Verdict.ACCEPTED if judged.accepted else Verdict.REJECTED
             drafts.append(
                 _drafted(
-                    vocabulary, proposal, row, verdict,
-                    p=p if draft == token else rows.probability(row, draft), u=judged.u, target_id=judged.target_id, draw=judged.draw,
+                    vocabulary,
+                    proposal,
+                    row,
+                    verdict,
+                    p=p if draft == token else rows.probability(row, draft),
+                    u=judged.u,
+                    target_id=judged.target_id,
+                    draw=judged.draw,
                 )
-            )  # fmt: skip
+            )
     # Behind the rejected token, or behind an end or a stop: never judged.
     for row in range(len(drafts), len(proposal.ids)):
         drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED))

@@ -41,6 +41,7 @@ class TargetRows:
         self._adjusted: dict[int, Floats] = {}
         self._distributions: dict[int, Floats] = {}
         self._wholes: list[float] = []  # log of the sum of exponentials, a row
+        self._best: list[int] = []  # argmax, a row
 
     def adjusted(self, row: int) -> Floats:
         """Logits after penalties and bans, shape [vocabulary]."""
@@ -53,7 +54,13 @@ class TargetRows:
         return known
 
     def argmax(self, row: int) -> int:
-        return int(self.adjusted(row).argmax())
+        """The row's most probable token."""
+        if self._sampler.adjusts:
+            return int(self.adjusted(row).argmax())
+        if not self._best:
+            # One pass over all rows costs less than a call for each of those that are looked at.
+            self._best = self._logits.argmax(axis=1).tolist()
+        return self._best[row]
 
     def distribution(self, row: int) -> Floats:
         """The distribution that tokens are drawn from, shape [vocabulary]."""
@@ -62,6 +69,11 @@ class TargetRows:
             known = self._sampler.distribution(self.adjusted(row))
             self._distributions[row] = known
         return known
+
+    def keep(self, count: int) -> None:
+        """Copy what `record` needs of the first `count` rows: the next pass overwrites llama.cpp's memory."""
+        if not self._distributions and not self._sampler.adjusts:
+            self._logits = self._logits[:count].copy()
 
     def record(self, count: int) -> list[Alternatives]:
         """The alternatives of the first `count` rows, for the trace.

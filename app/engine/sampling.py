@@ -62,7 +62,7 @@ def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[
     height = max(1, math.isqrt(size) // 2)
     groups = size // height
     if groups <= n:
-        reached = rows == rows  # all but NaN
+        reached = ~np.isnan(rows)
     else:
         # Group i holds every `groups`-th value from i on: maxima of whole slices, which numpy is fast at.
         # A view of its own, because a slice of several rows cannot be reshaped without a copy.

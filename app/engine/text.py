@@ -29,6 +29,8 @@ class TextStream:
         if self.stopped:
             return ""
         self._held += self._decoder.decode(piece)
+        if not self._stop:
+            return self._release(len(self._held))
         found = [at for at in (self._held.find(text) for text in self._stop) if at >= 0]
         if found:
             self.stopped = True

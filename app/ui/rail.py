@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QButtonGroup, QVBoxLayout, QWidget
 
@@ -10,7 +10,7 @@ from app.ui.icons import IconButton
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 
-WIDTH = 56
+WIDTH = 56  # pixels at text scale 1
 
 
 class Rail(QWidget):
@@ -29,14 +29,13 @@ class Rail(QWidget):
         self._add("chat", "Chat")
         self._layout.addStretch(1)
         self._add("settings", "Settings (Ctrl+,)")
-        self.setFixedWidth(WIDTH)
-        theme.changed.connect(self.update)
+        theme.changed.connect(self._fit)
+        self._fit()
 
     def _add(self, place: str, tooltip: str) -> None:
         button = IconButton(self._theme, place, tooltip, side=18)
         set_role(button, kind="place")
         button.setCheckable(True)
-        button.setFixedSize(WIDTH - 16, WIDTH - 16)
         button.clicked.connect(lambda: self.place_chosen.emit(place))
         self._group.addButton(button)
         self._buttons[place] = button
@@ -45,6 +44,14 @@ class Rail(QWidget):
     def set_place(self, place: str) -> None:
         """Mark the place that is on the screen."""
         self._buttons[place].setChecked(True)
+
+    @Slot()
+    def _fit(self) -> None:
+        side = round((WIDTH - 16) * self._theme.scale)
+        for button in self._buttons.values():
+            button.setFixedSize(side, side)
+        self.setFixedWidth(side + 16)
+        self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -84,6 +84,7 @@ class SettingsPage(QScrollArea):
         self._scale.setSingleStep(0.1)
         self._scale.setDecimals(1)
         self._scale.setSuffix(" ×")
+        self._scale.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._scale.setAccessibleName("Text size")
         self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 for the system's size")
         self._scale.valueChanged.connect(self.text_scale_changed)

@@ -136,6 +136,8 @@ class Windows:
         self._pair = pair
         self._open: list[Desk] = []
         self.paths = find_paths({"DRAFTSCOPE_HOME": str(home)})
+        # A theme takes the application's size as the system's, and other tests have no style sheet.
+        self._look = QApplication.font(), QApplication.palette()
 
     def settings(self, **changes: object) -> None:
         """Write a settings file: the tiny pair, short answers, and these changes."""
@@ -169,6 +171,10 @@ class Windows:
         theme.deleteLater()
         for styler in QApplication.instance().findChildren(Styler):  # type: ignore[union-attr]
             styler.deleteLater()
+        font, palette = self._look
+        QApplication.instance().setStyleSheet("")  # type: ignore[union-attr]
+        QApplication.setFont(font)
+        QApplication.setPalette(palette)
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
     def close_all(self) -> None:

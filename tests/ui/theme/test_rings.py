@@ -57,6 +57,6 @@ def test_without_anyone_looking_the_ring_is_shown(qtbot: QtBot) -> None:
     button = QPushButton("One")
     qtbot.addWidget(button)
     button.show()
-    qtbot.waitActive(button)
     button.setFocus()
+    qtbot.waitUntil(button.hasFocus)
     assert ring_shown(button)
