@@ -181,7 +181,7 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
             match=last.proposal.match,
             draft_end=last.proposal.end,
             target_top=top,
-            draft_top=tuple(last.proposal.top),
+            draft_top=tuple(last.proposal.thoughts.top),
         ),
         last.text,
     )
@@ -313,7 +313,7 @@ def _drafted(
         piece,
         verdict,
         q=float(proposal.q[row][id]) if proposal.q else 1.0,
-        draft_p=proposal.draft_p[row] if proposal.draft_p else None,
+        draft_p=proposal.thoughts.draft_p[row] if proposal.thoughts.draft_p else None,
         p=p,
         u=u,
         target_id=target_id,

@@ -61,12 +61,12 @@ def rows_behind(context: Context, ids: np.ndarray, n: int) -> np.ndarray:
 
 def test_greedy_drafts_follow_the_argmax(context: Context) -> None:
     proposal = drafter(context, n_max=5).propose(PROMPT, 9)
-    assert len(proposal.ids) == 5 == len(proposal.draft_p) == len(proposal.top)
+    assert len(proposal.ids) == 5 == len(proposal.thoughts.draft_p) == len(proposal.thoughts.top)
     assert proposal.q == proposal.draws == []
     assert proposal.end == "n_max"
     rows = rows_behind(context, [*PROMPT, *proposal.ids[:-1]], 5)
     assert proposal.ids == rows.argmax(axis=1).tolist()
-    for row, p, top in zip(rows, proposal.draft_p, proposal.top, strict=True):
+    for row, p, top in zip(rows, proposal.thoughts.draft_p, proposal.thoughts.top, strict=True):
         best = np.sort(row)[::-1][:10]  # llama.cpp's figure: softmax over the ten best
         np.testing.assert_allclose(top.p, softmax(best), rtol=1e-4)
         assert p == top.p[0]
@@ -94,20 +94,21 @@ def test_sampled_drafts_are_drawn_from_their_recorded_q(context: Context, sampli
         assert draw.u == Draws(5).uniform(2 + place, Purpose.DRAFT, 2)
         assert draw.low <= draw.u < draw.high
         assert draw.high - draw.low == pytest.approx(proposal.q[place][token], abs=1e-6)
-        assert proposal.draft_p[place] == pytest.approx(softmax(rows[place])[token], abs=1e-5)
+        assert proposal.thoughts.draft_p[place] == pytest.approx(softmax(rows[place])[token], abs=1e-5)
 
 
 def test_sampling_at_temperature_0_is_the_argmax(context: Context) -> None:
     plain = drafter(context, n_max=4).propose(PROMPT, 9)
     sampled = drafter(context, n_max=4, sample=True).propose(PROMPT, 9)
-    assert sampled == plain
+    assert (sampled.ids, sampled.q, sampled.draws, sampled.end) == (plain.ids, [], [], plain.end)
+    assert sampled.thoughts == plain.thoughts
 
 
 def test_p_min_ends_a_draft_before_its_first_doubtful_token(context: Context) -> None:
     free = drafter(context, n_max=8).propose(PROMPT, 9)
-    p_min = sorted(free.draft_p)[3]
+    p_min = sorted(free.thoughts.draft_p)[3]
     cut = drafter(context, n_max=8, p_min=p_min).propose(PROMPT, 9)
-    expected = next(i for i, p in enumerate(free.draft_p) if p < p_min)
+    expected = next(i for i, p in enumerate(free.thoughts.draft_p) if p < p_min)
     assert cut.ids == free.ids[:expected]
     assert cut.end == "p_min"
 
@@ -123,9 +124,9 @@ def test_p_min_of_a_sampled_draft_looks_only_before_the_draw(context: Context) -
 
 def test_n_min_throws_short_drafts_away(context: Context) -> None:
     free = drafter(context, n_max=8).propose(PROMPT, 9)
-    p_min = max(free.draft_p[1:]) + 1e-6
+    p_min = max(free.thoughts.draft_p[1:]) + 1e-6
     short = drafter(context, n_max=8, n_min=8, p_min=min(p_min, 1)).propose(PROMPT, 9)
-    assert (short.ids, short.top, short.draft_p) == ([], [], [])
+    assert (short.ids, list(short.thoughts.top), list(short.thoughts.draft_p)) == ([], [], [])
     assert short.end == "shorter than n_min"
 
 

@@ -41,7 +41,7 @@ def test_proposals_are_those_of_a_plain_scan(text: list[int], max_n: int, wanted
     proposal = drafter.propose(ids(text), k)
     expected, match = scan(text, max_n, min(k, wanted))
     assert (proposal.ids, proposal.match) == (expected, match)
-    assert proposal.q == [] and proposal.draft_p == []
+    assert proposal.q == [] and not proposal.thoughts.draft_p
     assert proposal.end
 
 

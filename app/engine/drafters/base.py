@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True)
+class Thoughts:
+    """What a draft model thought of the tokens that it proposed: one entry each, or none."""
+
+    draft_p: Sequence[float] = ()  # its own probability of the token
+    top: Sequence[Alternatives] = ()
+
+
 @dataclass(slots=True)
 class Proposal:
     """The tokens that a drafter proposes, in order; may be empty.
@@ -28,16 +36,24 @@ class Proposal:
 
     ids: list[int] = field(default_factory=list)
     q: list[Floats] = field(default_factory=list)  # full rows of a sampled draft; empty: one-hot
-    draft_p: list[float] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
-    top: list[Alternatives] = field(default_factory=list)
     match: int | None = None  # draftless: context index where the copied tokens begin
     end: str = ""  # why it ended here, in a few words
+    describe: Callable[[int], Thoughts] | None = None  # number of tokens -> what the draft thought of them
+    _thoughts: Thoughts | None = None
+
+    @property
+    def thoughts(self) -> Thoughts:
+        """The draft's own view of its tokens; worked out when first asked for, which is when it is recorded:
+        at that time the target is busy and nobody waits."""
+        if self._thoughts is None:
+            known = self.describe is not None and bool(self.ids)
+            self._thoughts = self.describe(len(self.ids)) if known and self.describe else Thoughts()
+        return self._thoughts
 
     def cut(self, k: int) -> None:
         """Keep the first `k` tokens."""
-        for values in (self.ids, self.q, self.draft_p, self.draws, self.top):
-            del values[k:]
+        del self.ids[k:], self.q[k:], self.draws[k:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import Proposal, Surroundings
+from app.engine.drafters.base import Proposal, Surroundings, Thoughts
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
 from app.engine.params import param
@@ -55,6 +56,7 @@ class DraftSimple:
         self._n_vocab = min(n_vocab, context.model.vocabulary.size)
         self._target_vocab = n_vocab
         self._rows: Floats = np.empty((0, self._n_vocab), np.float32)  # of the proposal in the making
+        self._rows_before = self._rows
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         self._around = surroundings
@@ -65,6 +67,8 @@ class DraftSimple:
         self._context.decode(prompt[kept:])
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
+        # The rows of the round before are still to be recorded: two stores take turns.
+        self._rows, self._rows_before = self._rows_before, self._rows
         proposal = Proposal()
         k = min(k, self._params.n_max)
         room = self._context.n_ctx - len(context)
@@ -82,8 +86,6 @@ class DraftSimple:
         if len(proposal.ids) < self._params.n_min:
             proposal.cut(0)
             proposal.end = "shorter than n_min"
-        if proposal.ids:
-            self._describe(proposal)
         return proposal
 
     def _add_token(self, proposal: Proposal, row: Floats, context: TokenIds) -> bool:
@@ -107,33 +109,35 @@ class DraftSimple:
             token, draw = draw_token(q, u)
             proposal.q.append(q)
             proposal.draws.append(draw)
-        self._keep(len(proposal.ids), row)
+        self._keep(proposal, row)
         proposal.ids.append(token)
         if token in self._around.end_ids:
             proposal.end = "the draft ended the answer"
             return False
         return True
 
-    def _keep(self, place: int, row: Floats) -> None:
-        """Copy the logits of a place: the next pass overwrites them."""
+    def _keep(self, proposal: Proposal, row: Floats) -> None:
+        """Copy the logits of the place behind `proposal`: the next pass overwrites them."""
+        place = len(proposal.ids)
         if place >= len(self._rows):
             grown = np.empty((2 * place + 4, self._n_vocab), np.float32)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
         self._rows[place] = row
+        proposal.describe = partial(self._describe, proposal, self._rows)
 
-    def _describe(self, proposal: Proposal) -> None:
-        """Tell what the draft thought, for all its tokens at once."""
-        rows = self._rows[: len(proposal.ids)]
+    def _describe(self, proposal: Proposal, rows: Floats, count: int) -> Thoughts:
+        """What the draft thought of its first `count` tokens, from their logits."""
+        rows = rows[:count]
         piece = self._context.model.vocabulary.pieces.__getitem__
+        top = []
         for ids, logits in zip(*top_of_rows(rows), strict=True):
             p = tuple(_shares(logits))
-            proposal.top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
-        if self._draws_tokens:
-            for row, token, whole in zip(rows, proposal.ids, log_sum_exp(rows), strict=True):
-                proposal.draft_p.append(math.exp(row.item(token) - whole))
-        else:
-            proposal.draft_p.extend(top.p[0] for top in proposal.top)
+            top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
+        if not proposal.q:
+            return Thoughts([one.p[0] for one in top], top)
+        chosen = zip(rows, proposal.ids, log_sum_exp(rows), strict=True)
+        return Thoughts([math.exp(row.item(token) - whole) for row, token, whole in chosen], top)
 
     def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Floats:
         """q at this place over the target's vocabulary, under the target's own settings."""
