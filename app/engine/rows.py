@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class TargetRows:
     """Row j is the target's answer behind `context` and the first j drafted tokens.
 
-    Rows behind a rejected token are never looked at, so nothing is computed for them.
+    Rows behind a rejected token are never looked at; where rows cost more than a few calls for all of them,
+    nothing is computed for those.
     """
 
     def __init__(
@@ -65,6 +66,10 @@ class TargetRows:
     def distribution(self, row: int) -> Floats:
         """The distribution that tokens are drawn from, shape [vocabulary]."""
         known = self._distributions.get(row)
+        if known is None and self._sampler.is_plain:
+            # A draft is short: all rows in five calls cost less than five calls for each that is looked at.
+            self._distributions = dict(enumerate(self._sampler.distributions(self._logits)))
+            known = self._distributions[row]
         if known is None:
             known = self._sampler.distribution(self.adjusted(row))
             self._distributions[row] = known

@@ -133,6 +133,20 @@ class Sampler:
         scaled /= np.float32(temperature)
         return _exponentials(scaled)
 
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but the temperature applies: all rows can be had at once."""
+        return not (self.is_greedy or self.adjusts or self.filters)
+
+    def distributions(self, logits: Floats) -> Floats:
+        """As `distribution`, of all rows at once, shape [n, vocabulary]; only where `is_plain`."""
+        temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
+        p: Floats = np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True))
+        p /= np.float32(temperature)
+        np.exp(p, out=p)
+        p /= np.add.reduce(p, axis=1, dtype=np.float64, keepdims=True).astype(np.float32)
+        return p
+
     def _filtered(self, logits: Floats) -> Floats:
         """Logits with everything that the filters cut at -inf; at least one token stays."""
         settings = self.sampling

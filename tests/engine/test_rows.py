@@ -44,7 +44,7 @@ def test_each_row_has_the_penalties_of_the_tokens_before_it() -> None:
 
 
 def test_rows_are_made_once_and_only_where_they_are_asked_for() -> None:
-    made, sampler = rows(Sampling(temperature=1))
+    made, sampler = rows(Sampling(temperature=1, top_k=5))
     made.distribution(1)
     made.distribution(1)
     assert made.probability(1, 3) == made.distribution(1)[3]
@@ -71,4 +71,12 @@ def test_greedy_records_the_models_own_probabilities() -> None:
     expected = softmax(LOGITS[2])
     assert seen == [pytest.approx(expected.max(), abs=1e-6)]
     np.testing.assert_allclose(top.p, np.sort(expected)[::-1][:10], atol=1e-6)
+    assert sampler.asked == 0
+
+
+def test_plain_rows_come_all_at_once_and_are_the_same() -> None:
+    made, sampler = rows(Sampling(temperature=0.6))
+    for row in range(3):
+        expected = probabilities(LOGITS[row], Sampling(temperature=0.6), [])
+        np.testing.assert_allclose(made.distribution(row), expected, atol=1e-6)
     assert sampler.asked == 0
