@@ -73,7 +73,7 @@ class Header(QWidget):
         self.stop = WordOrIcon(theme, "stop", "Stop", primary=True)
         self.stop.setToolTip("Stop the answer (Esc)")
 
-        row = QHBoxLayout(self)
+        row = self._row = QHBoxLayout(self)
         row.setSpacing(GAP)
         row.addWidget(self.sidebar)
         for part in (self.target, self._arrow, self.draft, self.strategy, self.sampling, self.presets):
@@ -122,7 +122,7 @@ class Header(QWidget):
                 button.show_words(words)
             others = [self.sidebar, self._arrow, self.presets, *buttons, self.instruments]
             shown = [one for one in others if one.isVisibleTo(self)]
-            margins = self.layout().contentsMargins()
+            margins = self._row.contentsMargins()
             room = self.width() - margins.left() - margins.right() - GAP * (len(shown) + 4)
             room -= sum(one.sizeHint().width() for one in shown)
             if words and room >= sum(chip.widths()[1] for chip in self.chips):
@@ -136,7 +136,7 @@ class Header(QWidget):
     @Slot()
     def _restyle(self) -> None:
         above = round(10 * self._theme.scale)
-        self.layout().setContentsMargins(16, above, 16, above)
+        self._row.setContentsMargins(16, above, 16, above)
         side = round(14 * self._theme.scale)
         ratio = self.devicePixelRatio()
         picture = pixmap("arrow-left", self._theme.palette.faint, round(side * ratio))
