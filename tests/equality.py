@@ -100,8 +100,8 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
     if index is None:  # one answer is the other's beginning
         raise AssertionError(f"{len(trace.token_ids)} tokens instead of {len(baseline.token_ids)}")
     expected, token = baseline.token_ids[index], trace.token_ids[index]
-    here = _measured(engine, prompt, baseline, index)
-    there = _measured(engine, prompt, trace, index)
+    here = measured(engine, prompt, baseline, index)
+    there = measured(engine, prompt, trace, index)
     if baseline.header.sampling.temperature == 0:
         gap = float(here[expected] - here[token])
         difference = float(abs(here[expected] - there[expected]) + abs(here[token] - there[token]))
@@ -128,7 +128,7 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
     )
 
 
-def _measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int) -> Floats:
+def measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int) -> Floats:
     """The target's adjusted logits at token `index`, in the batch shapes of the trace's own passes."""
     part = engine._parts[0]
     context = Context(part.model, part.options, AbortFlag())

@@ -167,9 +167,12 @@ class Engine:
             zero = time.perf_counter()
             draft_seconds = zero - asked - prompt_seconds
             for one, text in rounds(answer):
+                # A round comes when the next one is under way already: neither the clock nor the cache are
+                # asked about it now.
                 if first_token is None:
-                    first_token = time.perf_counter() - asked
-                yield RoundFinished(run, one, text, self._target.n_cached)
+                    first_token = zero - asked + one.offset + one.seconds
+                cached = answer.prompt_length + one.position + len(one.emitted) - 1
+                yield RoundFinished(run, one, text, cached)
                 if self._abort.is_set() and answer.finish is None:
                     raise Cancelled
         except Cancelled:

@@ -167,6 +167,10 @@ class StatusBar(QWidget):
             own = speed / self._baseline if speed is not None else None
             factor = numbers.factor(own if self._factor is None else self._factor)
             words = f"measured against baseline {numbers.significant(self._baseline)}"
+            if self._factor is not None:
+                # The run beside the baseline has a speed of its own, which the factor is about.
+                measured = numbers.significant(self._factor * self._baseline)
+                words = f"measured, {measured} against baseline {numbers.significant(self._baseline)}"
             self.speed_up.setText(f"{factor} {words}")
             self.speed_up.setToolTip(definitions.SPEED_UP)
         share = f" {self._measuring}" if self._measuring else ""

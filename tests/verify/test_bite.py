@@ -90,8 +90,12 @@ def same_draw_twice(patch: Patch) -> None:
 
 def rows_are_off_by_one(patch: Patch) -> None:
     """Each drafted token but the first is judged by the row before its own."""
-    real = TargetRows.adjusted
-    patch.setattr(TargetRows, "adjusted", lambda self, row: real(self, max(0, row - 1)))
+    real = TargetRows.__init__
+
+    def init(self: TargetRows, logits: np.ndarray, *rest: object) -> None:
+        real(self, np.concatenate([logits[:1], logits[:-1]]), *rest)  # type: ignore[arg-type]
+
+    patch.setattr(TargetRows, "__init__", init)
 
 
 def q_is_off_by_one(patch: Patch) -> None:
@@ -111,7 +115,8 @@ def long_drafts_are_dropped(patch: Patch) -> None:
 
     def propose(self: DraftSimple, context: np.ndarray, k: int):  # type: ignore[no-untyped-def]
         proposal = real(self, context, k)
-        doubtful = (i for i, p in enumerate(proposal.draft_p) if p < 0.15)
+        drafted = zip(proposal.q, proposal.ids, strict=True)
+        doubtful = (i for i, (q, token) in enumerate(drafted) if q[token] < 0.15)
         proposal.cut(next(doubtful, len(proposal.ids)))
         return proposal
 

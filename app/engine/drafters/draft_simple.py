@@ -124,9 +124,10 @@ class DraftSimple:
             grown[: len(self._rows)] = self._rows
             self._rows = grown
         self._rows[place] = row
-        proposal.describe = partial(self._describe, proposal, self._rows)
+        # Of its lists, not of the proposal: a cycle would keep rows of a whole vocabulary for the collector.
+        proposal.describe = partial(self._describe, proposal.ids, proposal.q, self._rows)
 
-    def _describe(self, proposal: Proposal, rows: Floats, count: int) -> Thoughts:
+    def _describe(self, chosen: list[int], q: list[Floats], rows: Floats, count: int) -> Thoughts:
         """What the draft thought of its first `count` tokens, from their logits."""
         rows = rows[:count]
         piece = self._context.model.vocabulary.pieces.__getitem__
@@ -134,10 +135,10 @@ class DraftSimple:
         for ids, logits in zip(*top_of_rows(rows), strict=True):
             p = tuple(_shares(logits))
             top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
-        if not proposal.q:
+        if not q:
             return Thoughts([one.p[0] for one in top], top)
-        chosen = zip(rows, proposal.ids, log_sum_exp(rows), strict=True)
-        return Thoughts([math.exp(row.item(token) - whole) for row, token, whole in chosen], top)
+        drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
+        return Thoughts([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
 
     def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Floats:
         """q at this place over the target's vocabulary, under the target's own settings."""

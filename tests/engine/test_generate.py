@@ -1,0 +1,142 @@
+"""The loop: a round is recorded while the next pass runs, and the record does not show it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from app.engine.background import Background
+from app.engine.drafters.base import Proposal
+from app.engine.drafters.draft_simple import DraftSimple
+from app.engine.engine import Engine
+from app.engine.generate import TokenBuffer
+from app.engine.messages import RoundFinished
+from app.engine.recheck import recheck
+from app.engine.trace import Trace
+from app.engine.types import GenerationRequest, Sampling
+from tests.answers import answer, events_of, trace_of
+from tests.equality import measured
+from tests.reference import probabilities, softmax
+
+PROMPT = "abcabcabd abc"
+SETTINGS = {
+    "greedy": Sampling(),
+    "greedy, penalised": Sampling(repeat_penalty=1.4, repeat_last_n=9),
+    "plain": Sampling(temperature=0.8, seed=3),
+    "filtered": Sampling(temperature=0.8, top_k=12, top_p=0.95, seed=3),
+    "penalised": Sampling(temperature=0.8, repeat_penalty=1.4, seed=3),
+}
+
+
+@pytest.fixture
+def passes_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pass of the target is over, and has overwritten the logits, before the round is recorded."""
+    start = Background.start
+
+    def start_and_wait(self: Background, call: Callable[[], object]) -> None:
+        value = call()
+        start(self, lambda: value)
+
+    monkeypatch.setattr(Background, "start", start_and_wait)
+
+
+def without_times(trace: Trace) -> list[tuple[object, ...]]:
+    return [(one.drafted, one.emitted, one.target_top, one.draft_top, one.draft_end) for one in trace.rounds]
+
+
+@pytest.mark.usefixtures("passes_end_first")
+@pytest.mark.parametrize("rule", ["", ":verify=match", ":verify=speculative"])
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> None:
+    """Against logits of a fresh context, at every place."""
+    sampling = SETTINGS[kind]
+    request = GenerationRequest(
+        prompt=PROMPT,
+        strategy=f"draft-simple:n_max=3{':sample=1' if sampling.temperature else ''}{rule}",
+        sampling=sampling,
+        max_tokens=25,
+        ignore_eos=False,
+        cold=True,
+    )
+    trace = trace_of(events_of(engine, request))
+    assert recheck(trace) == []
+    prompt = engine._tokenize(request)[1]
+    drawn = sampling.temperature > 0 or rule
+    for one in trace.rounds:
+        for place, (token, top) in enumerate(zip(one.emitted, one.target_top, strict=True)):
+            logits = measured(engine, prompt, trace, one.position + place)
+            # `measured` has applied the penalty already.
+            unpenalised = Sampling(sampling.temperature, sampling.top_k, sampling.top_p)
+            p = probabilities(logits, unpenalised) if drawn else softmax(logits)
+            assert token.p == pytest.approx(p[token.id], abs=1e-4)
+            np.testing.assert_allclose(top.p, p[list(top.ids)], atol=1e-4)
+            assert max(top.p) == pytest.approx(p.max(), abs=1e-4)
+            if place < len(one.drafted):
+                assert one.drafted[place].p == pytest.approx(p[one.drafted[place].id], abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_records_do_not_depend_on_how_fast_a_pass_is(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    settings = {"strategy": "draft-simple:n_max=3:sample=1", "sampling": SETTINGS[kind], "max_tokens": 30}
+    at_once = answer(engine, cold=True, **settings)
+    start = Background.start
+
+    def start_late(self: Background, call: Callable[[], object]) -> None:
+        start(self, lambda: (time.sleep(0.005), call())[1])
+
+    monkeypatch.setattr(Background, "start", start_late)
+    assert without_times(answer(engine, cold=True, **settings)) == without_times(at_once)
+
+
+def test_no_thread_is_left_whether_an_answer_is_read_or_not(engine: Engine) -> None:
+    threads = threading.active_count()
+    request = GenerationRequest(prompt=PROMPT, strategy="draft-simple", max_tokens=50, ignore_eos=True)
+    events_of(engine, request)
+    assert threading.active_count() == threads
+    unread = engine.generate(request)
+    next(event for event in unread if isinstance(event, RoundFinished))
+    unread.close()
+    assert threading.active_count() == threads
+
+
+def test_a_round_leaves_nothing_for_the_garbage_collector(engine: Engine) -> None:
+    """Proposals hold rows of a whole vocabulary: they must go at once, not when the collector comes."""
+    settings = {"strategy": "draft-simple:n_max=4:sample=1", "sampling": Sampling(temperature=1, seed=1)}
+    answer(engine, max_tokens=10, **settings)
+    gc.collect()
+    gc.disable()
+    try:
+        trace = answer(engine, max_tokens=120, ignore_eos=True, **settings)
+        left = gc.collect()
+    finally:
+        gc.enable()
+    assert left < len(trace.rounds) / 2
+
+
+def test_the_first_token_does_not_wait_for_the_second_draft(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(self: DraftSimple, context: np.ndarray, k: int) -> Proposal:
+        time.sleep(0.4)
+        return Proposal(ids=[1])
+
+    monkeypatch.setattr(DraftSimple, "propose", slow)
+    trace = answer(engine, strategy="draft-simple", max_tokens=4)
+    assert trace.totals is not None and trace.totals.first_token_seconds is not None
+    assert 0.4 <= trace.totals.first_token_seconds < 0.7
+
+
+def test_the_truth_with_a_draft_behind_it_stays_the_truth() -> None:
+    truth = TokenBuffer(np.array([1, 2, 3], np.int32), 8)
+    assert truth.with_draft([7, 8]).tolist() == [1, 2, 3, 7, 8]
+    assert truth.ids.tolist() == [1, 2, 3]
+    truth.extend([9])
+    assert truth.ids.tolist() == [1, 2, 3, 9]
+    assert truth.with_draft([]).tolist() == [1, 2, 3, 9]
