@@ -78,6 +78,10 @@ def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> 
             assert max(top.p) == pytest.approx(p.max(), abs=1e-4)
             if place < len(one.drafted):
                 assert one.drafted[place].p == pytest.approx(p[one.drafted[place].id], abs=1e-4)
+        for drafted, thought in zip(one.drafted, one.draft_top, strict=True):
+            if sampling.temperature == 0:
+                assert (thought.ids[0], thought.p[0]) == (drafted.id, drafted.draft_p)
+            assert list(thought.p) == sorted(thought.p, reverse=True)
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
@@ -93,6 +97,36 @@ def test_records_do_not_depend_on_how_fast_a_pass_is(
 
     monkeypatch.setattr(Background, "start", start_late)
     assert without_times(answer(engine, cold=True, **settings)) == without_times(at_once)
+
+
+@pytest.mark.usefixtures("passes_end_first")
+def test_the_context_in_use_is_that_of_its_own_round(engine: Engine) -> None:
+    request = GenerationRequest(prompt=PROMPT, strategy="draft-simple", max_tokens=20, ignore_eos=True)
+    finished = [event for event in events_of(engine, request) if isinstance(event, RoundFinished)]
+    for event in finished:
+        cached = len(PROMPT) + event.round.position + len(event.round.emitted) - 1
+        assert event.context_used == cached
+
+
+def test_drafters_learn_what_became_of_their_own_proposals(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def observe(self: DraftSimple, context: np.ndarray, proposal: Proposal, accepted: int) -> None:
+        seen.append((len(context), len(proposal.ids), accepted))
+
+    monkeypatch.setattr(DraftSimple, "observe", observe)
+    trace = answer(engine, strategy="prompt-lookup+draft-simple:n_max=4", max_tokens=60, stop=("zz",))
+    expected = [
+        (len(PROMPT) + one.position + len(one.emitted), len(one.drafted), one.accepted)
+        if one.strategy == "draft-simple"
+        else (len(PROMPT) + one.position + len(one.emitted), 0, 0)
+        for one in trace.rounds
+    ]
+    assert seen == expected
+    assert {one.strategy for one in trace.rounds} >= {"draft-simple", "prompt-lookup"}
+    assert sum(accepted for _, _, accepted in seen) > 0
 
 
 def test_no_thread_is_left_whether_an_answer_is_read_or_not(engine: Engine) -> None:

@@ -216,6 +216,15 @@ def test_draws_at_the_ends_take_the_first_and_the_last_possible_token() -> None:
     assert draw_token(p, 1 - 2.0**-53)[0] == 3
 
 
+@pytest.mark.parametrize("seed", [684, 2560])
+@pytest.mark.parametrize("u", [1 - 2.0**-53, 1 - 2.0**-52])
+def test_adding_up_in_two_ways_never_leaves_the_whole(seed: int, u: float) -> None:
+    """Here the sum of a block's tokens exceeds, by rounding, where the block ends."""
+    p = np.random.default_rng(seed).dirichlet(np.full(100, 0.05)).astype(np.float32)
+    _token, draw = draw_token(p, u)
+    assert draw.low <= u < draw.high <= 1
+
+
 @pytest.mark.parametrize("zeros", [0.0, 0.5, 0.98])
 @pytest.mark.parametrize("size", [2, 50, 259, 1000])
 def test_the_intervals_of_all_tokens_fill_the_whole(size: int, zeros: float) -> None:

@@ -99,6 +99,8 @@ def select(chats: ChatList, row: int) -> None:
 
 
 def test_chats_stand_with_title_and_time(chats: ChatList) -> None:
+    # Made now: the others are as old as the collection of the tests.
+    chats.set_chats([head(1, "Haiku", 0), head(2, "Mean of a list", 5), HEADS[2]])
     assert titles(chats) == ["Haiku", "Mean of a list", "Could not be read"]
     assert [index(chats, row).data(TIME) for row in range(2)] == ["now", "5 min"]
     spoken = index(chats, 1).data(Qt.ItemDataRole.AccessibleTextRole)
