@@ -47,7 +47,7 @@ def test_leaving_waits_for_the_call_and_ends_the_thread(fails: bool) -> None:
     with Background[None]("beside") as beside:
         beside.start(work)
     assert done == [True]
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
 
 
 def test_an_exception_of_the_caller_ends_the_thread() -> None:
@@ -55,4 +55,4 @@ def test_an_exception_of_the_caller_ends_the_thread() -> None:
     with pytest.raises(KeyError), Background[None]("beside") as beside:
         beside.start(lambda: time.sleep(0.02))
         raise KeyError
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads

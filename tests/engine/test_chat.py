@@ -284,7 +284,7 @@ def test_an_endless_template_is_broken_off(
     threads = threading.active_count()
     with within(LIMIT + 3), pytest.raises(PromptError, match="took too long and was broken off"):
         render(ENDLESS[kind])
-    assert threading.active_count() == threads, "nothing goes on in the background"
+    assert threading.active_count() <= threads, "nothing goes on in the background"
     assert render("ok") == "ok"
 
 

@@ -133,11 +133,11 @@ def test_no_thread_is_left_whether_an_answer_is_read_or_not(engine: Engine) -> N
     threads = threading.active_count()
     request = GenerationRequest(prompt=PROMPT, strategy="draft-simple", max_tokens=50, ignore_eos=True)
     events_of(engine, request)
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     unread = engine.generate(request)
     next(event for event in unread if isinstance(event, RoundFinished))
     unread.close()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
 
 
 def test_a_round_leaves_nothing_for_the_garbage_collector(engine: Engine) -> None:

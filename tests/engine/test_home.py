@@ -333,7 +333,7 @@ def test_closing_leaves_no_thread_and_no_process() -> None:
     threads, children = threading.active_count(), len(psutil.Process().children())
     for kind in KINDS:
         make_home(kind).close()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     left = psutil.Process().children()
     # multiprocessing keeps one helper for all processes that it spawns
     assert len([child for child in left if "resource_tracker" not in " ".join(child.cmdline())]) <= children

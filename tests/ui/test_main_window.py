@@ -287,5 +287,5 @@ def test_closing_leaves_nothing_behind(windows: Windows) -> None:
     timers = desk.window.findChildren(QTimer)
     assert timers
     windows.close(desk)
-    assert worker.isFinished() and threading.active_count() == threads
+    assert worker.isFinished() and threading.active_count() <= threads
     assert QApplication.topLevelWidgets() == []
