@@ -10,11 +10,11 @@ import msgspec
 
 from app.ui.transcript.spans import Span
 
-MAX_LENGTH = 600
-"""A paragraph longer than this is continued in another one, so that laying out the last one stays cheap
-however long a line grows."""
+MAX_LENGTH = 200
+"""A paragraph that shows more characters than this, struck ones included, is continued in another one, so
+that laying out and painting the last one stays cheap however long a line grows."""
 
-_SLACK = 100
+_SLACK = 60
 
 _OPENS = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
 
@@ -30,12 +30,13 @@ class Kind(StrEnum):
 class Paragraph:
     """One line of the text, as long as it may be. Offsets count characters of `text`."""
 
-    __slots__ = ("_text", "continued", "end", "kind", "length", "spans")
+    __slots__ = ("_text", "continued", "end", "kind", "length", "shown", "spans")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.spans: list[Span] = []
         self.length = 0  # of `text`
+        self.shown = 0  # characters with the struck ones
         self.end: Span | None = None  # the token whose newline ended it
         self.continued = False  # the next paragraph goes on in the same line
         self._text: str | None = ""
@@ -49,6 +50,7 @@ class Paragraph:
 
     def add(self, span: Span) -> None:
         self.spans.append(span)
+        self.shown += len(span.text)
         if span.counts:
             self.length += len(span.text)
             self._text = None
@@ -93,8 +95,8 @@ class ParagraphBuilder:
     def _append(self, span: Span) -> None:
         last = self.paragraphs[-1]
         # Continue between words, unless none ends.
-        between = span.text.startswith(" ") or last.length >= MAX_LENGTH + _SLACK
-        if span.counts and last.length >= MAX_LENGTH and between:
+        between = span.text.startswith(" ") or last.shown >= MAX_LENGTH + _SLACK
+        if span.counts and last.shown >= MAX_LENGTH and between:
             last = self._continue()
         last.add(span)
 

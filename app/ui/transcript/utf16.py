@@ -4,9 +4,7 @@ from __future__ import annotations
 
 
 def utf16_length(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text) if text.isascii() else len(_encoded(text)) // 2
 
 
 def to_utf16(text: str, offset: int) -> int:
@@ -18,8 +16,9 @@ def from_utf16(text: str, units: int) -> int:
     """The character offset of a UTF-16 offset; the middle of a character counts as its start."""
     if text.isascii():
         return min(units, len(text))
-    for offset, character in enumerate(text):
-        units -= 2 if character > "\uffff" else 1
-        if units < 0:
-            return offset
-    return len(text)
+    return len(_encoded(text)[: 2 * units].decode("utf-16-le", "ignore"))
+
+
+def _encoded(text: str) -> bytes:
+    # A codec rather than a loop over characters: every line of every repaint asks.
+    return text.encode("utf-16-le", "replace")

@@ -90,6 +90,15 @@ def test_a_line_without_spaces_is_continued_too() -> None:
     assert all(one.length < 2 * MAX_LENGTH for one in builder.paragraphs)
 
 
+def test_struck_drafts_count_where_a_line_is_continued() -> None:
+    """What is laid out anew with every batch stays short, however much of it was refused."""
+    builder = ParagraphBuilder()
+    for place in range(300):
+        builder.add([token(" refused", place, "rejected"), token(" taken", place)])
+    assert joined(builder.paragraphs) == " taken" * 300
+    assert all(one.shown < 2 * MAX_LENGTH for one in builder.paragraphs)
+
+
 def test_a_continued_line_of_code_stays_code() -> None:
     paragraphs = built("```\n" + "x " * 1000 + "\n```\nb")
     assert [one.kind for one in paragraphs][-3:] == [Kind.CODE, Kind.FENCE, Kind.PROSE]
