@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
+from app.engine.draft_length import FixedLength
 from app.engine.drafters.base import Surroundings
 from app.engine.draws import Draws
 from app.engine.engine import Engine
@@ -132,6 +133,7 @@ def emitted(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> It
             drafters=drafters,
             draft_contexts=[engine._draft] if engine._draft else [],
             verification=spec.verification_at(case.sampling.temperature),
+            length=FixedLength(),
             sampler=sampler,
             draws=Draws(seed * 1_000_000 + number),
             truth=TokenBuffer(prompt, len(prompt) + case.max_tokens + 1),

@@ -17,7 +17,8 @@ import numpy as np
 from app import __version__
 from app.engine.chat import ChatTemplate
 from app.engine.compat import check_vocabularies
-from app.engine.drafters.base import Drafter, Surroundings
+from app.engine.draft_length import DraftLength, make_length
+from app.engine.drafters.base import Drafter, Resources, Surroundings
 from app.engine.drafters.registry import KINDS
 from app.engine.draws import Draws
 from app.engine.errors import ModelFileError, PromptError, SettingError
@@ -32,6 +33,7 @@ from app.engine.trace import FORMAT
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
+    LengthRule,
     ModelInfo,
     ModelOptions,
     PairInfo,
@@ -78,6 +80,7 @@ class Engine:
         """
         self._abort: AbortFlag = previous._abort if previous else AbortFlag()
         self._drafters: dict[str, Drafter] = {}
+        self._lengths: dict[LengthRule, DraftLength] = {}
         old: list[_Part] = previous._parts if previous else []
         with ExitStack() as new:
             first = self._open(_options(target), on_progress, old, new)
@@ -178,6 +181,8 @@ class Engine:
         except Cancelled:
             answer.finish = FinishReason.CANCELLED
             prompt_seconds = prompt_seconds or time.perf_counter() - asked
+        for _name, drafter in answer.drafters:
+            drafter.finish(answer.truth.ids)
         seconds = time.perf_counter() - zero if first_token is not None else 0.0
         answer.text.finish()
         totals = Totals(
@@ -223,6 +228,7 @@ class Engine:
             drafters=drafters,
             draft_contexts=[self._draft] if self._draft else [],
             verification=verification,
+            length=self._lengths.setdefault(spec.length, make_length(spec.length)),
             sampler=Sampler(sampling, ends if request.ignore_eos else ()),
             draws=Draws(seed),
             truth=TokenBuffer(ids, n_ctx + 1),
@@ -265,8 +271,8 @@ class Engine:
         """The drafter of that name and those settings; it keeps what it learned between answers."""
         key = str(part)
         if key not in self._drafters:
-            size = self._target.model.vocabulary.size
-            self._drafters[key] = KINDS[part.name].make(part.params, self._draft, size)
+            resources = Resources(self._target.model.vocabulary, self._draft)
+            self._drafters[key] = KINDS[part.name].make(part.params, resources)
         return self._drafters[key]
 
     def reset(self) -> None:
@@ -276,6 +282,8 @@ class Engine:
             self._draft.clear()
         for drafter in self._drafters.values():
             drafter.reset()
+        for length in self._lengths.values():
+            length.reset()
 
     def _read_prompt(self, answer: Generation) -> Iterator[int]:
         """Decode the prompt but for its last token, which belongs to round 0; yields tokens done."""

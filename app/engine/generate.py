@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.background import Background
+from app.engine.draft_length import DraftLength, RoundCost
 from app.engine.drafters.base import Drafter, Proposal, one_hot
 from app.engine.draws import Draws
 from app.engine.native import Context, Vocabulary
@@ -67,6 +68,7 @@ class Generation:
     drafters: Sequence[NamedDrafter]
     draft_contexts: Sequence[Context]
     verification: Verification
+    length: DraftLength
     sampler: Sampler
     draws: Draws
     truth: TokenBuffer
@@ -119,7 +121,7 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
             began, native = time.perf_counter(), run.native_seconds()
             position = run.position
             try:
-                name, proposal = propose(run, draft_room(run))
+                name, proposal = propose(run)
                 drafted = time.perf_counter()
 
                 truth = run.truth.ids
@@ -142,13 +144,17 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
             for other, drafter in run.drafters:
                 own = other == name
                 drafter.observe(run.truth.ids, proposal if own else Proposal(), accepted if own else 0)
+            ended = time.perf_counter()
+            run.length.observe(
+                RoundCost(len(proposal.ids), accepted, len(emitted), drafted - began, verified - drafted)
+            )
             before = Verified(
                 index,
                 position,
                 began - zero,
                 drafted - began,
                 verified - drafted,
-                time.perf_counter() - began,
+                ended - began,
                 run.native_seconds() - native,
                 name,
                 proposal,
@@ -194,12 +200,16 @@ def draft_room(run: Generation) -> int:
     return min(wanted, run.target.n_ctx - run.truth.length, run.target.n_batch - 1)
 
 
-def propose(run: Generation, k: int) -> tuple[str, Proposal]:
+def propose(run: Generation) -> tuple[str, Proposal]:
     """The first proposal that is not empty, in order of precedence, and the name of its strategy."""
     if not run.drafters:
         return "", Proposal()
-    if k <= 0:
+    room = draft_room(run)
+    if room <= 0:
         return "", Proposal(end="nothing more is wanted")
+    k = run.length.choose(room)
+    if k <= 0:
+        return "", Proposal(end="not worth its cost")
     ends = []
     for name, drafter in run.drafters:
         proposal = drafter.propose(run.truth.ids, k)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.params import check_params, params_of
-from app.engine.types import Verification
+from app.engine.types import LengthRule, Verification
 from app.engine.verify import default_verification
 
 NONE = "none"
+C = TypeVar("C", bound=StrEnum)
+
 _RUN_KEYS = ("verify", "length")
-_LENGTHS = ("fixed",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class StrategySpec:
 
     parts: tuple[StrategyPart, ...] = ()
     verification: Verification | None = None  # None: by temperature
+    length: LengthRule = LengthRule.FIXED
 
     @classmethod
     def parse(cls, text: str) -> StrategySpec:
@@ -63,14 +66,16 @@ class StrategySpec:
             if part is not None:
                 parts.append(part)
         _check_order(parts, text)
-        if run.get("length", "fixed") not in _LENGTHS:
-            raise SettingError(f"length cannot be {run['length']!r}.", f"Allowed: {', '.join(_LENGTHS)}.")
-        return cls(tuple(parts), _parse_verification(run.get("verify")))
+        verification = _parse_choice(Verification, "verify", run["verify"]) if "verify" in run else None
+        length = _parse_choice(LengthRule, "length", run.get("length", LengthRule.FIXED))
+        return cls(tuple(parts), verification, length)
 
     def __str__(self) -> str:
         written = "+".join(str(part) for part in self.parts) or NONE
         if self.verification is not None:
             written += f":verify={self.verification}"
+        if self.length is not LengthRule.FIXED:
+            written += f":length={self.length}"
         return written
 
     @property
@@ -136,11 +141,8 @@ def _check_order(parts: list[StrategyPart], text: str) -> None:
         )
 
 
-def _parse_verification(text: str | None) -> Verification | None:
-    if text is None:
-        return None
+def _parse_choice(kind: type[C], key: str, text: str) -> C:
     try:
-        return Verification(text)
+        return kind(text)
     except ValueError:
-        allowed = ", ".join(Verification)
-        raise SettingError(f"verify cannot be {text!r}.", f"Allowed: {allowed}.") from None
+        raise SettingError(f"{key} cannot be {text!r}.", f"Allowed: {', '.join(kind)}.") from None

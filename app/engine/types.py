@@ -39,6 +39,12 @@ class Verification(StrEnum):
     MATCH = "match"
 
 
+class LengthRule(StrEnum):
+    """How many tokens a round drafts."""
+
+    FIXED = "fixed"  # as many as the strategy's own settings say
+
+
 class FinishReason(StrEnum):
     """Why an answer ended."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from app.engine.types import Alternatives, Draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from app.engine.native import Context, Vocabulary
 
     TokenIds = NDArray[np.int32]
     Floats = NDArray[np.float32]
@@ -66,24 +69,40 @@ class Surroundings:
     end_ids: frozenset[int]  # tokens behind which nothing follows
 
 
-class Drafter(Protocol):
+class Drafter(ABC):
     """Proposes tokens and learns what became of them.
 
-    `context` is always the whole truth: prompt and emitted tokens, shape [n].
+    `context` is always the whole truth: prompt and emitted tokens, shape [n]. Only `propose` must be there.
     """
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         """A generation starts: read the prompt."""
+        return
 
+    @abstractmethod
     def propose(self, context: TokenIds, k: int) -> Proposal:
         """At most `k` (1 or more) tokens to follow the context."""
 
     def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
         """A round is over: `context` now ends with what was emitted. `proposal` is this drafter's own of
         this round (empty where another one's was verified), `accepted` how many tokens of it passed."""
+        return
+
+    def finish(self, context: TokenIds) -> None:
+        """The answer is over, also where it was stopped: keep what should outlive it."""
+        return
 
     def reset(self) -> None:
         """Forget everything: the next generation is a cold one."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a drafter is made from besides its own settings."""
+
+    vocabulary: Vocabulary  # the target's
+    draft: Context | None = None  # the draft model's, where one is loaded
 
 
 def one_hot(proposal: Proposal) -> Sequence[Floats | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import Proposal, Surroundings, Thoughts
+from app.engine.drafters.base import Drafter, Proposal, Surroundings, Thoughts
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
 from app.engine.params import param
@@ -42,11 +42,12 @@ class DraftSimpleParams:
             )
 
 
-class DraftSimple:
+class DraftSimple(Drafter):
     """Drafts with a model that shares the target's vocabulary.
 
     The draft's cache follows the context by longest common prefix, so tokens that were accepted are never
-    decoded again: llama.cpp's own loop decodes every verified batch on the draft a second time.
+    decoded again: llama.cpp's own loop decodes every verified batch on the draft a second time. There is
+    nothing to observe: the next `propose` rolls the cache back to the truth.
     """
 
     def __init__(self, params: DraftSimpleParams, context: Context, n_vocab: int) -> None:
@@ -148,9 +149,6 @@ class DraftSimple:
         if sampler.adjusts:
             row = sampler.adjust(row, np.concatenate([context, np.array(proposal.ids, np.int32)]))
         return sampler.distribution(row)
-
-    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
-        """Nothing to learn: the next `propose` rolls the cache back to the truth."""
 
     def reset(self) -> None:
         self._context.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import Proposal, Surroundings
+from app.engine.drafters.base import Drafter, Proposal, Surroundings
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class PromptLookupParams:
     num_pred_tokens: int = param(8, "Copy at most this many tokens.", low=1, high=512, unit="tokens")
 
 
-class PromptLookup:
+class PromptLookup(Drafter):
     """Keeps, for every n-gram length, where each n-gram of the context was last continued.
 
     An index instead of a scan: a round costs the tokens that came since the last one, whatever the length

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from app.engine.drafters.base import Drafter
+from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams
 from app.engine.drafters.prompt_lookup import PromptLookup, PromptLookupParams
-
-if TYPE_CHECKING:
-    from app.engine.native import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +19,13 @@ class StrategyKind:
     params: type[Any]
     summary: str
     needs_draft: bool
-    make: Callable[[Any, Context | None, int], Drafter]
-    """(parameters, draft context, target vocabulary size) -> drafter. The context is there where
-    `needs_draft` says so."""
+    make: Callable[[Any, Resources], Drafter]
+    """(parameters, resources) -> drafter. The draft's context is there where `needs_draft` says so."""
 
 
-def _draft_simple(params: DraftSimpleParams, context: Context | None, n_vocab: int) -> Drafter:
-    assert context is not None
-    return DraftSimple(params, context, n_vocab)
-
-
-def _prompt_lookup(params: PromptLookupParams, _context: Context | None, _n_vocab: int) -> Drafter:
-    return PromptLookup(params)
+def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
+    assert resources.draft is not None
+    return DraftSimple(params, resources.draft, resources.vocabulary.size)
 
 
 KINDS: dict[str, StrategyKind] = {
@@ -45,7 +37,7 @@ KINDS: dict[str, StrategyKind] = {
             "Copies from the text so far. Helps where the answer repeats its prompt: rewriting, "
             "summaries, code edits.",
             needs_draft=False,
-            make=_prompt_lookup,
+            make=lambda params, _resources: PromptLookup(params),
         ),
         StrategyKind(
             "draft-simple",
