@@ -1,0 +1,185 @@
+"""What the measured costs of an answer mean, in a sentence, and what to try next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.engine.cost import CostModel
+from app.engine.params import params_of
+from app.engine.stats import Statistics
+from app.engine.strategy import StrategySpec
+
+_ENOUGH_ROUNDS = 12
+_GAIN = 1.03  # below it, noise would decide
+_LOW_ACCEPTANCE = 0.3
+_HIGH_ACCEPTANCE = 0.8
+_SELDOM = 0.15  # share of rounds in which a draft was found
+_DEAR_DRAFT = 0.4  # c from which on a draft model is too large for its target
+_NO_BATCHING = 0.8  # v(k) / (k + 1) from which on a pass over several tokens saves nothing
+_WORTH_CHANGING = 1.05  # predicted factor over the present one
+_LENGTH_KEYS = ("n_max", "num_pred_tokens", "size_m")
+
+
+class Finding(StrEnum):
+    """What an advice is about."""
+
+    TOO_EARLY = "too early to say"
+    NO_BASELINE = "no single-token pass was measured"
+    PAYS = "speculation pays"
+    LENGTH = "another draft length is better"
+    SELDOM = "drafts are seldom found"
+    TARGET_SMALL = "the target is too small"
+    DRAFT_LARGE = "the draft is too large"
+    LOW_ACCEPTANCE = "too few tokens are accepted"
+    NO_GAIN = "many tokens are accepted, without gain"
+    LOSES = "drafting costs more than it saves"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A finding and the sentences to show."""
+
+    finding: Finding
+    text: str
+    factor: float | None = None  # the speed-up that it goes by
+    measured: bool = False  # against a baseline run; else predicted by the cost model
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Drafting against what it saves, as shares of the time that plain decoding would have taken."""
+
+    costs: float
+    saves: float
+
+    @property
+    def factor(self) -> float:
+        """The speed-up that follows."""
+        return 1 / (1 - self.saves + self.costs)
+
+
+def balance(statistics: Statistics, cost: CostModel) -> Balance | None:
+    """None where no pass over a single token was measured or can be inferred."""
+    if not cost.single_pass or not statistics.emitted:
+        return None
+    plain = statistics.emitted * cost.single_pass
+    return Balance(statistics.draft_seconds / plain, 1 - statistics.target_seconds / plain)
+
+
+def advise(
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, speedup: float | None = None
+) -> Advice | None:
+    """Read the statistics of an answer; `speedup` is the measured one, where a baseline was run.
+
+    None without speculation: there is nothing to advise on.
+    """
+    if not spec.parts:
+        return None
+    if statistics.attempts < _ENOUGH_ROUNDS:
+        return Advice(Finding.TOO_EARLY, "Too few rounds yet for advice.")
+    if not spec.needs_draft and statistics.drafted_rounds < _SELDOM * statistics.attempts:
+        return Advice(Finding.SELDOM, _seldom(spec, statistics), speedup, speedup is not None)
+    shares = balance(statistics, cost)
+    if shares is None:
+        return Advice(
+            Finding.NO_BASELINE,
+            "No pass over a single token was measured yet: measure the baseline to see what drafting saves.",
+        )
+    factor = shares.factor if speedup is None else speedup
+    finding, text = (
+        _gaining(spec, statistics, cost, shares)
+        if factor >= _GAIN
+        else _losing(spec, statistics, cost, shares)
+    )
+    return Advice(finding, text, factor, speedup is not None)
+
+
+def _gaining(
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance
+) -> tuple[Finding, str]:
+    text = f"{_said(shares)}: speculation pays."
+    better = _better_length(spec, statistics, cost)
+    if better is None:
+        return Finding.PAYS, text
+    return Finding.LENGTH, f"{text} Try {better}."
+
+
+def _losing(
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance
+) -> tuple[Finding, str]:
+    """The first cause that the numbers show; the machine's before the model's before the setting's."""
+    k = max(1, round(cost.mean_length or 1))
+    v, c = cost.v(k), cost.c
+    rate = statistics.acceptance_rate or 0.0
+    if v is not None and v >= _NO_BATCHING * (k + 1):
+        return Finding.TARGET_SMALL, (
+            f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "
+            "this target is too small for speculation to pay here. Use none."
+        )
+    if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
+        return Finding.DRAFT_LARGE, (
+            f"One draft token takes {c:.0%} of a target pass: the draft is too large for this target. "
+            "Choose a smaller one, or a strategy that needs none, such as ngram-mod."
+        )
+    remedy = _remedy(spec, statistics, cost)
+    if rate < _LOW_ACCEPTANCE:
+        return Finding.LOW_ACCEPTANCE, (
+            f"Only {rate:.0%} of the drafted tokens were accepted. {_sentence(remedy)}"
+        )
+    if rate > _HIGH_ACCEPTANCE:
+        return Finding.NO_GAIN, (
+            f"{rate:.0%} of the drafted tokens were accepted and still nothing is gained: "
+            f"{_said(shares, start=False)}. {_sentence(remedy)}"
+        )
+    return Finding.LOSES, f"{_said(shares)}: {remedy}."
+
+
+def _said(shares: Balance, start: bool = True) -> str:
+    first = "Drafting" if start else "drafting"
+    if shares.saves < 0:
+        return f"{first} costs {shares.costs:.0%} of the time, and verifying another {-shares.saves:.0%}"
+    return f"{first} costs {shares.costs:.0%} of the time and saves {shares.saves:.0%}"
+
+
+def _seldom(spec: StrategySpec, statistics: Statistics) -> str:
+    share = statistics.drafted_rounds / statistics.attempts
+    names = " and ".join(part.name for part in spec.parts)
+    found = "no round" if not statistics.drafted_rounds else f"{share:.0%} of the rounds"
+    return (
+        f"{names} found a draft in {found}: this text repeats too little. "
+        "It costs next to nothing; a draft model may do better."
+    )
+
+
+def _remedy(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> str:
+    """What to try where nothing is gained."""
+    better = _better_length(spec, statistics, cost)
+    ways = [better] if better else []
+    if spec.needs_draft:
+        ways.append("ngram-mod, which needs no draft model")
+    ways.append("none")
+    return "try " + ", or ".join(ways)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _better_length(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> str | None:
+    """The setting that is predicted to be clearly faster than the drafts that were made."""
+    alpha, key = statistics.alpha, _length_key(spec)
+    best = cost.best_length(alpha) if alpha is not None else None
+    present = cost.over_rounds
+    if best is None or present is None or key is None or not best[0]:
+        return None
+    k, factor = best
+    if factor < _WORTH_CHANGING * present or factor < _GAIN or k == round(cost.mean_length or 0):
+        return None
+    return f"{key}={k} (predicted {factor:.2f}×)"
+
+
+def _length_key(spec: StrategySpec) -> str | None:
+    """The setting of the last strategy that says how much is drafted."""
+    known = {one.name for one in params_of(type(spec.parts[-1].params))}
+    return next((key for key in _LENGTH_KEYS if key in known), None)

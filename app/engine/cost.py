@@ -1,0 +1,152 @@
+"""The cost model: what passes and drafts took, and what follows from it (METRICS.md, Leviathan et al. 2023).
+
+Everything is folded from recorded rounds. Times are medians, because one slow pass says nothing; what was
+not measured lies on straight lines through what was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from app.engine.types import Round
+
+_KEPT = 101  # newest times a median is taken over: it follows a machine that becomes busy
+LONGEST = 16
+"""The draft lengths that predictions are made for."""
+
+
+@dataclass(slots=True)
+class PassTimes:
+    """Seconds of target passes by the number of tokens in them."""
+
+    times: dict[int, deque[float]] = field(default_factory=dict)
+
+    def add(self, tokens: int, seconds: float) -> None:
+        self.times.setdefault(tokens, deque(maxlen=_KEPT)).append(seconds)
+
+    def measured(self, tokens: int) -> bool:
+        """Whether a pass of that size was seen."""
+        return tokens in self.times
+
+    def seconds(self, tokens: int) -> float | None:
+        """Of a pass over so many tokens; None where too little was measured to say.
+
+        Between two measured sizes on the line through both, beyond them on the line through the outermost
+        two, but never less than a smaller pass takes.
+        """
+        if tokens in self.times:
+            return median(self.times[tokens])
+        sizes = sorted(self.times)
+        if len(sizes) < 2:
+            return None
+        right = next((at for at, size in enumerate(sizes) if size > tokens), len(sizes) - 1)
+        low, high = sizes[max(right, 1) - 1], sizes[max(right, 1)]
+        first, last = median(self.times[low]), median(self.times[high])
+        slope = max(0.0, (last - first) / (high - low))
+        guess = first + slope * (tokens - low)
+        # A line through two noisy points may meet zero: a pass costs at least its share of the larger one.
+        return max(guess, first * min(1.0, tokens / low))
+
+
+@dataclass(slots=True)
+class CostModel:
+    """What drafting and verifying cost, relative to a target pass over one token.
+
+    Fold over the rounds of a speculative answer; adding those of a measured baseline gives it the
+    single-token pass from many rounds instead of a few.
+    """
+
+    passes: PassTimes = field(default_factory=PassTimes)
+    draft_times: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))  # seconds a drafted token
+    lengths: Counter[int] = field(default_factory=Counter)  # rounds with a draft, by its length
+    accepted: int = 0  # tokens, in rounds with a draft
+
+    @classmethod
+    def of(cls, rounds: Iterable[Round]) -> CostModel:
+        model = cls()
+        for one in rounds:
+            model.add(one)
+        return model
+
+    def add(self, one: Round) -> None:
+        """Add a round, of this answer or of its baseline."""
+        k = len(one.drafted)
+        self.passes.add(k + 1, one.verify_seconds)
+        if k:
+            self.draft_times.append(one.draft_seconds / k)
+            self.lengths[k] += 1
+            self.accepted += one.accepted
+
+    @property
+    def single_pass(self) -> float | None:
+        """Seconds of a target pass over one token."""
+        return self.passes.seconds(1)
+
+    @property
+    def c(self) -> float | None:
+        """Time of one draft token / time of one single-token target pass."""
+        single = self.single_pass
+        return median(self.draft_times) / single if self.draft_times and single else None
+
+    def v(self, k: int) -> float | None:
+        """Time of a target pass over k+1 tokens / over one token."""
+        single, several = self.single_pass, self.passes.seconds(k + 1)
+        return several / single if single and several is not None else None
+
+    def predicted(self, alpha: float, k: int) -> float | None:
+        """The speed-up that a fixed draft length would give if every token passed with probability alpha."""
+        c, v = self.c, self.v(k)
+        if v is None or (c is None and k):
+            return None
+        return expected_tokens(alpha, k) / (v + k * (c or 0.0))
+
+    def best_length(self, alpha: float, longest: int = LONGEST) -> tuple[int, float] | None:
+        """The k from 0 on with the largest predicted factor, and that factor."""
+        factors = [(self.predicted(alpha, k), -k) for k in range(longest + 1)]
+        known = [(factor, k) for factor, k in factors if factor is not None]
+        if len(known) < 2:
+            return None
+        factor, k = max(known)
+        return -k, factor
+
+    def break_even(self, k: int) -> float | None:
+        """The smallest alpha at which drafting k tokens loses nothing.
+
+        None where nothing was measured, and where even a draft that is always right costs more than it
+        brings.
+        """
+        at_best = self.predicted(1.0, k)
+        if at_best is None or at_best < 1 or k == 0:
+            return None
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            factor = self.predicted(middle, k)
+            if factor is not None and factor >= 1:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    @property
+    def mean_length(self) -> float | None:
+        """Mean length of the drafts that were made."""
+        total = self.lengths.total()
+        return sum(k * n for k, n in self.lengths.items()) / total if total else None
+
+    @property
+    def over_rounds(self) -> float | None:
+        """The factor of the rounds with a draft, as they were: (1 + mean accepted) / mean(v(k) + k c)."""
+        c, total = self.c, self.lengths.total()
+        if c is None or not total:
+            return None
+        costs = [(self.v(k) or 0.0) + k * c for k in self.lengths.elements()]
+        return (1 + self.accepted / total) / fmean(costs)
+
+
+def expected_tokens(alpha: float, k: int) -> float:
+    """Tokens that a round emits on average when it drafts k tokens and each passes with probability alpha."""
+    return float(sum(alpha**i for i in range(k + 1)))
