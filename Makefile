@@ -18,7 +18,8 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000
 
 .DEFAULT_GOAL := help
 .PHONY: help run test verify lint format lock clean peer \
-        bench bench-overhead bench-peer bench-window bench-startup ready ready-dev
+        bench bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
+        ready ready-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,10 +49,13 @@ format: ready-dev ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: bench-overhead bench-peer bench-window bench-startup ## all benchmarks
+bench: bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length ## all benchmarks
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
+
+bench-drafting: ready-dev ## what drafting without a model costs, against llama-cpp-python's prompt lookup
+	@$(BIN)/python tests/benchmarks/drafting.py $(ARGS)
 
 bench-peer: ready-dev ## against llama.cpp's own speculative loop (compiles it first)
 	@peer=$$($(PYTHON) packaging/setup/peer.py) && \
@@ -62,6 +66,12 @@ bench-window: ready-dev ## how the window keeps up with streamed tokens
 
 bench-startup: ready-dev ## time from start to a usable window
 	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)
+
+bench-block: ready-dev ## what block verification gains on the token-wise rule
+	@$(BIN)/python tests/benchmarks/block.py $(ARGS)
+
+bench-length: ready-dev ## length=auto and ewma against the baseline and the best fixed length (12 minutes)
+	@$(BIN)/python tests/benchmarks/length.py $(ARGS)
 
 peer: ready ## compile llama.cpp's own speculative loop; prints its path
 	@$(PYTHON) packaging/setup/peer.py

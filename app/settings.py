@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_type_hints
@@ -21,6 +21,8 @@ VERSION = 1
 RECENT_MODELS = 8
 
 S = TypeVar("S")
+UseDrafters = Callable[[Sequence[str]], Mapping[str, UserError]]
+"""Makes the strategies of these files known; what cannot be used -> why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Settings:
     splitters: Mapping[str, str] = field(default_factory=dict)  # name -> state, base64
     last_chat: str = ""
     recent_models: tuple[str, ...] = ()
+    drafters: tuple[str, ...] = ()  # files of drafters from outside
 
     def with_recent(self, path: str) -> Settings:
         """These settings with `path` as the model file used last."""
@@ -74,14 +77,17 @@ class SettingsStore:
         self._kept: dict[str, Any] = {}
         self._locked = ""
 
-    def load(self) -> LoadedSettings:
-        """Read the file. Never raises: what is wrong falls back to its default and is named."""
+    def load(self, use_drafters: UseDrafters = lambda _files: {}) -> LoadedSettings:
+        """Read the file. Never raises: what is wrong falls back to its default and is named.
+
+        `use_drafters` gets the drafters' files before the strategy is looked at, which may be one of theirs.
+        """
         try:
             data = msgspec.json.decode(self.path.read_bytes())
             if not isinstance(data, dict):
                 raise msgspec.DecodeError("it holds no settings")
         except FileNotFoundError:
-            return LoadedSettings(Settings())
+            return LoadedSettings(Settings(), _problems(use_drafters(())))
         except OSError as error:
             return self._set_aside(f"could not be read ({reason(error)})")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -92,6 +98,7 @@ class SettingsStore:
             notices.append(self._copy_newer())
         self._kept = data
         settings = _read(Settings, data, Settings(), "", notices)
+        notices += _problems(use_drafters(settings.drafters))
         try:
             StrategySpec.parse(settings.strategy)
         except SettingError as error:
@@ -138,6 +145,10 @@ class SettingsStore:
             self._locked = f"{self.path} is from a newer version ({reason(error)})."
             return f"{self._locked} Settings are not saved."
         return f"The settings are from a newer version; they are kept as {copy.name} as well."
+
+
+def _problems(problems: Mapping[str, UserError]) -> tuple[str, ...]:
+    return tuple(map(str, problems.values()))
 
 
 def _to_json(settings: Settings) -> dict[str, Any]:

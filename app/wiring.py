@@ -18,6 +18,7 @@ from app import __version__
 from app.chats.store import ChatStore
 from app.engine.errors import UserError
 from app.engine.host import make_home
+from app.engine.plugins import use_drafters
 from app.engine.trace import read_trace
 from app.paths import Paths, find_paths
 from app.settings import SettingsStore
@@ -40,7 +41,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     """Build the window and everything behind it; nothing is loaded yet. Raises UserError."""
     paths.prepare()
     settings_store = SettingsStore(paths.settings)
-    loaded = settings_store.load()
+    loaded = settings_store.load(use_drafters)
     settings = loaded.settings
     chat_store = ChatStore(paths.chats)
     theme = Theme(paths.fonts, settings.theme, settings.text_scale)

@@ -57,6 +57,17 @@ def engine(shared_engine: Engine) -> Engine:
     return shared_engine
 
 
+@pytest.fixture
+def known_strategies() -> Iterator[None]:
+    """For tests that add drafters from outside: what is known afterwards is what was known before."""
+    from app.engine.drafters.registry import KINDS
+
+    before = dict(KINDS)
+    yield
+    KINDS.clear()
+    KINDS.update(before)
+
+
 @pytest.fixture(scope="session")
 def demo_pair() -> tuple[Path, Path]:
     """The pair that comes with the app."""

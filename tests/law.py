@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from app.engine.draft_length import FixedLength
 from app.engine.drafters.base import Surroundings
 from app.engine.draws import Draws
 from app.engine.engine import Engine
 from app.engine.generate import Generation, TokenBuffer, rounds
+from app.engine.lengths.base import Outset, StrategyLimits
+from app.engine.lengths.registry import make_length
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategySpec
 from app.engine.text import TextStream
@@ -76,14 +77,35 @@ CASES = [
     Case("draft-simple:n_max=3:sample=1", CUT),
     Case("draft-simple:n_max=3:sample=1", PENALISED),
     Case("draft-simple:n_max=3:sample=1:p_min=0.3"),
+    Case("draft-simple:n_max=3:sample=1:length=ewma"),
     Case("prompt-lookup:num_pred_tokens=3"),
     Case("prompt-lookup:num_pred_tokens=3", PENALISED),
+    Case("suffix:n_max=3:max_spec_offset=3"),
+    Case("ngram-simple:size_n=2:size_m=3"),
+    Case("ngram-map-k:size_n=1:size_m=3:verify=block", HOT),
+    Case("ngram-map-k4v:size_n=1:size_m=3", PENALISED),
+    Case("ngram-mod:n_match=2:n_min=0:n_max=3", HOT),
+    Case("ngram-cache:n_draft=3:verify=block"),
+    Case("draft-simple:n_max=3:sample=1:length=ewma", CUT),
+    Case("draft-simple:n_max=3:sample=1:length=auto"),
     Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=2:sample=1", CUT),
+    Case("draft-simple:n_max=3:verify=block"),
+    Case("draft-simple:n_max=3:verify=block", CUT),
+    Case("draft-simple:n_max=2:sample=1:verify=block", HOT),
+    Case("draft-simple:n_max=3:sample=1:verify=block"),
+    Case("draft-simple:n_max=3:sample=1:verify=block", CUT),
+    Case("draft-simple:n_max=3:sample=1:verify=block", PENALISED),
+    Case("draft-simple:n_max=3:sample=1:p_min=0.3:verify=block"),
+    Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3:sample=1:verify=block"),
 ]
 """Every way of speculating, with and without what changes p and q."""
 
-PLAIN_CASES = [Case("none", CUT), Case("draft-simple:n_max=2:verify=match", CUT)]
-"""Nothing is accepted by chance here; a slice of draws is enough."""
+PLAIN_CASES = [
+    Case("none", CUT),
+    Case("draft-simple:n_max=2:verify=match", CUT),
+    Case("prompt-lookup+draft-simple:n_max=3:sample=1:length=auto", max_tokens=2000),
+]
+"""Nothing is accepted by chance here, or only as often as time allows; a slice of draws is enough."""
 
 
 def open_engine(target: Path, draft: Path) -> Engine:
@@ -127,13 +149,22 @@ def emitted(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> It
     sampler = Sampler(case.sampling)
     prompt = prompt_ids(engine)
     drafters = [(part.name, engine._drafter(part)) for part in spec.parts]
+    length = make_length(spec.length)
+    outset = Outset(
+        [StrategyLimits(part.name, part.shortest, part.longest) for part in spec.parts],
+        case.max_tokens,
+    )
     for number in range(first, first + n):
+        for name, drafter in drafters:
+            if name.startswith("ngram-map"):  # what once failed is not proposed again: soon nothing would be
+                drafter.reset()
+        length.begin(outset)
         run = Generation(
             target=engine._target,
             drafters=drafters,
             draft_contexts=[engine._draft] if engine._draft else [],
             verification=spec.verification_at(case.sampling.temperature),
-            length=FixedLength(),
+            length=length,
             sampler=sampler,
             draws=Draws(seed * 1_000_000 + number),
             truth=TokenBuffer(prompt, len(prompt) + case.max_tokens + 1),

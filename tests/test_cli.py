@@ -21,6 +21,7 @@ from app.cli import main
 from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.recorder import check_writable, write_file
 from app.cli.run_options import parse_run
+from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
 from app.engine.params import params_of
 from app.engine.recheck import recheck
@@ -278,7 +279,7 @@ def test_help_and_version_of_the_whole(command: Command) -> None:
         ("run --prompt a --cache-type-k f8", "Allowed: f32, f16, bf16, q8_0, q4_0."),
         ("run --prompt a --max-tok 3", "unrecognized"),
         ("run --prompt a --stop=", "cannot be empty"),
-        ("run --prompt a --strategy warp", "Allowed: none, prompt-lookup, draft-simple."),
+        ("run --prompt a --strategy warp", f"Allowed: none, {', '.join(KINDS)}."),
         ("run --prompt a --strategy draft-simple:k=3", "n_max"),
         ("run --prompt a --strategy draft-simple:n_max=0", "a whole number from 1 to 512"),
         ("run --prompt a --strategy none:verify=greedy --temperature 1", "verify=greedy"),
@@ -315,11 +316,15 @@ def test_bad_model_files(command: Command, pair: list[object], tmp_path: Path) -
     refused(command("run", "--prompt", "a", "--target", pair[2], "--draft", gone), "gone.gguf")
 
 
-def test_a_draft_that_does_not_fit(
+def test_a_draft_of_another_vocabulary(
     command: Command, pair: list[object], tiny_file: Callable[[Tiny], Path]
 ) -> None:
     other = tiny_file(Tiny(name="other", letters="abcdefgh"))
-    refused(command("run", "--prompt", "a", "--target", pair[2], "--draft", other), "does not fit")
+    files = ["--target", pair[2], "--draft", other]
+    assert command("run", "--prompt", "a", "--max-tokens", 4, "--strategy", "draft-simple", *files).code == 0
+    sampled = command("run", "--prompt", "a", "--strategy", "draft-simple:sample=1", *files)
+    assert sampled.code == 2
+    assert "sample=1 needs a draft with the target's vocabulary" in sampled.err
 
 
 def test_a_prompt_longer_than_the_context(command: Command, pair: list[object]) -> None:

@@ -34,6 +34,7 @@ CHANGED = Settings(
     splitters={"main": "AAAA/w=="},
     last_chat="0f0f0f0f",
     recent_models=("/models/a.gguf",),
+    drafters=("/plugins/trie.py",),
 )
 
 

@@ -14,6 +14,7 @@ CHAT_TEMPLATE = (
 )
 CONTROL = ("<|end|>", "<|im_start|>", "<|im_end|>")
 
+HYBRID = ("lfm2", "qwen35")
 STATE_SIZE = 8  # mamba's state
 CONV_SIZE = 3  # the short convolutions of mamba and lfm2
 
@@ -23,7 +24,8 @@ class Tiny:
     """What to make. Weights depend on the seed; `scale` sharpens the distributions.
 
     Architectures: "llama" (a plain KV cache), "gemma3" (every other layer has a sliding window), "mamba"
-    (recurrent), "lfm2" (hybrid: one recurrent layer, one with a KV cache), "llada" (no memory at all).
+    (recurrent), "lfm2" and "qwen35" (hybrid: one recurrent layer, one with a KV cache), "llada" (no memory
+    at all).
     """
 
     seed: int = 0
@@ -36,6 +38,11 @@ class Tiny:
     noise_seed: int = 0  # with `noise`: a model near the one of `seed`, as a draft is
     noise: float = 0.0
     letters: str = ""  # only these characters instead of all 256 bytes
+    words: tuple[str, ...] = ()  # tokens of their own, merged from the left
+    order: int = 0  # shuffles the vocabulary: the same model with other ids
+    sentencepiece: bool = False  # instead of BPE: tokens are bytes and `words`, and texts begin with a space
+    chain: tuple[str, ...] = ()  # weights that make each of these tokens (as the vocabulary spells them)
+    # follow the one before, in a circle
     padding: int = 0  # unused tokens at the end of the vocabulary
     name: str = "tiny"
     architecture: str = "llama"
@@ -64,13 +71,40 @@ def byte_alphabet() -> list[str]:
 
 def tokens_of(tiny: Tiny) -> tuple[list[str], list[int]]:
     """Token texts and their GGUF types."""
-    texts = list(tiny.letters) if tiny.letters else byte_alphabet()
-    kinds = [gguf.TokenType.NORMAL] * len(texts)
+    if tiny.sentencepiece:
+        words = [word.replace(" ", "▁") for word in tiny.words]
+        texts = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+        kinds = [gguf.TokenType.UNKNOWN, *[gguf.TokenType.BYTE] * 256]
+        texts += list(dict.fromkeys(word[:end] for word in words for end in range(1, len(word) + 1)))
+        kinds += [gguf.TokenType.NORMAL] * (len(texts) - len(kinds))
+    else:
+        texts = list(tiny.letters) if tiny.letters else byte_alphabet()
+        texts += ["".join(pair) for pair in _merges(tiny)]
+        kinds = [gguf.TokenType.NORMAL] * len(texts)
     texts += tiny.control
     kinds += [gguf.TokenType.CONTROL] * len(tiny.control)
     texts += [f"<pad{i}>" for i in range(tiny.padding)]
     kinds += [gguf.TokenType.UNUSED] * tiny.padding
-    return texts, [int(kind) for kind in kinds]
+    order = _order(tiny, len(texts))
+    return [texts[i] for i in order], [int(kinds[i]) for i in order]
+
+
+def spelled(text: str) -> str:
+    """A text as BPE vocabularies spell it."""
+    alphabet = byte_alphabet()
+    return "".join(alphabet[byte] for byte in text.encode())
+
+
+def _merges(tiny: Tiny) -> list[tuple[str, str]]:
+    pairs = {}  # in order, each once
+    for word in map(spelled, tiny.words):
+        for at in range(1, len(word)):
+            pairs[word[:at], word[at]] = None
+    return list(pairs)
+
+
+def _order(tiny: Tiny, size: int) -> np.ndarray:
+    return np.random.default_rng(tiny.order).permutation(size) if tiny.order else np.arange(size)
 
 
 def write_tiny(path: Path, tiny: Tiny) -> Path:
@@ -97,6 +131,14 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
         writer.add_ssm_inner_size(2 * tiny.n_embd)
         writer.add_ssm_state_size(STATE_SIZE)
         writer.add_ssm_time_step_rank(tiny.n_heads)
+    if tiny.architecture == "qwen35":
+        writer.add_rope_dimension_sections([tiny.n_embd // tiny.n_heads // 2, 0, 0, 0])
+        writer.add_full_attention_interval(2)
+        writer.add_ssm_conv_kernel(CONV_SIZE)
+        writer.add_ssm_inner_size(tiny.n_embd)
+        writer.add_ssm_state_size(tiny.n_embd // tiny.n_heads)
+        writer.add_ssm_time_step_rank(tiny.n_heads)
+        writer.add_ssm_group_count(tiny.n_heads)
     if tiny.architecture == "lfm2":
         writer.add_shortconv_l_cache(CONV_SIZE)
     _add_vocabulary(writer, tiny)
@@ -115,11 +157,16 @@ def _add_vocabulary(writer: gguf.GGUFWriter, tiny: Tiny) -> None:
         writer.add_tokenizer_model("none")
         writer.add_vocab_size(len(texts))
         return
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
+    writer.add_tokenizer_model("llama" if tiny.sentencepiece else "gpt2")
     writer.add_token_list(texts)
     writer.add_token_types(kinds)
-    writer.add_token_merges([f"{texts[0]} {texts[1]}"] if tiny.letters else ["t h"])
+    if tiny.sentencepiece:
+        writer.add_token_scores([float(len(text)) for text in texts])  # the longest wins
+        writer.add_unk_token_id(texts.index("<unk>"))
+    else:
+        writer.add_tokenizer_pre("gpt-2")
+        merges = [" ".join(pair) for pair in _merges(tiny)]
+        writer.add_token_merges(merges or ([" ".join(tiny.letters[:2])] if tiny.letters else ["t h"]))
     end, begin, end_of_turn = tiny.control[:3]
     writer.add_eos_token_id(texts.index(end))
     writer.add_eot_token_id(texts.index(end_of_turn))
@@ -130,7 +177,7 @@ def _add_vocabulary(writer: gguf.GGUFWriter, tiny: Tiny) -> None:
 
 
 def _is_recurrent(tiny: Tiny, layer: int) -> bool:
-    return tiny.architecture == "mamba" or (tiny.architecture == "lfm2" and layer % 2 == 0)
+    return tiny.architecture == "mamba" or (tiny.architecture in HYBRID and layer % 2 == 0)
 
 
 def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
@@ -154,14 +201,17 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
         if tiny.architecture == "mamba":
             weights |= {f"{block}{name}": weight for name, weight in _mamba(tiny, normal).items()}
             continue
-        if _is_recurrent(tiny, layer):
+        if _is_recurrent(tiny, layer) and tiny.architecture == "qwen35":
+            weights |= {f"{block}{name}": weight for name, weight in _delta_net(tiny, normal).items()}
+        elif _is_recurrent(tiny, layer):
             weights[f"{block}shortconv.conv.weight"] = normal(d, CONV_SIZE)
             weights[f"{block}shortconv.in_proj.weight"] = normal(3 * d, d)
             weights[f"{block}shortconv.out_proj.weight"] = normal(d, d)
         else:
             for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-                weights[f"{block}{name}.weight"] = normal(d, d)
-            if tiny.architecture in ("gemma3", "lfm2"):
+                rows = 2 * d if tiny.architecture == "qwen35" and name == "attn_q" else d  # query and gate
+                weights[f"{block}{name}.weight"] = normal(rows, d)
+            if tiny.architecture in ("gemma3", *HYBRID):
                 weights[f"{block}attn_q_norm.weight"] = ones(head)
                 weights[f"{block}attn_k_norm.weight"] = ones(head)
         if tiny.architecture == "gemma3":
@@ -170,11 +220,30 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
         weights[f"{block}ffn_gate.weight"] = normal(ff, d)
         weights[f"{block}ffn_up.weight"] = normal(ff, d)
         weights[f"{block}ffn_down.weight"] = normal(d, ff)
-        weights[f"{block}ffn_norm.weight"] = ones(d)
+        norm = "post_attention_norm" if tiny.architecture == "qwen35" else "ffn_norm"
+        weights[f"{block}{norm}.weight"] = ones(d)
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"
     weights[f"{last_norm}.weight"] = ones(d) * np.float32(np.nan if tiny.broken else 1)
     weights["output.weight"] = normal(n_vocab, d) * np.float32(3 * tiny.scale)
+    if tiny.chain:
+        _chain(tiny, weights)
+    elif tiny.order:
+        for name in ("token_embd.weight", "output.weight"):
+            weights[name] = weights[name][_order(tiny, n_vocab)]
     return weights
+
+
+def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
+    """Nothing but embeddings, one dimension a token, and what follows each of them."""
+    for name, weight in weights.items():
+        if name.endswith(("attn_output.weight", "ffn_down.weight")):
+            weight[:] = 0
+    weights["token_embd.weight"][:] = np.eye(*weights["token_embd.weight"].shape, dtype=np.float32)
+    weights["output.weight"][:] = 0
+    texts = tokens_of(tiny)[0]
+    ids = [texts.index(one) for one in tiny.chain]
+    for id, following in zip(ids, ids[1:] + ids[:1], strict=True):
+        weights["output.weight"][following, id] = 1
 
 
 def _mamba(tiny: Tiny, normal) -> dict[str, np.ndarray]:
@@ -190,4 +259,19 @@ def _mamba(tiny: Tiny, normal) -> dict[str, np.ndarray]:
         "ssm_a": -np.tile(np.arange(1, STATE_SIZE + 1, dtype=np.float32), (inner, 1)),
         "ssm_d": np.ones(inner, np.float32),
         "ssm_out.weight": normal(d, inner),
+    }
+
+
+def _delta_net(tiny: Tiny, normal) -> dict[str, np.ndarray]:
+    d, heads = tiny.n_embd, tiny.n_heads
+    return {
+        "attn_qkv.weight": normal(3 * d, d),
+        "attn_gate.weight": normal(d, d),
+        "ssm_conv1d.weight": normal(3 * d, CONV_SIZE),
+        "ssm_dt.bias": np.zeros(heads, np.float32),
+        "ssm_a": -np.arange(1, heads + 1, dtype=np.float32) / (8 * heads),  # forgets slowly
+        "ssm_beta.weight": normal(heads, d),
+        "ssm_alpha.weight": normal(heads, d),
+        "ssm_norm.weight": np.ones(d // heads, np.float32),
+        "ssm_out.weight": normal(d, d),
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.cli.arguments import ParamOptions, Parser, UsageError, plain_text
+from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.strategies import strategy_help
 from app.engine.errors import PromptError
 from app.engine.params import check_params
@@ -48,7 +49,8 @@ class RunPlan:
 
 
 def parse_run(argv: list[str]) -> RunPlan:
-    """Read the arguments; raises UsageError, SettingError or PromptError."""
+    """Read the arguments; raises UsageError, SettingError, DrafterError or PromptError."""
+    know_drafters(PROG, argv)  # before everything: help and grammar tell of them
     arguments = _parser().parse_args(argv)
     sampling = Sampling(**_sampling.given(arguments))
     check_params(sampling)
@@ -97,6 +99,7 @@ def _parser() -> Parser:
     answer.add_argument(
         "--strategy", metavar="SPEC", default=NONE, help=f"How to draft, see below (default {NONE})"
     )
+    add_drafter_option(answer)
     _length.add_to(answer)
     answer.add_argument(
         "--stop",

@@ -119,17 +119,17 @@ def _losing(
         )
     if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
         return Finding.DRAFT_LARGE, (
-            f"One draft token takes {c:.0%} of a target pass: the draft is too large for this target. "
+            f"One draft token takes {_percent(c)} of a target pass: the draft is too large for this target. "
             "Choose a smaller one, or a strategy that needs none, such as ngram-mod."
         )
     remedy = _remedy(spec, statistics, cost)
     if rate < _LOW_ACCEPTANCE:
         return Finding.LOW_ACCEPTANCE, (
-            f"Only {rate:.0%} of the drafted tokens were accepted. {_sentence(remedy)}"
+            f"Only {_percent(rate)} of the drafted tokens were accepted. {_sentence(remedy)}"
         )
     if rate > _HIGH_ACCEPTANCE:
         return Finding.NO_GAIN, (
-            f"{rate:.0%} of the drafted tokens were accepted and still nothing is gained: "
+            f"{_percent(rate)} of the drafted tokens were accepted and still nothing is gained: "
             f"{_said(shares, start=False)}. {_sentence(remedy)}"
         )
     return Finding.LOSES, f"{_said(shares)}: {remedy}."
@@ -138,14 +138,15 @@ def _losing(
 def _said(shares: Balance, start: bool = True) -> str:
     first = "Drafting" if start else "drafting"
     if shares.saves < 0:
-        return f"{first} costs {shares.costs:.0%} of the time, and verifying another {-shares.saves:.0%}"
-    return f"{first} costs {shares.costs:.0%} of the time and saves {shares.saves:.0%}"
+        more = _percent(-shares.saves)
+        return f"{first} costs {_percent(shares.costs)} of the time, and verifying another {more}"
+    return f"{first} costs {_percent(shares.costs)} of the time and saves {_percent(shares.saves)}"
 
 
 def _seldom(spec: StrategySpec, statistics: Statistics) -> str:
     share = statistics.drafted_rounds / statistics.attempts
     names = " and ".join(part.name for part in spec.parts)
-    found = "no round" if not statistics.drafted_rounds else f"{share:.0%} of the rounds"
+    found = "no round" if not statistics.drafted_rounds else f"{_percent(share)} of the rounds"
     return (
         f"{names} found a draft in {found}: this text repeats too little. "
         "It costs next to nothing; a draft model may do better."
@@ -160,6 +161,10 @@ def _remedy(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> str:
         ways.append("ngram-mod, which needs no draft model")
     ways.append("none")
     return "try " + ", or ".join(ways)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f}\N{NO-BREAK SPACE}%"
 
 
 def _sentence(text: str) -> str:

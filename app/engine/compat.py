@@ -1,13 +1,40 @@
-"""Can this draft serve this target, and if not, what differs? The rules are llama.cpp's."""
+"""Can this draft serve this target, token by token or through text, and what differs?
+
+Where tokens are passed on as they are, the rules are llama.cpp's (`common_speculative_are_compatible`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
-
-from app.engine.errors import PairError
 
 MAX_SIZE_DIFFERENCE = 128
 FIRST_COMPARED_ID = 5  # the first few are control tokens whose names differ between conversions
+
+_KINDS = {1: "SentencePiece", 2: "BPE", 3: "WordPiece", 4: "Unigram", 5: "RWKV", 6: "PLaMo-2"}
+
+
+class FitKind(StrEnum):
+    """How a draft can serve a target."""
+
+    SAME = "same vocabulary"
+    PADDED = "same but padded"
+    THROUGH_TEXT = "different: through text"
+    CANNOT = "cannot"
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyFit:
+    """How a draft can serve a target, and what differs (empty where nothing does)."""
+
+    kind: FitKind
+    detail: str = ""
+
+    def __str__(self) -> str:
+        if self.kind is FitKind.THROUGH_TEXT:
+            return f"{self.kind} ({self.detail})"
+        return f"{self.kind}: {self.detail}" if self.detail else self.kind
 
 
 class VocabularyLike(Protocol):
@@ -22,42 +49,49 @@ class VocabularyLike(Protocol):
 
     def raw_text(self, id: int) -> bytes: ...
 
+    def piece(self, id: int) -> bytes: ...
 
-def check_vocabularies(target: VocabularyLike, draft: VocabularyLike) -> str:
-    """Returns "same vocabulary" or "same but padded: …"; raises PairError that names what differs."""
-    hint = "Choose a draft of the same model family."
+
+def check_vocabularies(target: VocabularyLike, draft: VocabularyLike) -> VocabularyFit:
+    """The same vocabulary, the same but padded, another one (drafting goes through text), or one that cannot
+    serve at all; names the first thing that differs."""
+    for which, vocabulary in (("target", target), ("draft", draft)):
+        if not vocabulary.kind or not vocabulary.size:
+            return VocabularyFit(FitKind.CANNOT, f"the {which} has no vocabulary")
+    different = _difference(target, draft)
+    if not different:
+        if target.size != draft.size:
+            return VocabularyFit(FitKind.PADDED, f"{target.size:,} and {draft.size:,} tokens")
+        return VocabularyFit(FitKind.SAME)
+    for which, vocabulary in (("target", target), ("draft", draft)):
+        if not any(vocabulary.piece(id) for id in range(vocabulary.size)):
+            return VocabularyFit(FitKind.CANNOT, f"no token of the {which} has a text")
+    return VocabularyFit(FitKind.THROUGH_TEXT, different)
+
+
+def _difference(target: VocabularyLike, draft: VocabularyLike) -> str:
+    """The first thing that keeps tokens from being passed on as they are; empty where nothing does."""
     if target.kind != draft.kind:
-        raise PairError("The draft does not fit the target: their tokenizers are of different kinds.", hint)
+        return f"{_kind(target)} tokenizer in the target, {_kind(draft)} in the draft"
     for article, name, adds, which_id in (("a", "BOS", "adds_bos", "bos"), ("an", "EOS", "adds_eos", "eos")):
         ours, theirs = getattr(target, adds), getattr(draft, adds)
         if ours != theirs:
-            which = "target" if ours else "draft"
-            raise PairError(
-                f"The draft does not fit the target: only the {which} adds {article} {name} token.", hint
-            )
-        if ours and getattr(target, which_id) != getattr(draft, which_id):
-            raise PairError(
-                f"The draft does not fit the target: {name} is token {getattr(target, which_id)} in the "
-                f"target and {getattr(draft, which_id)} in the draft.",
-                hint,
-            )
+            return f"only the {'target' if ours else 'draft'} adds {article} {name} token"
+        ours_id, theirs_id = getattr(target, which_id), getattr(draft, which_id)
+        if ours and ours_id != theirs_id:
+            return f"{name} is token {ours_id} in the target and {theirs_id} in the draft"
     if abs(target.size - draft.size) > MAX_SIZE_DIFFERENCE:
-        raise PairError(
-            f"The draft does not fit the target: {target.size:,} tokens in the target's vocabulary, "
-            f"{draft.size:,} in the draft's.",
-            hint,
-        )
+        return f"{target.size:,} tokens in the target's vocabulary, {draft.size:,} in the draft's"
     for id in range(FIRST_COMPARED_ID, min(target.size, draft.size)):
         ours_text, theirs_text = target.raw_text(id), draft.raw_text(id)
         if ours_text != theirs_text:
-            raise PairError(
-                f"The draft does not fit the target: token {id} is “{_shown(ours_text)}” in the target "
-                f"and “{_shown(theirs_text)}” in the draft.",
-                hint,
-            )
-    if target.size != draft.size:
-        return f"same but padded: {target.size:,} and {draft.size:,} tokens"
-    return "same vocabulary"
+            ours_shown, theirs_shown = _shown(ours_text), _shown(theirs_text)
+            return f"token {id} is “{ours_shown}” in the target and “{theirs_shown}” in the draft"
+    return ""
+
+
+def _kind(vocabulary: VocabularyLike) -> str:
+    return _KINDS.get(vocabulary.kind, f"another (kind {vocabulary.kind})")
 
 
 def _shown(text: bytes) -> str:

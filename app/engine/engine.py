@@ -16,15 +16,16 @@ import numpy as np
 
 from app import __version__
 from app.engine.chat import ChatTemplate
-from app.engine.compat import check_vocabularies
-from app.engine.draft_length import DraftLength, make_length
+from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.drafters.base import Drafter, Resources, Surroundings
-from app.engine.drafters.registry import KINDS
+from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.draws import Draws
-from app.engine.errors import ModelFileError, PromptError, SettingError
+from app.engine.errors import ModelFileError, PairError, PromptError, SettingError
 from app.engine.generate import Generation, TokenBuffer, rounds
+from app.engine.lengths.base import DraftLength, Outset, StrategyLimits
+from app.engine.lengths.registry import make_length
 from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
-from app.engine.native import AbortFlag, Cancelled, Context, Model, devices
+from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, devices
 from app.engine.params import check_params
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
@@ -79,20 +80,24 @@ class Engine:
         loading fails it stays as it was.
         """
         self._abort: AbortFlag = previous._abort if previous else AbortFlag()
-        self._drafters: dict[str, Drafter] = {}
+        self._drafters: dict[tuple[StrategyKind, str], Drafter] = {}
         self._lengths: dict[LengthRule, DraftLength] = {}
         old: list[_Part] = previous._parts if previous else []
         with ExitStack() as new:
             first = self._open(_options(target), on_progress, old, new)
             self._parts: list[_Part] = [first]
             self._target, self._draft = first.context, None
-            fit = ""
+            self._fit: VocabularyFit | None = None
             if draft is not None:
                 options = _options(draft)
                 if not options.ctx_size:  # as far as the target goes
                     options = replace(options, ctx_size=self._target.n_ctx)
-                second = self._open(options, on_progress, old[1:], new)
-                fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
+                second = self._open(options, on_progress, old[1:], new, snapshots=0)
+                self._fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
+                if self._fit.kind is FitKind.CANNOT:
+                    raise PairError(
+                        f"The draft cannot serve this target: {self._fit.detail}.", "Choose another draft."
+                    )
                 self._parts.append(second)
                 self._draft = second.context
             new.pop_all()
@@ -104,7 +109,7 @@ class Engine:
         self.pair = PairInfo(
             target=_describe(self._target),
             draft=_describe(self._draft) if self._draft else None,
-            vocabulary=fit,
+            vocabulary=str(self._fit or ""),
             devices=", ".join(offloaded) or "CPU",
         )
 
@@ -114,6 +119,7 @@ class Engine:
         on_progress: LoadReport | None,
         old: Sequence[_Part],
         new: ExitStack,
+        snapshots: int = SNAPSHOTS,
     ) -> _Part:
         check_params(options)
         for part in old[:1]:
@@ -127,7 +133,7 @@ class Engine:
                 raise ModelFileError(
                     f"{name} does not write text token by token.", "Choose a language model."
                 )
-            part = _Part(options, model, Context(model, options, self._abort))
+            part = _Part(options, model, Context(model, options, self._abort, snapshots))
             half.pop_all()
         new.callback(part.close)
         return part
@@ -155,16 +161,21 @@ class Engine:
         """
         self._abort.clear()
         asked = time.perf_counter()
-        answer, header = self._prepare(request)
+        answer, header, spec = self._prepare(request)
         yield Started(run, header)
         prompt_seconds = draft_seconds = 0.0
         first_token: float | None = None
         zero = asked
+        native = self._target.seconds
         try:
             for done in self._read_prompt(answer):
                 yield PromptProgress(run, "target", done, answer.prompt_length)
             prompt_seconds = time.perf_counter() - asked
-            if any(KINDS[name].needs_draft for name, _drafter in answer.drafters):
+            read = answer.prompt_length - 1 - header.cached_tokens
+            answer.length.begin(
+                Outset(self._limits(spec), request.max_tokens, read, self._target.seconds - native)
+            )
+            if spec.needs_draft and not answer.length.lazy:
                 yield PromptProgress(run, "draft", 0, answer.prompt_length)
             self._begin_drafters(answer)
             zero = time.perf_counter()
@@ -195,7 +206,7 @@ class Engine:
         )
         yield Finished(run, totals)
 
-    def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader]:
+    def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
         """Check everything that was asked for; nothing is decoded yet."""
         if not self._parts:
             raise RuntimeError("This engine is closed.")
@@ -253,7 +264,7 @@ class Engine:
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             stop=request.stop,
         )
-        return answer, header
+        return answer, header, spec
 
     def _tokenize(self, request: GenerationRequest) -> tuple[str, np.ndarray]:
         if (request.prompt is None) == (not request.messages):
@@ -269,10 +280,11 @@ class Engine:
 
     def _drafter(self, part: StrategyPart) -> Drafter:
         """The drafter of that name and those settings; it keeps what it learned between answers."""
-        key = str(part)
+        kind = KINDS[part.name]
+        key = kind, str(part)  # a plug-in that was read again is another kind
         if key not in self._drafters:
-            resources = Resources(self._target.model.vocabulary, self._draft)
-            self._drafters[key] = KINDS[part.name].make(part.params, resources)
+            resources = Resources(self._target.model.vocabulary, self._draft, self._fit)
+            self._drafters[key] = kind.make(part.params, resources)
         return self._drafters[key]
 
     def reset(self) -> None:
@@ -301,6 +313,17 @@ class Engine:
         around = Surroundings(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
         for _name, drafter in answer.drafters:
             drafter.begin(answer.truth.ids, around)
+            if not answer.length.lazy:
+                drafter.read(answer.truth.ids)
+
+    def _limits(self, spec: StrategySpec) -> list[StrategyLimits]:
+        draft = self.pair.draft.size / self.pair.target.size if self.pair.draft else 0.0
+        return [
+            StrategyLimits(
+                part.name, part.shortest, part.longest, draft if KINDS[part.name].needs_draft else 0.0
+            )
+            for part in spec.parts
+        ]
 
 
 def _options(source: str | Path | ModelOptions) -> ModelOptions:

@@ -38,5 +38,9 @@ class PromptError(UserError):
     """A prompt cannot be used as it stands (empty, longer than the context, template refuses it)."""
 
 
+class DrafterError(UserError):
+    """A drafter from outside cannot be used."""
+
+
 class TraceError(UserError):
     """A trace file cannot be read."""

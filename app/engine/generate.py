@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.background import Background
-from app.engine.draft_length import DraftLength, RoundCost
 from app.engine.drafters.base import Drafter, Proposal, one_hot
 from app.engine.draws import Draws
+from app.engine.lengths.base import Attempt, DraftLength, RoundCost
 from app.engine.native import Context, Vocabulary
 from app.engine.rows import TargetRows
 from app.engine.sampling import Sampler
@@ -22,7 +22,6 @@ from app.engine.text import TextStream
 from app.engine.types import (
     Alternatives,
     DraftedToken,
-    Draw,
     EmittedToken,
     FinishReason,
     Origin,
@@ -30,9 +29,21 @@ from app.engine.types import (
     Verdict,
     Verification,
 )
-from app.engine.verify import Outcome, verify_greedy, verify_match, verify_speculative
+from app.engine.verify import (
+    Judgement,
+    Outcome,
+    verify_block,
+    verify_greedy,
+    verify_match,
+    verify_speculative,
+)
 
 NamedDrafter = tuple[str, Drafter]
+
+_RIDE_ALONG = 8
+"""A draft model reads this many tokens together with its first step; more are read, and timed, apart."""
+
+_UNJUDGED = Judgement(accepted=False)
 
 
 class TokenBuffer:
@@ -121,7 +132,7 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
             began, native = time.perf_counter(), run.native_seconds()
             position = run.position
             try:
-                name, proposal = propose(run)
+                name, proposal, attempts = propose(run)
                 drafted = time.perf_counter()
 
                 truth = run.truth.ids
@@ -145,9 +156,7 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
                 own = other == name
                 drafter.observe(run.truth.ids, proposal if own else Proposal(), accepted if own else 0)
             ended = time.perf_counter()
-            run.length.observe(
-                RoundCost(len(proposal.ids), accepted, len(emitted), drafted - began, verified - drafted)
-            )
+            run.length.observe(RoundCost(attempts, accepted, emitted, ended - began))
             before = Verified(
                 index,
                 position,
@@ -200,23 +209,47 @@ def draft_room(run: Generation) -> int:
     return min(wanted, run.target.n_ctx - run.truth.length, run.target.n_batch - 1)
 
 
-def propose(run: Generation) -> tuple[str, Proposal]:
-    """The first proposal that is not empty, in order of precedence, and the name of its strategy."""
+def propose(run: Generation) -> tuple[str, Proposal, Sequence[Attempt]]:
+    """The first proposal that is not empty, in order of precedence, and the name of its strategy; besides,
+    everything that was asked for and what it took."""
     if not run.drafters:
-        return "", Proposal()
+        return "", Proposal(), ()
     room = draft_room(run)
     if room <= 0:
-        return "", Proposal(end="nothing more is wanted")
-    k = run.length.choose(room)
-    if k <= 0:
-        return "", Proposal(end="not worth its cost")
-    ends = []
+        return "", Proposal(end="nothing more is wanted"), ()
+    truth = run.truth.ids
+    attempts: list[Attempt] = []
+    ends: list[str] = []
+    faults: list[str] = []
     for name, drafter in run.drafters:
-        proposal = drafter.propose(run.truth.ids, k)
+        k = run.length.choose(name, room, partial(drafter.unread, truth))
+        looks = k == 0
+        if looks:
+            ends.append(run.length.rest_reason)
+            if (k := run.length.look(name, room)) == 0:
+                continue
+        began = time.perf_counter()
+        unread = drafter.unread(truth) if run.length.lazy else 0
+        if unread > _RIDE_ALONG:
+            drafter.read(truth)
+        read = time.perf_counter()
+        proposal = drafter.propose(truth, k)
+        ended = time.perf_counter()
+        attempts.append(Attempt(name, k, proposal.ids, unread, read - began, ended - read, looks))
+        if looks:
+            continue
         if proposal.ids:
-            return name, proposal
+            if len(proposal.ids) == k < room:
+                proposal.end = run.length.reason
+            proposal.end = "; ".join([*faults, proposal.end])
+            return name, proposal, attempts
         ends.append(proposal.end)
-    return "", Proposal(end=ends[0] if len(ends) == 1 else "no strategy found a draft")
+        if proposal.fault:
+            faults.append(proposal.fault)
+    if faults:
+        return "", Proposal(end="; ".join(faults)), attempts
+    end = ends[0] if len(set(ends)) == 1 else "no strategy found a draft"
+    return "", Proposal(end=end), attempts
 
 
 def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:
@@ -229,6 +262,9 @@ def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:
             return verify_speculative(proposal.ids, q, rows.distribution, run.draws, run.position)
         case Verification.MATCH:
             return verify_match(proposal.ids, rows.distribution, run.draws, run.position)
+        case Verification.BLOCK:
+            q = one_hot(proposal)
+            return verify_block(proposal.ids, q, rows.distribution, run.draws, run.position)
 
 
 def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[int], str]:
@@ -287,21 +323,17 @@ def record(
         )
         if judged is not None and draft is not None:
             verdict = Verdict.ACCEPTED if judged.accepted else Verdict.REJECTED
-            drafts.append(
-                _drafted(
-                    vocabulary,
-                    proposal,
-                    row,
-                    verdict,
-                    p=p if draft == token else rows.probability(row, draft),
-                    u=judged.u,
-                    target_id=judged.target_id,
-                    draw=judged.draw,
-                )
-            )
-    # Behind the rejected token, or behind an end or a stop: never judged.
+            if draft != token:
+                p = rows.probability(row, draft)
+            drafts.append(_drafted(vocabulary, proposal, row, verdict, judged, p))
+    # Behind the rejected token, or behind an end or a stop: never judged, but as part of a block.
+    known = len(outcome.judged) if run.verification is Verification.BLOCK else 0
     for row in range(len(drafts), len(proposal.ids)):
-        drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED))
+        if row < known:
+            p = rows.probability(row, proposal.ids[row])
+            drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED, outcome.judged[row], p))
+        else:
+            drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED))
     return tuple(tokens), tuple(drafts), tuple(tops)
 
 
@@ -310,11 +342,8 @@ def _drafted(
     proposal: Proposal,
     row: int,
     verdict: Verdict,
-    *,
+    judged: Judgement = _UNJUDGED,
     p: float | None = None,
-    u: float | None = None,
-    target_id: int | None = None,
-    draw: Draw | None = None,
 ) -> DraftedToken:
     id = proposal.ids[row]
     piece = vocabulary.pieces[id]
@@ -325,9 +354,10 @@ def _drafted(
         q=float(proposal.q[row][id]) if proposal.q else 1.0,
         draft_p=proposal.thoughts.draft_p[row] if proposal.thoughts.draft_p else None,
         p=p,
-        u=u,
-        target_id=target_id,
-        draw=draw,
+        u=judged.u,
+        target_id=judged.target_id,
+        draw=judged.draw,
         draft_draw=proposal.draws[row] if proposal.draws else None,
         label="" if piece else vocabulary.label(id),
+        h=judged.h,
     )

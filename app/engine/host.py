@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from app.engine.errors import UserError
+from app.engine.errors import SettingError, UserError
 from app.engine.messages import (
     AnyCommand,
     AnyEvent,
@@ -32,6 +32,8 @@ from app.engine.messages import (
     Shutdown,
     Stop,
 )
+from app.engine.plugins import use_drafters
+from app.engine.strategy import StrategySpec
 
 if TYPE_CHECKING:
     from app.engine.engine import Engine
@@ -147,11 +149,22 @@ class Server:
     def _generate(self, command: Generate) -> None:
         if self._engine is None:
             raise UserError("No model is loaded.", "Choose a target first.")
+        _know_drafters(command)
         for event in self._engine.generate(command.request, command.run):
             self._emit(event)  # type: ignore[arg-type]
             # A Stop that came before the run began: its flag was cleared by the start.
             if self._is_stopped(command.run):
                 self._engine.stop()
+
+
+def _know_drafters(command: Generate) -> None:
+    """Know the plug-ins in use. One that cannot be used is told to those who ask for a strategy that is not
+    there; the others lose nothing by it."""
+    problems = use_drafters(command.drafters)
+    try:
+        StrategySpec.parse(command.request.strategy)
+    except SettingError as unknown:
+        raise next(iter(problems.values()), unknown) from None
 
 
 class ThreadHome:

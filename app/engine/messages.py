@@ -31,9 +31,11 @@ class Load(Command, frozen=True, tag=True):
 
 
 class Generate(Command, frozen=True, tag=True):
-    """Generate an answer with the loaded pair."""
+    """Generate an answer with the loaded pair. `drafters` are the files of the plug-ins in use: an engine
+    that was replaced learns them so too."""
 
     request: GenerationRequest
+    drafters: tuple[str, ...] = ()
 
 
 class Stop(Command, frozen=True, tag=True):

@@ -24,10 +24,11 @@ from app.engine.types import (
     Verdict,
     Verification,
 )
-from app.engine.verify import passes
+from app.engine.verify import block_reach, passes
 
 _WIDTH = 1e-5  # probabilities are single precision, and a row of them sums to one only nearly
 _NOTHING = 1e-3  # a residual smaller than this is too rough to be measured by
+_FROM_RESIDUAL = (Verification.SPECULATIVE, Verification.BLOCK)
 _CUT = (FinishReason.END, FinishReason.STOP)  # these end an answer in the middle of a round
 
 
@@ -115,6 +116,8 @@ class _Checker:
                 top = one.target_top[place] if place < len(one.target_top) else None
                 emitted = one.emitted[place] if place < len(one.emitted) else None
                 yield from self._judged(where, token, position + place, top, emitted)
+        if self._rule is Verification.BLOCK:
+            yield from self._block(one, position)
         if one.emitted and one.emitted[-1].origin is not Origin.ACCEPTED:
             place = len(one.emitted) - 1
             top = one.target_top[place] if place < len(one.target_top) else None
@@ -153,6 +156,38 @@ class _Checker:
                 else:
                     u = self._draws.uniform(position, Purpose.TOKEN)
                     yield from _drawn(where, token.draw, u, emitted.p if emitted else None)
+            case Verification.BLOCK:
+                pass  # no token by itself: see _block
+
+    def _block(self, one: Round, position: int) -> Iterator[str]:
+        """A draft that was judged as a whole: accepted up to the last token whose u is below its h."""
+        reach = [1.0]
+        for token in one.drafted:
+            if token.p is None:
+                break
+            reach.append(block_reach(reach[-1], token.p, token.q))
+        judged = one.drafted[: len(reach) - 1]
+        if len(judged) < len(one.drafted) and reach[-1] > 0:
+            yield f"the draft at place {len(judged)} was judged without its p"
+        passed = 0
+        for place, token in enumerate(judged):
+            where = f"the draft at place {place}"
+            if token.h is None:
+                continue
+            if token.u is None or token.u != self._draws.uniform(position + place, Purpose.ACCEPT, position):
+                yield f"{where} was judged by a draw that is not its seed's"
+                continue
+            if token.u < token.h:
+                passed = place + 1
+            low, high = _left(reach[place + 1], judged[place + 1] if place + 1 < len(judged) else None)
+            if not _is_block_value(token.h, reach[place + 1], low, high):
+                yield f"{where} has the acceptance value {token.h:g}, which its p and q do not give"
+        for place, token in enumerate(judged[passed:], passed):
+            if token.h is None:
+                yield f"the draft at place {place} was judged without its acceptance value"
+        cut = bool(one.emitted) and one.emitted[-1].origin is Origin.ACCEPTED
+        if one.accepted > passed or (one.accepted < passed and not cut):
+            yield f"{one.accepted} drafted tokens are accepted, but {passed} pass as a block"
 
     def _behind(
         self, one: Round, emitted: EmittedToken, position: int, top: Alternatives | None
@@ -167,13 +202,13 @@ class _Checker:
             yield f"{where} has no draw"
             return
         rejected = None
-        if emitted.origin is Origin.RESAMPLED and self._rule is Verification.SPECULATIVE:
+        if emitted.origin is Origin.RESAMPLED and self._rule in _FROM_RESIDUAL:
             rejected = one.drafted[len(one.emitted) - 1]
         u = self._draws.uniform(position, Purpose.RESIDUAL if rejected else Purpose.TOKEN)
         if rejected is None:
             yield from _drawn(where, emitted.draw, u, emitted.p)
         elif rejected.draft_draw is not None or rejected.p is None or 1 - rejected.p < _NOTHING:
-            # Of a sampled draft's residual max(p - q, 0) only the rejected token's part is recorded.
+            # Of a sampled draft's residual only the rejected token's part is recorded.
             yield from _drawn(where, emitted.draw, u, None)
         else:
             # The residual of a one-hot draft is p without the rejected token.
@@ -191,6 +226,31 @@ def _drawn(where: str, draw: Draw, u: float, width: float | None, tolerance: flo
         yield f"{where}: [{draw.low:g}, {draw.high:g}) is no part of [0, 1]"
     if width is not None and abs(draw.high - draw.low - width) > tolerance:
         yield f"{where}: its interval is {draw.high - draw.low:g} wide, but its probability is {width:g}"
+
+
+def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
+    """Bounds of what the next drafted token leaves of `reach`; `behind` is that token, where one was judged.
+
+    Of a sampled draft's rows only the drafted token's part is recorded.
+    """
+    if behind is None or behind.p is None:
+        return reach, reach
+    if behind.draft_draw is None:
+        return reach * (1 - behind.p), reach * (1 - behind.p)
+    taken = min(reach * behind.p, behind.q)
+    return reach * behind.p - taken, reach - taken
+
+
+def _is_block_value(h: float, reach: float, low: float, high: float) -> bool:
+    """Whether h = left / (left + 1 - reach) for a `left` between `low` and `high`."""
+    if reach == 1:
+        return h == 1
+
+    def excess(left: float) -> float:
+        """Grows with `left`, and is zero where it gives h."""
+        return left - h * (left + (1 - reach))
+
+    return excess(low) <= _WIDTH and excess(high) >= -_WIDTH
 
 
 def _is_argmax(where: str, id: int | None, top: Alternatives | None) -> Iterator[str]:

@@ -30,6 +30,7 @@ class DraftStatistics:
     ignored: int = 0
     draft_seconds: float = 0.0
     longest_draft: int = 0
+    blocks: int = 0  # rounds whose draft was judged as a block
     accept_lengths: list[int] = field(default_factory=list)
     """Histogram: rounds with a draft of which j tokens were accepted. Ends at the longest that
     occurred."""
@@ -44,6 +45,7 @@ class DraftStatistics:
                 rejected += 1
         length = len(one.drafted)
         self.drafted_rounds += 1
+        self.blocks += any(token.h is not None for token in one.drafted)
         self.drafted += length
         self.accepted += accepted
         self.rejected += rejected
@@ -61,7 +63,12 @@ class DraftStatistics:
 
     @property
     def alpha(self) -> float | None:
-        """accepted / (accepted + rejected): the chance that a judged draft token passes."""
+        """accepted / (accepted + rejected): the chance that a judged draft token passes.
+
+        None too where drafts are judged as blocks: their tokens do not pass one by one.
+        """
+        if self.blocks:
+            return None
         return _ratio(self.accepted, self.accepted + self.rejected)
 
     @property
@@ -114,6 +121,8 @@ class Statistics(DraftStatistics):
     emitted: int = 0
     origins: dict[Origin, int] = field(default_factory=lambda: dict.fromkeys(Origin, 0))
     attempts: int = 0  # rounds in which a draft was asked for, also where none came
+    ends: dict[str, int] = field(default_factory=dict)
+    """Why drafts ended, also those that did not come about -> rounds. In order of appearance."""
     fruitless_seconds: float = 0.0  # drafting in rounds where none came
     target_seconds: float = 0.0  # target passes
     sample_seconds: float = 0.0
@@ -143,6 +152,8 @@ class Statistics(DraftStatistics):
         self.sample_seconds += one.sample_seconds
         self.native_seconds += one.native_seconds
         self.end = one.offset + one.seconds
+        if one.draft_end:
+            self.ends[one.draft_end] = self.ends.get(one.draft_end, 0) + 1
         if one.drafted:
             self.attempts += 1
             self.add_draft(one)

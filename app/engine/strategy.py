@@ -16,7 +16,12 @@ from app.engine.verify import default_verification
 NONE = "none"
 C = TypeVar("C", bound=StrEnum)
 
-_RUN_KEYS = ("verify", "length")
+RUN_KEYS = ("verify", "length")
+"""What holds for the whole run, behind any name; no parameter can be called so."""
+LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
+"""By these names strategies limit the length of a draft."""
+
+_UNLIMITED = 64  # where a strategy has no such name
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,16 @@ class StrategyPart:
 
     name: str
     params: Any
+
+    @property
+    def shortest(self) -> int:
+        """No proposal of it is worth asking for with fewer tokens: it would be thrown away."""
+        return max(1, getattr(self.params, "n_min", 1))
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that a proposal of it may have."""
+        return max((getattr(self.params, name, 0) for name in LONGEST), default=0) or _UNLIMITED
 
     def __str__(self) -> str:
         changed = [
@@ -54,7 +69,7 @@ class StrategySpec:
             for key, value in map(_split_pair, pairs):
                 if values.setdefault(key, value) != value:
                     raise SettingError(f"{key} is given as {values[key]} and as {value}.", "Give it once.")
-            for key in _RUN_KEYS:
+            for key in RUN_KEYS:
                 if key in values:
                     value = values.pop(key)
                     if run.setdefault(key, value) != value:
@@ -109,7 +124,7 @@ def _parse_part(name: str, values: dict[str, str]) -> StrategyPart | None:
     if name == NONE:
         if values:
             raise SettingError(
-                f"none has no setting {next(iter(values))}.", f"Allowed: {', '.join(_RUN_KEYS)}."
+                f"none has no setting {next(iter(values))}.", f"Allowed: {', '.join(RUN_KEYS)}."
             )
         return None
     if name not in KINDS:
@@ -119,7 +134,7 @@ def _parse_part(name: str, values: dict[str, str]) -> StrategyPart | None:
     known = {one.name: one for one in params_of(kind.params)}
     for key in values:
         if key not in known:
-            allowed = ", ".join([*known, *_RUN_KEYS])
+            allowed = ", ".join([*known, *RUN_KEYS])
             raise SettingError(f"{name} has no setting “{key}”.", f"Allowed: {allowed}.")
     params = kind.params(**{key: known[key].parse(value) for key, value in values.items()})
     check_params(params)

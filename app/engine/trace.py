@@ -20,7 +20,7 @@ from app.engine.errors import TraceError
 from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 
-FORMAT = "1.0"
+FORMAT = "1.1"  # 1.1: block verification, with the field h
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)

@@ -37,12 +37,15 @@ class Verification(StrEnum):
     GREEDY = "greedy"
     SPECULATIVE = "speculative"
     MATCH = "match"
+    BLOCK = "block"
 
 
 class LengthRule(StrEnum):
     """How many tokens a round drafts."""
 
     FIXED = "fixed"  # as many as the strategy's own settings say
+    EWMA = "ewma"  # smoothed acceptance moves it
+    AUTO = "auto"  # what makes most tokens a second, none included
 
 
 class FinishReason(StrEnum):
@@ -83,12 +86,13 @@ class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     verdict: Verdict
     q: float  # its probability in the proposal: 1 for a one-hot proposal
     draft_p: float | None = None  # the draft model's own probability (None: no draft model)
-    p: float | None = None  # the target's probability (None: ignored, never judged)
-    u: float | None = None  # speculative: accepted when u * q < p
+    p: float | None = None  # the target's probability (None: never judged)
+    u: float | None = None  # speculative: accepted when u * q < p; block: the draft up to here when u < h
     target_id: int | None = None  # greedy: the target's argmax; match: the target's own draw
     draw: Draw | None = None  # match: the draw of target_id, under p
     draft_draw: Draw | None = None  # sampled drafts: the draw of this token, under q
     label: str = ""  # a control token's name; it has no text
+    h: float | None = None  # block: the block's acceptance value (None: a later token decided)
 
 
 class EmittedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -212,6 +216,9 @@ class ModelOptions:
     repack: bool = param(
         True, "Rearrange weights for the CPU's fastest kernels. Turn off if those kernels crash."
     )
+    swa_full: bool = param(
+        True, "Keep sliding-window layers in full. Without, less memory, and edits are read again."
+    )
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
@@ -240,7 +247,7 @@ class PairInfo(msgspec.Struct, frozen=True):
 
     target: ModelInfo
     draft: ModelInfo | None = None
-    vocabulary: str = ""  # "same vocabulary", "same but padded: …"
+    vocabulary: str = ""  # "same vocabulary", "same but padded: …", "different: through text (…)"
     devices: str = "CPU"
 
 

@@ -2,7 +2,8 @@
 
 `p` is always the target's distribution, `q` the one that the drafted token was drawn from; a token proposed
 without drawing is one-hot (q = 1 at that token). Speculative verification is Leviathan et al. 2023 and Chen
-et al. 2023: accept with probability min(1, p/q), else draw from the residual max(p - q, 0).
+et al. 2023: accept with probability min(1, p/q), else draw from the residual max(p - q, 0). Block
+verification is Sun et al. 2024 (arXiv 2403.10444), which judges the tokens of a draft together.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 Row = Callable[[int], "Floats"]
-"""Place in the draft -> a row over the vocabulary, shape [vocabulary]. Places are asked in order, and
-behind a rejected token never: rows may be made when they are asked for."""
+"""Place in the draft -> a row over the vocabulary, shape [vocabulary]. Places are first asked in order, and
+none behind the last that is judged: rows may be made when they are asked for."""
 
 ArgmaxRow = Callable[[int], int]
 
@@ -34,7 +35,8 @@ class Judgement:
     """Why a judged token passed or not; what is None does not apply to the rule."""
 
     accepted: bool
-    u: float | None = None  # speculative: the acceptance draw
+    u: float | None = None  # speculative, block: the acceptance draw
+    h: float | None = None  # block: the acceptance value that u is held against
     target_id: int | None = None  # greedy: the argmax; match: the target's own draw
     draw: Draw | None = None  # match: how target_id was drawn
 
@@ -53,17 +55,17 @@ class Outcome:
         return sum(judgement.accepted for judgement in self.judged)
 
 
-def residual(p: Floats, token: int, q: Floats | None) -> Floats:
+def residual(p: Floats, token: int, q: Floats | None, reach: float = 1.0) -> Floats:
     """The distribution to draw from in place of a rejected `token`, shape [vocabulary], not normalised.
 
-    max(p - q, 0); for a one-hot proposal (`q` None) that is p without the token. Where nothing is left, p
-    and q are equal up to rounding, and p itself is the limit.
+    max(reach p - q, 0), `reach` being 1 but in block verification; for a one-hot proposal (`q` None) that is
+    p without the token. Where nothing is left, both are equal up to rounding, and p itself is the limit.
     """
     if q is None:
         rest = p.copy()
         rest[token] = 0
     else:
-        rest = np.maximum(p - q, 0)
+        rest = np.maximum((p if reach == 1 else reach * p) - q, 0)
     return rest if rest.any() else p
 
 
@@ -121,6 +123,81 @@ def verify_match(draft: Sequence[int], p: Row, draws: Draws, position: int) -> O
         if own != token:
             return Outcome(tuple(judged), own, Origin.RESAMPLED, draw)
     return _draw_behind(judged, draft, p, draws, position)
+
+
+def verify_block(
+    draft: Sequence[int],
+    q: Sequence[Floats | None],
+    p: Row,
+    draws: Draws,
+    position: int,
+) -> Outcome:
+    """Accept up to the last token whose draw passes, else draw from the block's residual. Keeps the target's
+    law, and accepts at least as many tokens as the token-wise rule in the mean.
+
+    Every token has a draw of its own, held against its acceptance value. They are looked at from the last
+    token on: what stands before the one that passes is accepted with it, unjudged. Arguments are those of
+    `verify_speculative`; a draft may have any length, as long as no token was dropped after it was drawn.
+    """
+    reach = [1.0]  # of the first i tokens
+    for place, token in enumerate(draft):
+        row, proposal = p(place), q[place]
+        chance = 1.0 if proposal is None else float(proposal[token])
+        reach.append(block_reach(reach[-1], float(row[token]), chance))
+        if reach[-1] == 0:
+            break  # neither this token nor any behind it can pass
+    accepted = judged = len(reach) - 1
+    judgements: list[Judgement] = []  # last place first
+    while accepted:
+        here = reach[accepted]
+        if accepted == judged:
+            left = here  # no token behind takes anything of it
+        else:
+            left = _left_behind(p(accepted), draft[accepted], q[accepted], here)
+        h = block_value(here, left)
+        # Keyed by the round too: a place behind the accepted ones is judged again in the next round.
+        u = draws.uniform(position + accepted - 1, Purpose.ACCEPT, position)
+        passed = u < h
+        judgements.append(Judgement(passed, u=u, h=h))
+        if passed:
+            break
+        accepted -= 1
+    judgements += [Judgement(True)] * (accepted - 1)
+    judgements.reverse()
+    if accepted == len(draft):
+        return _draw_behind(judgements, draft, p, draws, position)
+    rest = residual(p(accepted), draft[accepted], q[accepted], reach[accepted])
+    v = draws.uniform(position + accepted, Purpose.RESIDUAL)
+    emitted, draw = draw_token(rest, v)
+    return Outcome(tuple(judgements), emitted, Origin.RESAMPLED, draw)
+
+
+def block_reach(before: float, p: float, q: float) -> float:
+    """The chance that a block is accepted up to a token or further, over all that may be drafted behind it.
+
+    The paper's p_i: min(1, before * p / q), `before` being that of the token before (1 at the start).
+    """
+    return 1.0 if before * p >= q else before * p / q
+
+
+def block_value(reach: float, left: float) -> float:
+    """The acceptance value of a token, the paper's h_i: the chance that its own draw passes.
+
+    `left` is the sum of max(reach p - q, 0) over the vocabulary of the next place: how much of `reach` no
+    next token takes up. Behind the last token that is all of it, and the value is `reach`.
+    """
+    below = left + (1 - reach)
+    return left / below if below > 0 else 1.0
+
+
+def _left_behind(p: Floats, token: int, q: Floats | None, reach: float) -> float:
+    """The sum of max(reach p - q, 0); a one-hot q (None) is one at `token`."""
+    if q is None:
+        return reach * (1 - float(p[token]))
+    scaled = p * np.float32(reach)
+    scaled -= q
+    np.maximum(scaled, 0, out=scaled)
+    return float(np.add.reduce(scaled, dtype=np.float64))
 
 
 def _draw_behind(

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.engine.cost import CostModel
 from app.engine.messages import Failed
 from app.engine.stats import Statistics
 from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
@@ -18,6 +19,7 @@ class Comparison:
 
     baseline: float
     strategy: float
+    cost: CostModel  # of both runs: passes over one token come from the baseline's
 
     @property
     def factor(self) -> float:
@@ -47,6 +49,7 @@ class BaselineMeasurement:
         self._on_end = on_end
         self._speeds: list[float] = []
         self._statistics = Statistics()
+        self._cost = CostModel()
 
     def start(self) -> None:
         self._statistics = Statistics()
@@ -61,6 +64,7 @@ class BaselineMeasurement:
     def run_rounds(self, rounds: list[Round], context_used: int) -> None:
         for one in rounds:
             self._statistics.add(one)
+            self._cost.add(one)
         self._report()
 
     def _report(self) -> None:
@@ -76,7 +80,8 @@ class BaselineMeasurement:
         if len(self._speeds) < len(self._requests):
             self.start()
         else:
-            self._on_end(Comparison(*self._speeds), "")
+            baseline, strategy = self._speeds
+            self._on_end(Comparison(baseline, strategy, self._cost), "")
 
     def run_failed(self, failed: Failed) -> None:
         self._on_end(None, failed.message)

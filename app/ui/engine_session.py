@@ -91,6 +91,7 @@ class EngineSession(QObject):
         self._run: _Run | None = None
         self.activity = Activity.EMPTY
         self.pair: PairInfo | None = None
+        self.drafters: tuple[str, ...] = ()  # files of drafters from outside, told with every request
 
     def start(self) -> None:
         """Start the worker thread and, with it, the engine."""
@@ -115,7 +116,7 @@ class EngineSession(QObject):
         """Generate for `sink`. Only when the activity is READY."""
         self._run = _Run(self._next_id(), sink)
         self._set(Activity.READING)
-        self._thread.send(Generate(self._run.id, request))
+        self._thread.send(Generate(self._run.id, request, self.drafters))
 
     def stop(self) -> None:
         """Stop what runs; its end is told as always."""

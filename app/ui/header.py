@@ -16,6 +16,7 @@ from app.ui.panels.panel_button import PanelButton
 from app.ui.panels.popover import Popover
 from app.ui.panels.presets_panel import PresetsPanel
 from app.ui.panels.sampling_panel import SamplingPanel
+from app.ui.panels.strategy_panel import WIDTH as STRATEGY_WIDTH
 from app.ui.panels.strategy_panel import StrategyPanel
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
@@ -56,7 +57,8 @@ class Header(QWidget):
         self.sampling_panel = SamplingPanel(theme)
         self.target = self._chip("target", self.target_panel)
         self.draft = self._chip("draft", self.draft_panel)
-        self.strategy = self._chip("strategy", self.strategy_panel, mono=True)
+        self.strategy = Chip(theme, "strategy", mono=True)
+        self._open_strategies()
         self.sampling = self._chip("sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)
         self.presets = PanelButton(theme, "bookmark", "Presets", Popover(theme, self.presets_panel))
@@ -84,10 +86,18 @@ class Header(QWidget):
         theme.changed.connect(self._restyle)
         self._restyle()
 
-    def _chip(self, caption: str, panel: QWidget, mono: bool = False) -> Chip:
-        chip = Chip(self._theme, caption, mono)
+    def _chip(self, caption: str, panel: QWidget) -> Chip:
+        chip = Chip(self._theme, caption)
         chip.set_popover(Popover(self._theme, panel))
         return chip
+
+    def renew_strategy_panel(self) -> None:
+        """Other strategies are known than before: a new panel, for the window to fill and connect."""
+        self.strategy_panel = StrategyPanel(self._theme)
+        self._open_strategies()
+
+    def _open_strategies(self) -> None:
+        self.strategy.set_popover(Popover(self._theme, self.strategy_panel, STRATEGY_WIDTH))
 
     def set_busy(self, busy: bool) -> None:
         """Stop stands where Regenerate stood: one place for the one thing to do."""

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLay
 from app.chats.store import ChatStore
 from app.engine.errors import SettingError, UserError
 from app.engine.messages import Failed
+from app.engine.plugins import use_drafters
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import ModelOptions, PairInfo, Totals
@@ -21,12 +22,14 @@ from app.settings import Settings, SettingsStore
 from app.ui.baseline import BaselineMeasurement, Comparison
 from app.ui.chat_controller import ChatController, heads_found
 from app.ui.chat_page import ChatPage
+from app.ui.drafter_files import ask_for_drafter
 from app.ui.engine_session import BUSY, Activity, EngineSession
 from app.ui.header import Header
 from app.ui.panels.model_panel import FileChooser, ask_for_model
 from app.ui.panels.model_words import chip_words as model_words
 from app.ui.panels.sampling_panel import AnswerOptions
 from app.ui.panels.sampling_panel import chip_words as sampling_words
+from app.ui.panels.strategy_panel import Surroundings
 from app.ui.presets_controller import PresetsController
 from app.ui.rail import Rail
 from app.ui.settings_page import SCALES, SettingsPage
@@ -53,6 +56,7 @@ class MainWindow(QMainWindow):
         engine_words: str,
         prompts: tuple[str, ...],
         choose_file: FileChooser = ask_for_model,
+        choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
         """`engine_words` says where the engine lives; `prompts` are those the bundled pair answers well."""
         super().__init__()
@@ -76,7 +80,7 @@ class MainWindow(QMainWindow):
         self.rail = Rail(theme)
         self.header = Header(theme, choose_file)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
-        self.settings_page = SettingsPage(theme, paths, engine_words)
+        self.settings_page = SettingsPage(theme, paths, engine_words, choose_drafter)
         self.status = StatusBar(theme)
         self._places = QStackedWidget()
         self._build()
@@ -126,7 +130,7 @@ class MainWindow(QMainWindow):
         session.prompt_progress.connect(self._prompt_progress)
         header.target_panel.applied.connect(self._target_applied)
         header.draft_panel.applied.connect(self._draft_applied)
-        header.strategy_panel.spec_changed.connect(self._spec_changed)
+        self._connect_strategies()
         header.sampling_panel.options_changed.connect(self._sampling_changed)
         self.presets.applied.connect(header.presets.close_panel)
         header.stop.clicked.connect(self._stop)
@@ -153,6 +157,10 @@ class MainWindow(QMainWindow):
         self.settings_page.theme_mode_changed.connect(self._theme_mode_changed)
         self.settings_page.text_scale_changed.connect(self._scale_changed)
         self.settings_page.empty_trash_requested.connect(self._empty_trash)
+        self.settings_page.drafters.files_changed.connect(self._drafters_changed)
+
+    def _connect_strategies(self) -> None:
+        self.header.strategy_panel.spec_changed.connect(self._spec_changed)
 
     def _add_shortcuts(self) -> None:
         keys: dict[str, Callable[[], object]] = {
@@ -208,6 +216,7 @@ class MainWindow(QMainWindow):
         for panel, options in ((header.target_panel, settings.target), (header.draft_panel, settings.draft)):
             panel.set_options(options)
             panel.set_recent(settings.recent_models)
+        self._use_drafters(settings.drafters)
         self._show_manner()
         self._show_chips()
 
@@ -235,8 +244,14 @@ class MainWindow(QMainWindow):
             header.draft.set_text(_file_words(settings.draft))
         header.strategy.set_text(settings.strategy)
         header.sampling.set_text(*sampling_words(settings.sampling))
-        header.strategy_panel.set_temperature(settings.sampling.temperature)
-        header.strategy_panel.set_has_draft(settings.draft is not None)
+        header.strategy_panel.set_surroundings(
+            Surroundings(
+                self._real(settings.target),
+                self._real(settings.draft) if settings.draft is not None else None,
+                settings.sampling,
+                settings.max_tokens,
+            )
+        )
         header.strategy.set_alert(not self._strategy_works())
         self.presets.mark()
 
@@ -298,6 +313,30 @@ class MainWindow(QMainWindow):
     def _scale_by(self, step: float) -> None:
         low, high = SCALES
         self._scale_changed(min(high, max(low, round(self._theme.scale + step, 1))))
+
+    @Slot(object)
+    def _drafters_changed(self, files: tuple[str, ...]) -> None:
+        """Use exactly these drafter files; what they bring is offered at once."""
+        shown = self.settings_page.drafters
+        if self._session.activity in BUSY:
+            shown.show_error("The engine is still at work.", "Stop the answer first.")
+            return
+        self._use_drafters(files)
+        self._change(drafters=files)
+        self.header.renew_strategy_panel()
+        self._connect_strategies()
+        before = self._settings.strategy
+        try:
+            StrategySpec.parse(before)
+        except SettingError:
+            self._change(strategy=Settings().strategy)
+            shown.show_error(f"{before} was in use.", f"The strategy is {self._settings.strategy} now.")
+        self._show_manner()
+        self._show_chips()
+
+    def _use_drafters(self, files: tuple[str, ...]) -> None:
+        self.settings_page.drafters.set_files(files, use_drafters(files))
+        self._session.drafters = files
 
     @Slot()
     def _empty_trash(self) -> None:
@@ -494,7 +533,7 @@ class MainWindow(QMainWindow):
     def _show_comparison(self, comparison: Comparison | None) -> None:
         baseline = comparison.baseline if comparison else None
         factor = comparison.factor if comparison else None
-        self.page.instruments.set_baseline(baseline, factor)
+        self.page.instruments.set_baseline(baseline, factor, comparison.cost if comparison else None)
         self.status.set_baseline(baseline, factor)
 
     # ------------------------------------------------------------------ places, start and end

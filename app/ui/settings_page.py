@@ -21,38 +21,43 @@ from PySide6.QtWidgets import (
 
 from app import __version__
 from app.paths import Paths
+from app.ui.drafter_files import DrafterFiles, ask_for_drafter
+from app.ui.panels.model_panel import FileChooser
 from app.ui.panels.segmented import Segmented
 from app.ui.theme import Theme
 from app.ui.theme.theme import MODES
 
 WIDTH, LABELS = 640, 128  # pixels at text scale 1
+MARGIN = 32
 SCALES = (0.7, 2.5)
 
 
 class SettingsPage(QScrollArea):
-    """Appearance, folders, versions. Changes act at once."""
+    """Appearance, drafters from outside, folders, versions. Changes act at once."""
 
     theme_mode_changed = Signal(str)
     text_scale_changed = Signal(float)
     empty_trash_requested = Signal()
 
-    def __init__(self, theme: Theme, paths: Paths, engine: str) -> None:
+    def __init__(
+        self, theme: Theme, paths: Paths, engine: str, choose_drafter: FileChooser = ask_for_drafter
+    ) -> None:
         """`engine` says in words where the engine lives."""
         super().__init__()
         self._theme = theme
         self._labels: list[QLabel] = []
-        self._holders: list[QWidget] = []
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
-        inner = QWidget()
-        self._column = QVBoxLayout(inner)
-        self._column.setContentsMargins(32, 32, 32, 32)
+        self._inner = QWidget()
+        self._column = QVBoxLayout(self._inner)
+        self._column.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
         self._column.setSpacing(8)
         self._add_appearance()
+        self._add_drafters(choose_drafter)
         self._add_folders(paths)
         self._add_about(engine)
         self._column.addStretch(1)
-        self.setWidget(inner)
+        self.setWidget(self._inner)
         self._show_theme()
         theme.changed.connect(self._show_theme)
 
@@ -65,7 +70,6 @@ class SettingsPage(QScrollArea):
 
     def _form(self) -> QFormLayout:
         holder = QWidget()
-        self._holders.append(holder)
         form = QFormLayout(holder)
         form.setContentsMargins(0, 8, 0, 0)
         form.setHorizontalSpacing(24)
@@ -90,6 +94,11 @@ class SettingsPage(QScrollArea):
         self._scale.valueChanged.connect(self.text_scale_changed)
         form.addRow(self._label("Colours"), _left(self._mode))
         form.addRow(self._label("Text size"), _left(self._scale))
+
+    def _add_drafters(self, choose_drafter: FileChooser) -> None:
+        self._title("Your own drafters")
+        self.drafters = DrafterFiles(self._theme, choose_drafter)
+        self._column.addWidget(self.drafters)
 
     def _add_folders(self, paths: Paths) -> None:
         self._title("Folders")
@@ -136,8 +145,8 @@ class SettingsPage(QScrollArea):
     def _show_theme(self) -> None:
         for label in self._labels:  # one column through all the forms
             label.setMinimumWidth(round(LABELS * self._theme.scale))
-        for holder in self._holders:
-            holder.setMaximumWidth(round(WIDTH * self._theme.scale))
+        # Of the whole page: the parts ask for their heights by the width that it has.
+        self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 2 * MARGIN)
         self._mode.set_choice(self._theme.mode)
         self._scale.blockSignals(True)
         self._scale.setValue(self._theme.scale)

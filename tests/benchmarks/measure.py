@@ -17,10 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 DEMO_PAIR = ROOT / "resources" / "demo_pair"
 
 
+def demo_entries(count: int) -> list[dict[str, str]]:
+    """The first prompts that the bundled pair comes with, each with its category."""
+    entries: list[dict[str, str]] = json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]
+    return entries[:count]
+
+
 def demo_prompts(count: int) -> list[str]:
-    """The first prompts that the bundled pair comes with."""
-    entries = json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]
-    return [entry["prompt"] for entry in entries[:count]]
+    return [entry["prompt"] for entry in demo_entries(count)]
 
 
 def one_thread(path: Path) -> ModelOptions:

@@ -7,25 +7,25 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import llama_cpp
 import numpy as np
 import pytest
 
 from app.engine.errors import ModelFileError
-from app.engine.native import AbortFlag, Cancelled, Context, Model
+from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
 from app.engine.types import ModelOptions
 from tests.tiny import Tiny
 
 CLOSE = 2e-3  # logits are about 10; float rounding of other batch shapes stays far below
-MEMORIES = ["llama", "gemma3", "gemma3 small", "mamba", "lfm2"]
+MEMORIES = ["llama", "gemma3", "gemma3 small", "mamba", "lfm2", "lfm2 small", "qwen35"]
+"""small: a sliding window's cache holds little more than the window; no snapshots of recurrent states."""
 
 
 class Two:
     """Two contexts over one model: one that is worked with, one that always starts from nothing."""
 
-    def __init__(self, model: Model, options: ModelOptions) -> None:
+    def __init__(self, model: Model, options: ModelOptions, snapshots: int = SNAPSHOTS) -> None:
         self.abort = AbortFlag()
-        self.context = Context(model, options, self.abort)
+        self.context = Context(model, options, self.abort, snapshots)
         self._fresh = Context(model, options, AbortFlag())
 
     def fresh(self, ids: np.ndarray, rows: int = 1) -> np.ndarray:
@@ -39,23 +39,12 @@ class Two:
 
 
 @pytest.fixture(params=MEMORIES)
-def two(
-    request: pytest.FixtureRequest, tiny_file: Callable[[Tiny], Path], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Two]:
-    architecture, _, size = request.param.partition(" ")
-    if size:  # the sliding window's cache holds little more than the window
-        defaults = llama_cpp.llama_context_default_params
-
-        def small() -> llama_cpp.llama_context_params:
-            params = defaults()
-            params.swa_full = False
-            return params
-
-        monkeypatch.setattr(llama_cpp, "llama_context_default_params", small)
+def two(request: pytest.FixtureRequest, tiny_file: Callable[[Tiny], Path]) -> Iterator[Two]:
+    architecture, _, small = request.param.partition(" ")
     path = tiny_file(Tiny(name=architecture, architecture=architecture, n_ctx=2048, window=16))
-    options = ModelOptions(str(path), ctx_size=1024, batch_size=64, ubatch_size=32)
+    options = ModelOptions(str(path), ctx_size=1024, batch_size=64, ubatch_size=32, swa_full=not small)
     model = Model(options)
-    both = Two(model, options)
+    both = Two(model, options, 0 if small else SNAPSHOTS)
     yield both
     both.close()
     model.close()
@@ -113,20 +102,6 @@ def test_sync_keeps_the_longest_common_prefix(plain: Two) -> None:
     assert plain.context.sync(changed) == 7
     assert plain.context.sync(tokens(5, seed=9)) == 0
     assert plain.context.sync(np.empty(0, np.int32)) == 0
-
-
-def test_what_memory_cannot_keep_is_forgotten_whole(tiny_file: Callable[[Tiny], Path]) -> None:
-    """A recurrent state has no way back: sync says so, instead of pretending."""
-    for architecture in ("mamba", "lfm2"):
-        options = ModelOptions(str(tiny_file(Tiny(name=architecture, architecture=architecture))))
-        model = Model(options)
-        context = Context(model, options, AbortFlag())
-        text = tokens(20)
-        context.decode(text)
-        assert context.sync(text) == 20
-        assert context.sync(text[:19]) == 0
-        context.close()
-        model.close()
 
 
 @pytest.mark.parametrize(

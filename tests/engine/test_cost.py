@@ -153,13 +153,13 @@ def test_it_says_when_speculation_pays() -> None:
 def test_acceptance_under_30_percent() -> None:
     finding, text = found(answer(4, [0, 1, 0, 1] * 5, c=0.1, v=1.6))
     assert finding is Finding.LOW_ACCEPTANCE
-    assert "12% of the drafted tokens" in text and "ngram-mod" in text
+    assert "12\N{NO-BREAK SPACE}% of the drafted tokens" in text and "ngram-mod" in text
 
 
 def test_acceptance_over_80_percent_without_gain() -> None:
     finding, text = found(answer(4, [4, 4, 4, 3] * 5, c=0.38, v=3.8))
     assert finding is Finding.NO_GAIN
-    assert "94% of the drafted tokens" in text
+    assert "94\N{NO-BREAK SPACE}% of the drafted tokens" in text
 
 
 def test_a_measured_slow_down_counts_more_than_the_model() -> None:
@@ -178,7 +178,7 @@ def test_a_target_that_gains_nothing_from_a_batch() -> None:
 def test_a_draft_that_is_too_large() -> None:
     finding, text = found(answer(4, [3, 2] * 10, c=0.6, v=1.6))
     assert finding is Finding.DRAFT_LARGE
-    assert "60% of a target pass" in text
+    assert "60\N{NO-BREAK SPACE}% of a target pass" in text
 
 
 def test_a_shorter_draft_is_recommended_where_it_is_better() -> None:

@@ -48,6 +48,7 @@ def drafter(
     one = DraftSimple(DraftSimpleParams(**params), context, n_vocab)  # type: ignore[arg-type]
     sampler = Sampler(sampling or Sampling())
     one.begin(prompt, Surroundings(sampler, Draws(5), len(prompt) - 2, end_ids))
+    one.read(prompt)
     return one
 
 

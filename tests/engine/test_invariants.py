@@ -14,7 +14,7 @@ from app.engine.recheck import recheck
 from app.engine.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
-from app.engine.types import FinishReason, GenerationRequest, Origin, Sampling, Verdict
+from app.engine.types import FinishReason, GenerationRequest, Origin, Sampling, Verdict, Verification
 from tests.answers import events_of, trace_of
 
 CUT = (FinishReason.END, FinishReason.STOP)
@@ -30,9 +30,11 @@ strategies = st.sampled_from(
         "prompt-lookup",
         "prompt-lookup:max_ngram_size=1:num_pred_tokens=12",
         "prompt-lookup:num_pred_tokens=3+draft-simple:n_max=2",
+        "ngram-simple:size_n=1:size_m=4",
+        "ngram-map-k:size_n=2:size_m=3+ngram-map-k4v:size_n=1:size_m=2+draft-simple:n_max=2",
     ]
 )
-rules = st.sampled_from(["", ":verify=match", ":verify=speculative"])
+rules = st.sampled_from(["", ":verify=match", ":verify=speculative", ":verify=block"])
 samplings = st.builds(
     Sampling,
     temperature=st.sampled_from([0.0, 0.3, 1.0, 2.0]),
@@ -73,16 +75,14 @@ def test_the_invariants(shared_engine: Engine, request: GenerationRequest) -> No
     assert (finish is FinishReason.LENGTH) <= (statistics.emitted == request.max_tokens)
     assert recheck(trace) == []
 
-    most = sum(
-        getattr(part.params, "n_max", 0) or getattr(part.params, "num_pred_tokens", 0)
-        for part in StrategySpec.parse(request.strategy).parts
-    )
+    most = max((part.longest for part in StrategySpec.parse(request.strategy).parts), default=0)
     for one in trace.rounds:
         assert one.rejected <= 1
         assert len(one.drafted) <= min(most, request.max_tokens - one.position - 1)
         assert 1 <= len(one.emitted) <= len(one.drafted) + 1
         assert len(one.target_top) == len(one.emitted)
-        assert all((token.p is None) == (token.verdict is Verdict.IGNORED) for token in one.drafted)
+        if trace.header.verification is not Verification.BLOCK:  # which judges ignored tokens too
+            assert all((token.p is None) == (token.verdict is Verdict.IGNORED) for token in one.drafted)
         assert all(0 < token.q <= 1 for token in one.drafted)
         assert all(0 < token.p <= 1 for token in one.emitted)
         assert all(0 <= token.p <= 1 for token in one.drafted if token.p is not None)

@@ -58,11 +58,14 @@ def test_the_drafts_of_these_tests_are_both_accepted_and_rejected(law_engine: En
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.law.rounds", watched)
         for case in CASES:
+            if "length=auto" in case.strategy:  # finds that drafting does not pay here, and rests
+                continue
             seen.clear()
             count(law_engine, case, 100, seed=2)
             statistics = Statistics.of(seen)
-            assert statistics.alpha is not None
-            assert 0.05 < statistics.alpha < 0.9, f"{case}: {statistics.alpha}"
+            passed = statistics.accepted / (statistics.accepted + statistics.rejected)
+            assert 0.05 < passed < 0.9, f"{case}: {passed}"
+            assert (statistics.alpha is None) == ("verify=block" in case.strategy)
 
 
 def test_chi_square_pools_rare_cells_and_refuses_impossible_ones() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import gguf
 import pytest
 
+from app.engine.compat import FitKind, VocabularyFit
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.native import Model
@@ -205,17 +206,19 @@ OTHER_DRAFTS = {
 
 
 @pytest.mark.parametrize("kind", OTHER_DRAFTS)
-def test_a_draft_that_does_not_fit(engine: Engine, tiny_file: Callable[[Tiny], Path], kind: str) -> None:
+def test_a_draft_of_another_vocabulary_serves_through_text(
+    pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path], kind: str
+) -> None:
     tiny, said = OTHER_DRAFTS[kind]
-    target = engine.pair.target.path
-    with pytest.raises(PairError) as refused:
-        Engine(target, tiny_file(tiny), previous=engine)
-    assert refused.value.message == f"The draft does not fit the target: {said}."
-    assert answer(engine, strategy="draft-simple", max_tokens=4, ignore_eos=True).token_ids
+    with Engine(pair_files[0], tiny_file(tiny)) as engine:
+        assert engine.pair.vocabulary == f"different: through text ({said})"
+        drafted = answer(engine, strategy="draft-simple", max_tokens=30, ignore_eos=True)
+        assert any(one.drafted for one in drafted.rounds)
+        assert drafted.token_ids == answer(engine, max_tokens=30, ignore_eos=True).token_ids
 
 
 def test_a_draft_with_another_kind_of_tokenizer(
-    engine: Engine, tiny_file: Callable[[Tiny], Path], tmp_path: Path
+    pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path], tmp_path: Path
 ) -> None:
     raw = tiny_file(Tiny(name="draft")).read_bytes()
     key = b"tokenizer.ggml.model"
@@ -223,8 +226,21 @@ def test_a_draft_with_another_kind_of_tokenizer(
     assert raw[at : at + 4] == b"gpt2"
     path = tmp_path / "wordpiece.gguf"
     path.write_bytes(raw[:at] + b"bert" + raw[at + 4 :])
-    with pytest.raises(PairError, match="tokenizers are of different kinds"):
-        Engine(engine.pair.target.path, path, previous=engine)
+    with Engine(pair_files[0], path) as engine:
+        assert "BPE tokenizer in the target, WordPiece in the draft" in engine.pair.vocabulary
+        drafted = answer(engine, strategy="draft-simple", max_tokens=30, ignore_eos=True)
+        assert drafted.token_ids == answer(engine, max_tokens=30, ignore_eos=True).token_ids
+
+
+def test_a_draft_that_cannot_serve(
+    engine: Engine, pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = VocabularyFit(FitKind.CANNOT, "no token of the draft has a text")
+    monkeypatch.setattr("app.engine.engine.check_vocabularies", lambda *_: fit)
+    with pytest.raises(PairError) as refused:
+        Engine(*pair_files, previous=engine)
+    assert refused.value.message == "The draft cannot serve this target: no token of the draft has a text."
+    assert answer(engine, strategy="draft-simple", max_tokens=4, ignore_eos=True).token_ids
 
 
 def test_a_padded_draft_fits(pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path]) -> None:

@@ -33,6 +33,8 @@ STRATEGIES = [
     "draft-simple:n_max=5:verify=match",
     "draft-simple:sample=1:verify=match",
     "draft-simple:verify=speculative",
+    "draft-simple:n_max=5:verify=block",
+    "draft-simple:n_max=5:sample=1:verify=block",
     "prompt-lookup:num_pred_tokens=4",
     "prompt-lookup:verify=match",
     "prompt-lookup+draft-simple:n_max=2",
@@ -136,6 +138,16 @@ def shifted(token: EmittedToken) -> EmittedToken:
     return replace(token, draw=replace(token.draw, high=(token.draw.high + token.draw.low) / 2))
 
 
+def lower_the_value_that_passed(trace: Trace) -> None:
+    """Block: the acceptance value falls below the draw that it is held against."""
+    index = first(trace, lambda one: bool(one.accepted))
+    drafted = tuple(
+        token if token.u is None or token.h is None or token.u >= token.h else replace(token, h=token.u / 2)
+        for token in trace.rounds[index].drafted
+    )
+    trace.rounds[index] = replace(trace.rounds[index], drafted=drafted)
+
+
 ANY_RULE: dict[str, Edit] = {
     "index": change_round(1, index=7),
     "position": change_round(1, position=99),
@@ -201,6 +213,34 @@ EDITS: dict[str, tuple[str, Sampling, dict[str, Edit]]] = {
                 Verdict.ACCEPTED, lambda t: replace(t, draft_draw=replace(t.draft_draw, u=0.5))
             ),
             "p of the rejected": change_draft(Verdict.REJECTED, lambda t: replace(t, p=1.0)),
+        },
+    ),
+    "block": (
+        "draft-simple:n_max=4:sample=1:verify=block",
+        WARM,
+        ANY_RULE
+        | DRAWN
+        | {
+            "u": change_draft(Verdict.REJECTED, lambda t: replace(t, u=0.0)),
+            "u of the ignored": change_draft(Verdict.IGNORED, lambda t: replace(t, u=0.0)),
+            "no u": change_draft(Verdict.REJECTED, lambda t: replace(t, u=None)),
+            "h": change_draft(Verdict.REJECTED, lambda t: replace(t, h=1.0)),
+            "h of what passed": lower_the_value_that_passed,
+            "no h": change_draft(Verdict.REJECTED, lambda t: replace(t, h=None)),
+            "no h of the ignored": change_draft(Verdict.IGNORED, lambda t: replace(t, h=None)),
+            "no p of the ignored": change_draft(Verdict.IGNORED, lambda t: replace(t, p=None)),
+            "q": change_draft(Verdict.REJECTED, lambda t: replace(t, q=t.q / 2)),
+            "p of the rejected": change_draft(Verdict.REJECTED, lambda t: replace(t, p=1.0)),
+        },
+    ),
+    "block, one-hot": (
+        "draft-simple:n_max=4:verify=block",
+        WARM,
+        {
+            "h": change_draft(Verdict.REJECTED, lambda t: replace(t, h=t.h * 0.99)),
+            "p of the rejected": change_draft(Verdict.REJECTED, lambda t: replace(t, p=t.p * 1.01)),
+            "u": change_draft(Verdict.REJECTED, lambda t: replace(t, u=0.0)),
+            "interval of the resampled": change_emitted(Origin.RESAMPLED, shifted),
         },
     ),
     "match": (

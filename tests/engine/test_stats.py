@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.engine.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
@@ -264,3 +265,15 @@ def test_llama_cpp_lines_where_nothing_was_accepted() -> None:
 def test_llama_cpp_prints_nothing_without_a_strategy() -> None:
     rounds = [make_round(i, 0, 0) for i in range(3)]
     assert llama_cpp_lines(Statistics.of(rounds), strategy_names("none")) == []
+
+
+def test_alpha_is_undefined_for_a_block() -> None:
+    one = make_round(0, length=3, accepted=1)
+    judged = replace(one.drafted[1], h=0.4)
+    block = replace(one, drafted=(one.drafted[0], judged, one.drafted[2]))
+    assert Statistics.of([one]).alpha == 0.5
+    for rounds in ([block], [one, block]):
+        statistics = Statistics.of(rounds)
+        assert statistics.alpha is None
+        assert statistics.strategies["draft-simple"].alpha is None
+        assert statistics.tau == 2

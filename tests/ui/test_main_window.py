@@ -76,15 +76,15 @@ def test_a_target_that_cannot_be_loaded_leaves_the_pair_in_use(
     assert desk.saved()["target"]["ctx_size"] == 256  # type: ignore[index]
 
 
-def test_a_draft_that_does_not_fit_is_told_in_its_own_panel(
+def test_a_draft_that_cannot_serve_is_told_in_its_own_panel(
     windows: Windows, tiny_file: Callable[[Tiny], Path], tmp_path: Path
 ) -> None:
     desk = windows.open()
     panel = desk.header.draft_panel
-    other = tiny_file(Tiny(name="other", letters="abcdefghij "))
+    mute = tiny_file(Tiny(name="mute", vocabulary=False))
     (tmp_path / "empty-draft.gguf").touch()
     for path, words in (
-        (other, "The draft does not fit the target"),
+        (mute, "has no vocabulary"),
         (tmp_path / "empty-draft.gguf", "is empty"),
     ):
         desk.load(draft=path)
@@ -95,6 +95,18 @@ def test_a_draft_that_does_not_fit_is_told_in_its_own_panel(
         assert desk.header.target_panel._info is not None, "the target is loaded, and its panel says so"
     desk.ask("hello")
     assert desk.controller.trace is not None and desk.controller.trace.header.pair.draft is not None
+
+
+def test_a_draft_of_another_vocabulary_says_so_on_its_chip(
+    windows: Windows, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    desk = windows.open()
+    desk.load(draft=tiny_file(Tiny(name="other", letters="abcdefghij ")))
+    assert desk.panel_error(desk.header.draft_panel) == ""
+    assert "different: through text (" in desk.header.draft.toolTip()
+    desk.ask("hello")
+    assert desk.controller.trace is not None
+    assert desk.controller.trace.header.pair.vocabulary.startswith("different: through text (")
 
 
 def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> None:
@@ -160,8 +172,8 @@ def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[T
 def test_changes_act_at_the_next_answer_and_are_there_after_a_restart(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("one")
-    desk.header.strategy_panel._text.setText("prompt-lookup:max_ngram_size=2")
-    desk.header.strategy_panel._text.textEdited.emit("prompt-lookup:max_ngram_size=2")
+    desk.header.strategy_panel.text.line.setText("prompt-lookup:max_ngram_size=2")
+    desk.header.strategy_panel.text.line.textEdited.emit("prompt-lookup:max_ngram_size=2")
     sampling = Sampling(temperature=0.7, top_k=9, seed=5)
     desk.header.sampling_panel.options_changed.emit(AnswerOptions(sampling, 11, ("@@",)))
     desk.ask("two")
@@ -181,12 +193,12 @@ def test_changes_act_at_the_next_answer_and_are_there_after_a_restart(windows: W
 def test_a_wrong_spec_is_told_where_it_was_typed_and_is_not_used(windows: Windows) -> None:
     desk = windows.open()
     before = desk.saved()["strategy"]
-    desk.header.strategy_panel._text.setText("draft-simple:n_max=0")
-    desk.header.strategy_panel._text.textEdited.emit("draft-simple:n_max=0")
-    assert "n_max" in desk.header.strategy_panel._text_error.text()
+    desk.header.strategy_panel.text.line.setText("draft-simple:n_max=0")
+    desk.header.strategy_panel.text.line.textEdited.emit("draft-simple:n_max=0")
+    assert "n_max" in desk.header.strategy_panel.text.error.text()
     assert desk.saved()["strategy"] == before
-    desk.header.strategy_panel._text.setText("draft-simple:verify=greedy")
-    desk.header.strategy_panel._text.textEdited.emit("draft-simple:verify=greedy")
+    desk.header.strategy_panel.text.line.setText("draft-simple:verify=greedy")
+    desk.header.strategy_panel.text.line.textEdited.emit("draft-simple:verify=greedy")
     desk.header.sampling_panel.options_changed.emit(AnswerOptions(Sampling(temperature=1.0), 24))
     assert desk.header.strategy._alert and desk.panel_error(desk.header.strategy_panel)
     desk.type("hello")

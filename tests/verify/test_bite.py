@@ -12,7 +12,7 @@ import pytest
 import app.engine.verify
 from app.engine.drafters import draft_simple
 from app.engine.drafters.draft_simple import DraftSimple
-from app.engine.draws import Purpose
+from app.engine.draws import Draws, Purpose
 from app.engine.engine import Engine
 from app.engine.native import Context
 from app.engine.recheck import recheck
@@ -28,18 +28,20 @@ DRAWS = 1200  # as in the slice of `make test`
 ONE_HOT = Case("draft-simple:n_max=3")
 SAMPLED = Case("draft-simple:n_max=3:sample=1")
 SAMPLED_CUT = Case("draft-simple:n_max=3:sample=1", CUT)
+BLOCK = Case("draft-simple:n_max=3:sample=1:verify=block")
+BLOCK_ONE_HOT = Case("draft-simple:n_max=3:verify=block")
 LOOKUP = Case("prompt-lookup:num_pred_tokens=3")
 
 Patch = pytest.MonkeyPatch
 
 
-def law_holds(engine: Engine, case: Case) -> bool:
+def law_holds(engine: Engine, case: Case, draws: int = DRAWS) -> bool:
     """The check of tests/engine/test_law.py, which holds there; the exact law knows no planted fault."""
     law = exact_law(engine, case.sampling)
-    few = count(engine, case, DRAWS // 4, seed=1)
+    few = count(engine, case, draws // 4, seed=1)
     if not holds(p_values(few, law), len(CASES)):
         return False
-    rest = count(engine, case, DRAWS - DRAWS // 4, seed=1, first=DRAWS // 4)
+    rest = count(engine, case, draws - draws // 4, seed=1, first=draws // 4)
     return holds(p_values(few + rest, law), len(CASES))
 
 
@@ -59,7 +61,7 @@ def accept_always(patch: Patch) -> None:
 
 
 def residual_is_p(patch: Patch) -> None:
-    patch.setattr(app.engine.verify, "residual", lambda p, token, q: p)
+    patch.setattr(app.engine.verify, "residual", lambda p, token, q, reach=1.0: p)
 
 
 def residual_forgets_q(patch: Patch) -> None:
@@ -137,6 +139,26 @@ def penalties_forget_the_draft(patch: Patch) -> None:
     patch.setattr(TargetRows, "adjusted", adjusted)
 
 
+def reach_forgets_the_tokens_before(patch: Patch) -> None:
+    real = app.engine.verify.block_reach
+    patch.setattr(app.engine.verify, "block_reach", lambda before, p, q: real(1.0, p, q))
+
+
+def value_is_the_reach(patch: Patch) -> None:
+    """Every place passes as often as only the last one may."""
+    patch.setattr(app.engine.verify, "block_value", lambda reach, left: reach)
+
+
+def same_draws_in_the_next_round(patch: Patch) -> None:
+    """A place that failed is judged by the draw that it failed by."""
+    real = Draws.uniform
+
+    def uniform(self: Draws, position: int, purpose: Purpose, round_start: int = 0) -> float:
+        return real(self, position, purpose, 0 if purpose is Purpose.ACCEPT else round_start)
+
+    patch.setattr(Draws, "uniform", uniform)
+
+
 FAULTS: list[tuple[Callable[[Patch], None], Case]] = [
     (accept_with_p, SAMPLED),
     (accept_with_p, SAMPLED_CUT),
@@ -156,6 +178,11 @@ FAULTS: list[tuple[Callable[[Patch], None], Case]] = [
     (q_is_off_by_one, SAMPLED),
     (long_drafts_are_dropped, SAMPLED),
     (penalties_forget_the_draft, Case("draft-simple:n_max=3:sample=1", PENALISED)),
+    (residual_is_p, BLOCK),
+    (reach_forgets_the_tokens_before, BLOCK),
+    (reach_forgets_the_tokens_before, BLOCK_ONE_HOT),
+    (value_is_the_reach, BLOCK),
+    (value_is_the_reach, BLOCK_ONE_HOT),
 ]
 
 
@@ -166,6 +193,13 @@ def test_a_planted_fault_breaks_the_law(
     with monkeypatch.context() as patch:
         plant(patch)
         assert not law_holds(law_engine, case)
+
+
+def test_draws_that_are_used_again_break_the_law(law_engine: Engine, monkeypatch: Patch) -> None:
+    """A smaller fault than the others: it takes more draws to be seen."""
+    case = Case("draft-simple:n_max=2:verify=block")
+    same_draws_in_the_next_round(monkeypatch)
+    assert not law_holds(law_engine, case, 4 * DRAWS)
 
 
 # ----------------------------------------------------------------------------------- the equality
@@ -195,7 +229,7 @@ def test_equality_holds_and_partings_are_listed(engine: Engine) -> None:
     assert all(parting.is_near_tie for parting in listed)
 
 
-@pytest.mark.parametrize("rule", ["greedy", "speculative", "match"])
+@pytest.mark.parametrize("rule", ["greedy", "speculative", "match", "block"])
 def test_rows_off_by_one_break_the_equality(engine: Engine, monkeypatch: Patch, rule: str) -> None:
     rows_are_off_by_one(monkeypatch)
     listed: list = []

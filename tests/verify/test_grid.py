@@ -6,16 +6,17 @@ import pytest
 
 from app.engine.engine import Engine
 from app.engine.types import GenerationRequest, Message
-from tests.equality import RULES, STRATEGIES, Baselines
+from tests.equality import NGRAMS, RULES, STRATEGIES, Baselines
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
 
 PROMPTS = 10
 TOKENS = 128
+KINDS = STRATEGIES | NGRAMS
 
 
 @pytest.mark.parametrize("k", range(1, 17))
-@pytest.mark.parametrize("kind", STRATEGIES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_greedy_is_the_baseline(
     demo_engine: Engine, demo_prompts: list[str], baselines: Baselines, kind: str, k: int
 ) -> None:
@@ -23,5 +24,5 @@ def test_greedy_is_the_baseline(
     for prompt in demo_prompts[:PROMPTS]:
         request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=TOKENS, ignore_eos=True)
         for rule in RULES:
-            trace = baselines.check(demo_engine, request, STRATEGIES[kind].format(k=k) + rule)
+            trace = baselines.check(demo_engine, request, KINDS[kind].format(k=k) + rule)
             assert len(trace.token_ids) == TOKENS

@@ -16,6 +16,7 @@ from app.engine.types import Alternatives, Draw
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.engine.compat import VocabularyFit
     from app.engine.native import Context, Vocabulary
 
     TokenIds = NDArray[np.int32]
@@ -42,6 +43,7 @@ class Proposal:
     draws: list[Draw] = field(default_factory=list)
     match: int | None = None  # draftless: context index where the copied tokens begin
     end: str = ""  # why it ended here, in a few words
+    fault: str = ""  # what broke in making it; told also where another strategy drafts instead
     describe: Callable[[int], Thoughts] | None = None  # number of tokens -> what the draft thought of them
     _thoughts: Thoughts | None = None
 
@@ -76,7 +78,16 @@ class Drafter(ABC):
     """
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
-        """A generation starts: read the prompt."""
+        """A generation starts: learn the prompt. What a model has to decode of it belongs into `read`."""
+        return
+
+    def unread(self, context: TokenIds) -> int:
+        """How many tokens a draft model would have to decode before it could draft behind the context."""
+        return 0
+
+    def read(self, context: TokenIds) -> None:
+        """Let a draft model decode what it has not read yet. `propose` does it too where it was left out: this
+        is for who wants to choose the time, or to know what it takes."""
         return
 
     @abstractmethod
@@ -103,6 +114,7 @@ class Resources:
 
     vocabulary: Vocabulary  # the target's
     draft: Context | None = None  # the draft model's, where one is loaded
+    fit: VocabularyFit | None = None  # how its vocabulary fits the target's
 
 
 def one_hot(proposal: Proposal) -> Sequence[Floats | None]:

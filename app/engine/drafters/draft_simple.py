@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.drafters.base import Drafter, Proposal, Surroundings, Thoughts
+from app.engine.drafters.replacements import parse_pairs
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
 from app.engine.params import param
@@ -33,8 +34,14 @@ class DraftSimpleParams:
     sample: bool = param(
         False, "Draw draft tokens at the target's temperature instead of taking the most probable."
     )
+    replace: str = param(
+        "",
+        "Only where the draft's tokenizer is another one: strings that stand for each other in the two "
+        'models\' texts, as a JSON list of pairs: [["TARGET", "DRAFT"], …].',
+    )
 
     def __post_init__(self) -> None:
+        parse_pairs(self.replace)
         if self.sample and self.n_min:
             raise SettingError(
                 "n_min cannot be used with sample=1.",
@@ -63,6 +70,11 @@ class DraftSimple(Drafter):
         self._around = surroundings
         # A greedy target makes a sampled draft its argmax; there is nothing to draw.
         self._draws_tokens = self._params.sample and not surroundings.sampler.is_greedy
+
+    def unread(self, context: TokenIds) -> int:
+        return len(context) - 1 - self._context.sync(context[:-1])
+
+    def read(self, context: TokenIds) -> None:
         prompt = context[: min(len(context) - 1, self._context.n_ctx)]
         kept = self._context.sync(prompt)
         self._context.decode(prompt[kept:])
@@ -95,7 +107,7 @@ class DraftSimple(Drafter):
         if math.isnan(row.item(token)):
             raise self._context.no_numbers()
         if not self._draws_tokens:
-            if self._params.p_min > 0 and _shares(top_of_rows(row[None])[1][0])[0] < self._params.p_min:
+            if self._params.p_min > 0 and shares(top_of_rows(row[None])[1][0])[0] < self._params.p_min:
                 proposal.end = "p_min"
                 return False
         else:
@@ -134,7 +146,7 @@ class DraftSimple(Drafter):
         piece = self._context.model.vocabulary.pieces.__getitem__
         top = []
         for ids, logits in zip(*top_of_rows(rows), strict=True):
-            p = tuple(_shares(logits))
+            p = tuple(shares(logits))
             top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
         if not q:
             return Thoughts([one.p[0] for one in top], top)
@@ -154,7 +166,7 @@ class DraftSimple(Drafter):
         self._context.clear()
 
 
-def _shares(logits: list[float]) -> list[float]:
+def shares(logits: list[float]) -> list[float]:
     """Probabilities among the best tokens alone, best first: llama.cpp's own figure (its draft sampler is
     top-k 10)."""
     weights = [math.exp(logit - logits[0]) for logit in logits]

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from app.engine.compat import FitKind
 from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams
+from app.engine.drafters.ngram_cache import NgramCache, NgramCacheParams
+from app.engine.drafters.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
+from app.engine.drafters.ngram_mod import NgramMod, NgramModParams
+from app.engine.drafters.ngram_simple import NgramSimple, NgramSimpleParams
 from app.engine.drafters.prompt_lookup import PromptLookup, PromptLookupParams
+from app.engine.drafters.suffix import Suffix, SuffixParams
+from app.engine.drafters.through_text import ThroughText
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +25,15 @@ class StrategyKind:
     name: str
     params: type[Any]
     summary: str
-    needs_draft: bool
-    make: Callable[[Any, Resources], Drafter]
+    needs_draft: bool = field(default=False, kw_only=True)
+    make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The draft's context is there where `needs_draft` says so."""
 
 
 def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
     assert resources.draft is not None
+    if resources.fit is not None and resources.fit.kind is FitKind.THROUGH_TEXT:
+        return ThroughText(params, resources.draft, resources.vocabulary)
     return DraftSimple(params, resources.draft, resources.vocabulary.size)
 
 
@@ -40,10 +49,58 @@ KINDS: dict[str, StrategyKind] = {
             make=lambda params, _resources: PromptLookup(params),
         ),
         StrategyKind(
+            "ngram-simple",
+            NgramSimpleParams,
+            "Copies long stretches from behind a long match. Helps where the answer repeats much of its "
+            "prompt word for word: code edits, corrections.",
+            needs_draft=False,
+            make=lambda params, _resources: NgramSimple(params),
+        ),
+        StrategyKind(
+            "ngram-map-k",
+            NgramMapKParams,
+            "Copies from behind a long match, and the next time only as much as passed before. Helps where "
+            "long passages come back in a chat with small changes.",
+            needs_draft=False,
+            make=lambda params, _resources: NgramMapK(params),
+        ),
+        StrategyKind(
+            "ngram-map-k4v",
+            NgramMapK4vParams,
+            "Copies from behind a long match where one of its continuations is much more frequent than the "
+            "others. Helps where the same passage goes on in few ways: logs, tables, generated code.",
+            needs_draft=False,
+            make=lambda params, _resources: NgramMapK4v(params),
+        ),
+        StrategyKind(
+            "ngram-mod",
+            NgramModParams,
+            "Remembers what followed each run of tokens, in one small pool for all chats. Helps where long "
+            "passages come back: code edits, summaries, reasoning that is repeated in the answer.",
+            needs_draft=False,
+            make=lambda params, _resources: NgramMod(params),
+        ),
+        StrategyKind(
+            "ngram-cache",
+            NgramCacheParams,
+            "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps "
+            "where phrases come back, and with statistics of similar texts.",
+            needs_draft=False,
+            make=lambda params, resources: NgramCache(params, resources.vocabulary.size),
+        ),
+        StrategyKind(
+            "suffix",
+            SuffixParams,
+            "Continues as this conversation and earlier answers most often did; drafts further where more "
+            "matches. Helps where answers resemble each other: agents, code, repeated tasks.",
+            needs_draft=False,
+            make=lambda params, _resources: Suffix(params),
+        ),
+        StrategyKind(
             "draft-simple",
             DraftSimpleParams,
-            "A small model with the same vocabulary guesses ahead. Helps where the target is large "
-            "and the draft often agrees with it.",
+            "A small model guesses ahead, through text where its vocabulary is another one. Helps where the "
+            "target is large and the draft often agrees with it.",
             needs_draft=True,
             make=_draft_simple,
         ),

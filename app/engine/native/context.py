@@ -10,6 +10,7 @@ import llama_cpp
 import numpy as np
 
 from app.engine.errors import ModelFileError
+from app.engine.native.checkpoints import APART, Checkpoints
 from app.engine.native.library import AbortFlag, captured_log, default_threads, get_logits_address
 from app.engine.native.model import Model
 from app.engine.types import ModelOptions
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _DEFAULT_CTX = 8192
 _FLASH = {"auto": -1, "off": 0, "on": 1}
 _TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "bf16": 30}
+SNAPSHOTS = 4  # a usual draft; each is another copy of all recurrent states
+_NEAR = 6  # tokens that are decoded again with a draft, at most, rather than copying a state
 _LOGITS_ROWS = 1024  # rows a view spans; rows that were not asked for are never touched
 
 
@@ -31,12 +34,19 @@ class Context:
     """The KV cache of one sequence, and the passes that extend it.
 
     The token ids are the truth and the cache only a cache: `sync` rolls it back to what it shares with the
-    truth, `decode` extends it. `seconds` counts the time spent in native passes, the wait for their logits
-    included (GPU decoding is asynchronous).
+    truth, `decode` extends it. A memory that cannot be cut goes back to a checkpoint instead, and what is
+    missing is decoded again: `decode` takes them so that this is little. `seconds` counts the time spent in
+    native passes, the wait for their logits included (GPU decoding is asynchronous).
     """
 
-    def __init__(self, model: Model, options: ModelOptions, abort: AbortFlag) -> None:
-        """Raises ModelFileError where the context cannot be made (memory, cache type)."""
+    def __init__(
+        self, model: Model, options: ModelOptions, abort: AbortFlag, snapshots: int = SNAPSHOTS
+    ) -> None:
+        """`snapshots` is how many tokens of one pass can be taken back at once where llama.cpp keeps the
+        recurrent states behind each (hybrid models); one that decodes token by token has no use for them.
+
+        Raises ModelFileError where the context cannot be made (memory, cache type).
+        """
         self.model = model
         self._views: dict[int, NDArray[np.float32]] = {}
         self.threads = options.threads or default_threads()
@@ -49,6 +59,9 @@ class Context:
         params.type_k = _TYPES[options.cache_type_k]
         params.type_v = _TYPES[options.cache_type_v]
         params.flash_attn_type = _FLASH[options.flash_attn]
+        params.swa_full = options.swa_full
+        # llama.cpp aborts the process where a pass cannot hold the tokens that its snapshots are of.
+        params.n_rs_seq = max(0, min(snapshots, params.n_ubatch - 2))
         params.no_perf = True
         params.abort_callback = abort.callback
         params.abort_callback_data = abort.data
@@ -73,7 +86,12 @@ class Context:
         self.seconds = 0.0
         self._ids = np.zeros(self.n_ctx, np.int32)
         self._count = np.arange(self.n_ctx + self.n_batch, dtype=np.int32)  # positions
-        self.n_cached = 0
+        self._holds(0)
+        window = 0 if options.swa_full else model.n_swa
+        needed = model.is_recurrent or window
+        self._checkpoints = Checkpoints(self.handle, max(APART, window) if needed else self.n_ctx)
+        # Beside a window that may have slid on they would not be enough.
+        self._snapshots = 0 if model.n_swa else int(llama_cpp.llama_n_rs_seq(self.handle))
         self._make_batch()
 
     def _make_batch(self) -> None:
@@ -110,31 +128,63 @@ class Context:
         return self.n_cached
 
     def _roll_back(self, keep: int) -> None:
-        if not self._can_keep(keep) or not llama_cpp.llama_memory_seq_rm(self._memory, 0, keep, -1):
-            # This memory cannot be cut in the middle (recurrent, hybrid, sliding window): start anew,
-            # the caller decodes what is missing.
-            llama_cpp.llama_memory_clear(self._memory, True)
-            keep = 0
-        self.n_cached = keep
+        if self._can_cut(keep) and llama_cpp.llama_memory_seq_rm(self._memory, 0, keep, -1):
+            self._checkpoints.forget(keep)
+            self._holds(keep)
+        else:
+            self._holds(self._checkpoints.restore(keep))
 
-    def _can_keep(self, keep: int) -> bool:
-        """Whether the sliding window before `keep`, if there is one, is still in memory."""
-        if keep == 0 or self.model.n_swa == 0:
+    def _holds(self, n: int, snapshots: int = 0) -> None:
+        """The memory holds `n` tokens now, and states to take back one to `snapshots` of them, once."""
+        self.n_cached = n
+        self._held_snapshots = snapshots
+
+    def _can_cut(self, keep: int) -> bool:
+        """Whether everything that the token behind `keep` others depends on is still in memory.
+
+        llama.cpp's own answer is not enough: it is True as well where a window has slid on, and for snapshots
+        that the last pass was too short to write.
+        """
+        if keep == 0:
+            return True
+        if self.model.is_recurrent:
+            return self.n_cached - keep <= self._held_snapshots
+        if self.model.n_swa == 0:
             return True
         first = llama_cpp.llama_memory_seq_pos_min(self._memory, 0)
         return bool(first <= max(0, keep - self.model.n_swa))
 
     def clear(self) -> None:
         """Empty the cache."""
-        llama_cpp.llama_memory_clear(self._memory, True)
-        self.n_cached = 0
+        self._holds(self._checkpoints.restore(0))
 
     def decode(self, ids: NDArray[np.int32], logits: int = 0) -> NDArray[np.float32]:
         """Extend the cache by `ids`; returns a view of the logits of the last `logits` of them.
 
         Shape [logits, vocabulary]. The view is valid until the next decode. Raises Cancelled when the abort
-        flag was set; the cache then holds what it held before, or a part of `ids` on top.
+        flag was set; the cache then holds a part of what it held before and of `ids` on top.
         """
+        before = len(ids) - logits if logits else 0
+        if self._is_checkpoint_due(self.n_cached + before, len(ids), logits):
+            self._decode_passes(ids[:before], 0)
+            self._checkpoints.take(self.n_cached)
+            ids = ids[before:]
+        self._decode_passes(ids, logits)
+        if logits == 0:
+            return np.empty((0, self.model.vocabulary.size), np.float32)
+        return self._logits(logits)
+
+    def _is_checkpoint_due(self, at: int, n: int, logits: int) -> bool:
+        """Whether to take one behind `at` tokens, in a pass over `n`.
+
+        More than one token with logits are a draft that is verified, or the first step of one after a
+        rejection: it may be taken back very soon. Text that is read, and plain steps, seldom are.
+        """
+        at_once = 1 < logits <= self._snapshots + 1
+        soon = self.model.is_recurrent and n > 1 and logits > 0 and not at_once
+        return at - self._checkpoints.latest > (_NEAR if soon else self._checkpoints.apart)
+
+    def _decode_passes(self, ids: NDArray[np.int32], logits: int) -> None:
         start = 0
         while start < len(ids):
             rest = len(ids) - start
@@ -143,9 +193,6 @@ class Context:
                 size = rest - logits  # rows that are wanted must come out of one pass
             self._decode_chunk(ids[start : start + size], max(0, min(rest - logits, size)))
             start += size
-        if logits == 0:
-            return np.empty((0, self.model.vocabulary.size), np.float32)
-        return self._logits(logits)
 
     def _decode_chunk(self, ids: NDArray[np.int32], first_wanted: int) -> None:
         n, at = len(ids), self.n_cached
@@ -159,14 +206,19 @@ class Context:
         self.seconds += time.perf_counter() - started
         if status == 0:
             self._ids[at : at + n] = ids
-            self.n_cached = at + n
+            self._holds(at + n, min(n - 1, self._snapshots))
             return
-        # Part of the batch may be in memory: ask which positions are, and keep the truth.
-        held = int(llama_cpp.llama_memory_seq_pos_max(self._memory, 0)) + 1
-        if held > at:
-            self._roll_back(at)
-        elif held < at:
-            self.n_cached = held
+        # A part of the batch may be in memory: keep the truth. A recurrent state may even be written in part,
+        # whatever position llama.cpp gives it.
+        if self.model.is_recurrent:
+            self._holds(self._checkpoints.restore(at))
+        else:
+            held = int(llama_cpp.llama_memory_seq_pos_max(self._memory, 0)) + 1
+            if held > at:
+                self._roll_back(at)
+            elif held < at:
+                self._checkpoints.forget(held)
+                self._holds(held)
         if self._abort.is_set():
             raise Cancelled
         raise RuntimeError(f"llama_decode answered {status} for {n} tokens at {at}")

@@ -101,6 +101,10 @@ class Model:
         self.n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(self.handle))
         self.n_layers = int(llama_cpp.llama_model_n_layer(self.handle))
         self.n_params = int(llama_cpp.llama_model_n_params(self.handle))
+        # A recurrent state in some layers or in all: such a memory cannot be cut in the middle.
+        self.is_recurrent = bool(
+            llama_cpp.llama_model_is_recurrent(self.handle) or llama_cpp.llama_model_is_hybrid(self.handle)
+        )
         self.n_swa = int(llama_cpp.llama_model_n_swa(self.handle))
 
     def metadata(self, key: str) -> str:

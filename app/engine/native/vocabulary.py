@@ -21,11 +21,14 @@ class Pieces(dict[int, bytes]):
     A dict of its own kind, because a round looks up some hundred pieces.
     """
 
-    def __init__(self, vocabulary: Any) -> None:
+    def __init__(self, vocabulary: Any, size: int) -> None:
         super().__init__()
         self._vocabulary = vocabulary
+        self._size = size
 
     def __missing__(self, id: int) -> bytes:
+        if not 0 <= id < self._size:
+            raise KeyError(id)  # llama.cpp would end the process
         buffer = ctypes.create_string_buffer(64)
         n = llama_cpp.llama_token_to_piece(self._vocabulary, id, buffer, 64, 0, False)
         if n < 0:
@@ -46,7 +49,7 @@ class Vocabulary:
         self.eos: int = llama_cpp.llama_vocab_eos(self._handle)
         self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._handle)
         self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._handle)
-        self.pieces = Pieces(self._handle)
+        self.pieces = Pieces(self._handle, self.size)
         self._end_ids: frozenset[int] | None = None
 
     @property

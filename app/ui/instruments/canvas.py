@@ -36,8 +36,8 @@ class Tick:
 
 
 class Canvas(pg.GraphicsView):
-    """x is the round, y begins at 0. Everything is asked for by signals: the panel decides, so that
-    all plots show the same rounds."""
+    """x is the round (or what `axis` names), y begins at 0. Everything is asked for by signals: the panel
+    decides, so that all plots show the same rounds."""
 
     hovered = Signal(object)  # the round under the mouse, or None
     clicked = Signal(int)
@@ -60,6 +60,7 @@ class Canvas(pg.GraphicsView):
         self._level: tuple[float, str] | None = None
         self._reading: tuple[int, str] | None = None
         self._note = ""
+        self.axis = "round"
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -190,7 +191,7 @@ class Canvas(pg.GraphicsView):
         first, last = (round(edge) for edge in (self._span[0] + 0.5, self._span[1] - 0.5))
         below = QRectF(plot.left(), plot.bottom() + 2, plot.width(), height)
         painter.setPen(QColor(palette.secondary))
-        painter.drawText(below, Qt.AlignmentFlag.AlignLeft, f"round {count(first)}")
+        painter.drawText(below, Qt.AlignmentFlag.AlignLeft, f"{self.axis} {count(first)}")
         painter.drawText(below, Qt.AlignmentFlag.AlignRight, count(last))
         painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, self._note)
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 ACCEPTANCE_RATE = "Acceptance rate: accepted / drafted, pooled over all rounds shown."
 ALPHA = (
     "α, judged acceptance: accepted / (accepted + rejected).\n"
-    "The chance that a drafted token passes once it is judged."
+    "The chance that a drafted token passes once it is judged. None for block verification, which judges "
+    "a draft as a whole."
 )
 TAU = "τ, tokens per drafted round: 1 + accepted / rounds with a draft."
+DRAFT_ENDS = "Why drafts ended, or did not come about: rounds."
 TOKENS_PER_SECOND = (
     "Tokens/s: emitted tokens / wall time from the start of round 0. Prompt time is not in it."
 )
 SPEED_UP = (
     "Speed-up: tokens/s over that of strategy none, measured with the same prompt, seed, sampling "
     "and settings."
+)
+PREDICTED = (
+    "Predicted speed-up of a fixed draft length k: (1 + α + … + α^k) / (v(k) + k c).\n"
+    "c: one draft token / one single-token target pass. v(k): a target pass over k+1 tokens / over one. "
+    "Both are measured; that every token passes with the same α is an assumption.\n"
+    "Dot: the rounds as they were, (1 + mean accepted) / mean(v(k) + k c). Ring: the best k."
 )
 CONTEXT = "Context: tokens in the target's cache / tokens it has room for."
 DRAFT_P = "draft_p: the draft model's own probability of its token."

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from app.engine.cost import CostModel
 from app.engine.stats import Statistics
 from app.engine.trace import Trace
 from app.engine.types import Round, Totals, TraceHeader
+from app.ui.instruments.cost_card import CostCard
 from app.ui.instruments.export import ChooseFile, choose_file
 from app.ui.instruments.head import Head
 from app.ui.instruments.plot_card import PlotCard
@@ -22,6 +24,7 @@ from app.ui.instruments.throttle import Throttle
 from app.ui.theme import Theme
 
 _PLOT_MS = 60  # every other batch: smooth enough, and the processor is the engine's
+_COST_MS = 500  # a model of the whole answer moves slowly
 _WAITING = {  # (there are rounds before the reset, more rounds will come)
     (False, True): "The first round is to come.",
     (False, False): "This answer has no round.",
@@ -51,8 +54,10 @@ class InstrumentsPanel(QScrollArea):
         self.speed = SpeedPlot(theme, self._record, ask)
         self.length = LengthPlot(theme, self._record, ask)
         self.cards: tuple[PlotCard, ...] = (self.acceptance, self.speed, self.length)
+        self.cost = CostCard(theme, self._record, ask)
         self.table = RoundTable(theme)
         self.head = Head(theme, self._record)
+        self._costs = Throttle(self._show_cost, self, _COST_MS)
         self._plots = Throttle(self._draw, self, _PLOT_MS)
         self._numbers = Throttle(self._show_numbers, self)
         self._lay_out()
@@ -71,6 +76,8 @@ class InstrumentsPanel(QScrollArea):
         for card in self.cards:
             card.setMaximumHeight(164)
             column.addWidget(card, 3)
+        self.cost.canvas.setMaximumHeight(130)
+        column.addWidget(self.cost, 3)
         column.addWidget(self._rule)
         column.addWidget(self.table, 4)
         self.setWidget(body)
@@ -115,6 +122,7 @@ class InstrumentsPanel(QScrollArea):
             self._record.add(rounds)
             self._plots.request()
             self._numbers.request()
+            self._costs.request()
 
     def finish(self, totals: Totals) -> None:
         """The answer is over."""
@@ -134,10 +142,13 @@ class InstrumentsPanel(QScrollArea):
         self._begin(None)
         self._show_all()
 
-    def set_baseline(self, tokens_per_second: float | None, factor: float | None = None) -> None:
-        """The measured speed of strategy none on this prompt; None: not measured. `factor` is the speed-up
-        where the strategy was measured beside it; else the answer's own speed is compared."""
+    def set_baseline(
+        self, tokens_per_second: float | None, factor: float | None = None, cost: CostModel | None = None
+    ) -> None:
+        """The measured speed of strategy none on this prompt; None: not measured. `factor` and `cost` are
+        the speed-up and the costs where the strategy was measured beside it; else the answer's own count."""
         self._record.baseline = tokens_per_second
+        self._record.measured_cost = cost
         self._record.factor = factor
         self._show_all()
 
@@ -189,6 +200,7 @@ class InstrumentsPanel(QScrollArea):
         self._show_messages()
         self._plots.now()
         self._numbers.now()
+        self._costs.now()
 
     @Slot()
     def _draw(self) -> None:
@@ -221,6 +233,10 @@ class InstrumentsPanel(QScrollArea):
         self.head.show_record()
         self._show_round()
         self.statistics_changed.emit(self._record.statistics)
+
+    def _show_cost(self) -> None:
+        self.cost.draw(0, 0)
+        self.cost.show_numbers()
 
     def _show_round(self) -> None:
         record = self._record
@@ -302,6 +318,7 @@ class InstrumentsPanel(QScrollArea):
         self.head.apply_theme()
         for card in self.cards:
             card.apply_theme()
+        self.cost.apply_theme()
         self._draw()
 
     def sizeHint(self) -> QSize:

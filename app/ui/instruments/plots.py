@@ -12,6 +12,7 @@ from app.ui import numbers
 from app.ui.instruments import definitions
 from app.ui.instruments.bars import DraftBars
 from app.ui.instruments.canvas import Tick
+from app.ui.instruments.elided_label import ElidedLabel
 from app.ui.instruments.export import Cell
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.series import RATE_WINDOW
@@ -184,6 +185,11 @@ class LengthPlot(PlotCard):
     file_name = "tokens-per-round"
 
     def set_up(self) -> None:
+        self.ends = ElidedLabel()
+        self.ends.setAccessibleName("Why drafts ended")
+        column = self.layout()
+        assert column is not None
+        column.addWidget(self.ends)
         self._bars = DraftBars()
         self.canvas.box.addItem(self._bars, ignoreBounds=True)
         self._set_top(4)
@@ -195,6 +201,8 @@ class LengthPlot(PlotCard):
     def apply_theme(self) -> None:
         super().apply_theme()
         self._bars.set_palette(self._theme.palette)
+        self.ends.setFont(self._theme.sans(-1.5))
+        self.ends.setStyleSheet(f"color: {self._theme.palette.secondary}")
 
     def draw(self, first: int, last: int) -> None:
         bins = self.record.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
@@ -213,6 +221,14 @@ class LengthPlot(PlotCard):
         elif not self.record.drafts:
             note += ", nothing is drafted"
         self.note.setText(note)
+        self._show_ends(sorted(statistics.ends.items(), key=lambda one: -one[1]))
+
+    def _show_ends(self, ends: Sequence[tuple[str, int]]) -> None:
+        """Say why drafts ended, the most frequent reason first."""
+        words = [f"{why} {numbers.count(rounds)}" for why, rounds in ends]
+        self.ends.setText(f"ended by: {' · '.join(words)}" if words else "")
+        self.ends.setToolTip("\n".join([definitions.DRAFT_ENDS, *words]))
+        self.ends.setVisible(self.record.drafts)
 
     def read(self, index: int) -> str:
         one = self.record.rounds[index]

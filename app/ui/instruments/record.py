@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.engine.advice import Advice, advise
+from app.engine.cost import CostModel
 from app.engine.stats import Statistics, strategy_names
+from app.engine.strategy import StrategySpec
 from app.engine.types import Round, Totals, TraceHeader
 from app.ui.instruments.series import RoundSeries
 
@@ -18,6 +21,8 @@ class Record:
         self.rounds: list[Round] = []
         self.series = RoundSeries()
         self.statistics = Statistics()
+        self._cost = CostModel()
+        self.measured_cost: CostModel | None = None  # of the baseline's run and the one beside it
         self.baseline: float | None = None  # tokens/s of strategy none, measured
         self.factor: float | None = None  # tokens/s over it, of the run measured beside it
 
@@ -49,6 +54,17 @@ class Record:
         speed = self.statistics.tokens_per_second
         return speed / self.baseline if speed is not None and self.baseline else None
 
+    @property
+    def cost(self) -> CostModel:
+        """What passes and drafts take: as measured with the baseline, else as far as this answer tells."""
+        return self.measured_cost or self._cost
+
+    def advice(self) -> Advice | None:
+        """What the numbers mean, where a strategy drafts."""
+        if self.header is None:
+            return None
+        return advise(StrategySpec.parse(self.header.strategy), self.statistics, self.cost, self.speed_up)
+
     def begin(self, header: TraceHeader | None) -> None:
         """Forget the answer; another one begins. None: there is none to show."""
         self.header = header
@@ -56,12 +72,14 @@ class Record:
         self.rounds = []
         self.series = RoundSeries()
         self.statistics = Statistics()
+        self._cost = CostModel()
 
     def add(self, rounds: Sequence[Round]) -> None:
         self.rounds += rounds
         self.series.add(rounds)
         for one in rounds:
             self.statistics.add(one)
+            self._cost.add(one)
 
     def finish(self, totals: Totals) -> None:
         self.totals = totals
@@ -70,3 +88,4 @@ class Record:
         """Let the statistics begin at round `start`."""
         self.series.start = start
         self.statistics = Statistics.of(self.rounds[start:])
+        self._cost = CostModel.of(self.rounds[start:])

@@ -83,7 +83,11 @@ def _drafted_row(token: DraftedToken) -> RoundRow:
     lines.append(f"q {significant(token.q)}{one_hot}")
     if token.p is not None:
         lines.append(f"p {significant(token.p)}")
-    if token.u is not None and token.p is not None:
+    if token.h is not None and token.u is not None:
+        passed = token.u < token.h
+        lines.append(f"block acceptance h {significant(token.h)}")
+        lines.append(f"u {significant(token.u)}: u {'<' if passed else '≥'} h")
+    elif token.u is not None and token.p is not None:
         sign = "<" if token.verdict is Verdict.ACCEPTED else "≥"
         lines.append(f"u {significant(token.u)}: u × q {sign} p")
     if token.draw is not None:
@@ -93,7 +97,7 @@ def _drafted_row(token: DraftedToken) -> RoundRow:
             lines.append("the target chose the same token")
         else:
             lines.append(f"the target chose token {token.target_id:,}")
-    if token.verdict is Verdict.IGNORED:
+    if token.verdict is Verdict.IGNORED and token.p is None:
         lines.append("never judged")
     text = token_text(token.piece, token.label)
     details = "\n".join([f"{text}   {token.verdict}", *lines])

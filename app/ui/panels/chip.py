@@ -58,7 +58,10 @@ class Chip(QAbstractButton):
         self.update()
 
     def set_popover(self, popover: Popover) -> None:
-        """The panel that opens below the chip."""
+        """The panel that opens below the chip, in place of the one before."""
+        if self._popover is not None:
+            self._popover.close_panel()
+            self._popover.deleteLater()
         self._popover = popover
         popover.setParent(self)  # goes when the chip goes; once opened it is the window's
         popover.closed.connect(self._closed)
@@ -66,15 +69,15 @@ class Chip(QAbstractButton):
     def text_shown(self, width: int) -> tuple[str, str]:
         """The value and the detail as they fit into a chip of that width, in pixels."""
         room = width - self._frame()
-        value = self._metrics(self._strong()).elidedText(
-            self._value, Qt.TextElideMode.ElideRight, self._scaled(VALUE_MAX)
-        )
+        # Of a spec, both ends tell: the first strategy and the rules of the run.
+        mode = Qt.TextElideMode.ElideMiddle if self._mono else Qt.TextElideMode.ElideRight
+        value = self._metrics(self._strong()).elidedText(self._value, mode, self._scaled(VALUE_MAX))
         needed = self._width(self._strong(), value)
         detail = self._width(self._small(), self._detail)
         if self._detail and needed + self._gap() + detail <= room:
             return value, self._detail
         if needed > room:
-            value = self._metrics(self._strong()).elidedText(self._value, Qt.TextElideMode.ElideRight, room)
+            value = self._metrics(self._strong()).elidedText(self._value, mode, room)
         return value, ""
 
     def widths(self) -> tuple[int, int, int, int]:

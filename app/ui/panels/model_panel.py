@@ -29,7 +29,7 @@ RECENT_SHOWN = 5
 TITLES = {"target": "Target model", "draft": "Draft model"}
 ROLES = {
     "target": "Writes the answer: every token of it is the target's choice.",
-    "draft": "Guesses ahead. Small and fast, with the target's vocabulary.",
+    "draft": "Guesses ahead. Small and fast, best with the target's vocabulary.",
 }
 
 FileChooser = Callable[[QWidget, str], str]

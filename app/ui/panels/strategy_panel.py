@@ -1,37 +1,55 @@
-"""The panel behind the strategy chip: which strategy, its settings, and how drafts are verified."""
+"""The panel behind the strategy chip: which strategies draft, and by which rules."""
 
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
-from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
-from app.engine.strategy import NONE, StrategyPart, StrategySpec
-from app.engine.types import Verification
-from app.ui.icons import IconButton
-from app.ui.panels.form import ParamForm
+from app.engine.llama_command import LlamaCommand, llama_command
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
+from app.ui.panels.llama_text import LlamaText
 from app.ui.panels.notice import Notice
-from app.ui.panels.segmented import Segmented
-from app.ui.panels.strategy_row import StrategyRow
+from app.ui.panels.rule_choice import RuleChoice
+from app.ui.panels.spec_text import SpecText
+from app.ui.panels.strategy_cards import StrategyCards
 from app.ui.theme import Theme
-from app.ui.theme.style import set_role
 
+WIDTH = 880  # of the panel's popover
+_TWO_COLUMNS = 700  # wide enough for the rules beside the cards; at text scale 1
 AUTO = "auto"
-NONE_SUMMARY = "The target alone, one token a pass. The baseline that speed-ups are measured against."
+LENGTHS = {
+    "fixed": "As long as the strategy's own settings allow.",
+    "ewma": "Smoothed acceptance moves the length, a token a round, up to what the settings allow.",
+    "auto": "The length that makes most tokens a second by what drafts and passes take, none included.",
+}
 RULES = {
     AUTO: "Greedy at temperature 0, else speculative.",
     "greedy": "A draft token passes where it is the target's most probable one. Temperature 0 only.",
     "speculative": "A draft token passes with probability min(1, p / q); the target's law holds.",
     "match": "A draft token passes where it equals the target's own draw.",
+    "block": "A draft is judged as a whole: never fewer tokens pass in the mean, and the target's law holds. "
+    "It gains on speculative with sample=1 only.",
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a strategy is used with: the models (their real paths) and how tokens are drawn."""
+
+    target: ModelOptions
+    draft: ModelOptions | None
+    sampling: Sampling
+    max_tokens: int
+
+
 class StrategyPanel(QWidget):
-    """Picks, forms and text show one spec; a change of any of them changes the others.
+    """Cards, rules and text show one spec; a change of any of them changes the others.
 
     Every right change is in use from the next answer on: there is nothing to apply.
     """
@@ -41,40 +59,36 @@ class StrategyPanel(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._spec = StrategySpec()
-        self._temperature = 0.0
-        self._has_draft = True
+        self._with: Surroundings | None = None
+        self.cards = StrategyCards(theme)
+        self.cards.changed.connect(self._parts_changed)
+        self.length = RuleChoice(theme, "Draft length", {one: LENGTHS[one] for one in LengthRule})
+        self.length.picked.connect(self._length_picked)
+        self.rule = RuleChoice(theme, "Verification", {one: RULES[one] for one in (AUTO, *Verification)})
+        self.rule.picked.connect(self._rule_picked)
+        self.text = SpecText(theme)
+        self.text.typed.connect(self._typed)
+        self.command = LlamaText(theme)
+        self._notice = Notice(theme)
+        self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._columns.setSpacing(24)
+        for stretch, widgets in (
+            (5, (self.cards,)),
+            (4, (self.length, self.rule, self.text, self.command)),
+        ):
+            column = QVBoxLayout()
+            column.setSpacing(16)
+            for widget in widgets:
+                column.addWidget(widget)
+            column.addStretch()
+            self._columns.addLayout(column, stretch)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
-        title = QLabel("Strategy")
-        title.setProperty("role", "title")
-        layout.addWidget(title)
-        self._group = QButtonGroup(self)
-        self._rows: dict[str, StrategyRow] = {}
-        summaries = {NONE: NONE_SUMMARY} | {name: kind.summary for name, kind in KINDS.items()}
-        for name, summary in summaries.items():
-            row = StrategyRow(theme, name, summary)
-            row.button.clicked.connect(self._picked)
-            self._group.addButton(row.button)
-            self._rows[name] = row
-            layout.addWidget(row)
-        self._forms: dict[str, ParamForm] = {}
-        self._headings: dict[str, QLabel] = {}
-        self._shown: dict[str, object] = {}  # the parameters that each form was last brought to
-        for name, kind in KINDS.items():
-            heading = QLabel(f"Settings of {name}")
-            heading.setProperty("role", "strong")
-            form = ParamForm(theme, kind.params)
-            form.changed.connect(self._form_changed)
-            self._headings[name], self._forms[name] = heading, form
-            layout.addSpacing(8)
-            layout.addWidget(heading)
-            layout.addWidget(form)
-        self._build_verification(theme, layout)
-        self._build_text(theme, layout)
-        self._notice = Notice(theme)
         layout.addWidget(self._notice)
+        layout.addLayout(self._columns)
         self._show()
 
     def spec(self) -> str:
@@ -86,75 +100,30 @@ class StrategyPanel(QWidget):
         self._spec = StrategySpec.parse(text)
         self._show()
 
-    def set_temperature(self, temperature: float) -> None:
-        """The sampling temperature in use: not every rule goes with it."""
-        self._temperature = temperature
+    def set_surroundings(self, surroundings: Surroundings) -> None:
+        """What the strategy is used with: not every one goes with everything."""
+        self._with = surroundings
+        self.cards.set_has_draft(surroundings.draft is not None)
         self._check()
 
-    def set_has_draft(self, has_draft: bool) -> None:
-        """Whether a draft model is chosen."""
-        self._has_draft = has_draft
-        self._check()
-
-    # ------------------------------------------------------------------ building
-
-    def _build_verification(self, theme: Theme, layout: QVBoxLayout) -> None:
-        heading = QLabel("Verification")
-        heading.setProperty("role", "strong")
-        self._rule = Segmented(theme, "Verification", [AUTO, *Verification])
-        self._rule.picked.connect(self._rule_chosen)
-        self._rule_words = QLabel()
-        self._rule_words.setProperty("role", "caption")
-        self._rule_words.setWordWrap(True)
-        row = QHBoxLayout()
-        row.addWidget(self._rule)
-        row.addStretch()
-        layout.addSpacing(8)
-        layout.addWidget(heading)
-        layout.addLayout(row)
-        layout.addWidget(self._rule_words)
-
-    def _build_text(self, theme: Theme, layout: QVBoxLayout) -> None:
-        heading = QLabel("As text")
-        heading.setProperty("role", "strong")
-        self._text = QLineEdit()
-        self._text.setProperty("kind", "mono")
-        self._text.setAccessibleName("Strategy as text")
-        self._text.setToolTip("name:key=value, joined by + in order of precedence")
-        self._text.textEdited.connect(self._typed)
-        copy = IconButton(theme, "copy", "Copy the strategy")
-        copy.clicked.connect(self._copy)
-        self._text_error = QLabel()
-        self._text_error.setProperty("role", "error")
-        self._text_error.setWordWrap(True)
-        self._text_error.hide()
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self._text, 1)
-        row.addWidget(copy)
-        layout.addSpacing(8)
-        layout.addWidget(heading)
-        layout.addLayout(row)
-        layout.addWidget(self._text_error)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = event.size().width() >= round(_TWO_COLUMNS * self._theme.scale)
+        direction = QBoxLayout.Direction
+        self._columns.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
 
     # ------------------------------------------------------------------ what the user does
 
-    @Slot()
-    def _picked(self) -> None:
-        name = next(name for name, row in self._rows.items() if row.button.isChecked())
-        parts = () if name == NONE else (StrategyPart(name, self._params(name)),)
+    @Slot(object)
+    def _parts_changed(self, parts: tuple[StrategyPart, ...]) -> None:
         self._change(dataclasses.replace(self._spec, parts=parts))
 
-    @Slot()
-    def _form_changed(self) -> None:
-        if all(self._forms[part.name].valid() for part in self._spec.parts):
-            parts = tuple(
-                StrategyPart(part.name, self._forms[part.name].value()) for part in self._spec.parts
-            )
-            self._change(dataclasses.replace(self._spec, parts=parts))
+    @Slot(str)
+    def _length_picked(self, choice: str) -> None:
+        self._change(dataclasses.replace(self._spec, length=LengthRule(choice)))
 
     @Slot(str)
-    def _rule_chosen(self, choice: str) -> None:
+    def _rule_picked(self, choice: str) -> None:
         rule = None if choice == AUTO else Verification(choice)
         self._change(dataclasses.replace(self._spec, verification=rule))
 
@@ -163,24 +132,16 @@ class StrategyPanel(QWidget):
         try:
             spec = StrategySpec.parse(text)
         except SettingError as error:
-            self._show_text_error(str(error))
+            self.text.show_error(str(error))
             return
-        self._show_text_error("")
-        if spec != self._spec:
-            self._spec = spec
+        changed = spec != self._spec
+        self._spec = spec
+        self.text.accept(self.spec())  # what is being typed is left as it is
+        if changed:
             self._show_choices()
             self.spec_changed.emit(self.spec())
 
-    @Slot()
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.spec())
-
     # ------------------------------------------------------------------ showing
-
-    def _params(self, name: str) -> object:
-        """What the strategy's form holds, so that a strategy picked again has its settings."""
-        form = self._forms[name]
-        return form.value() if form.valid() else KINDS[name].params()
 
     def _change(self, spec: StrategySpec) -> None:
         changed = spec != self._spec
@@ -190,44 +151,30 @@ class StrategyPanel(QWidget):
             self.spec_changed.emit(self.spec())
 
     def _show(self) -> None:
-        # Text that the user is typing is left as it is; `_typed` shows the choices only.
-        self._text.setText(self.spec())
-        self._show_text_error("")
+        self.text.set_spec(self.spec())
         self._show_choices()
 
     def _show_choices(self) -> None:
-        params = {part.name: part.params for part in self._spec.parts}
-        names = list(params) or [NONE]
-        # Several strategies at once come by text only: then no single one is the chosen one.
-        self._group.setExclusive(False)
-        for name, row in self._rows.items():
-            row.button.setChecked(names == [name])
-        self._group.setExclusive(True)
-        for name, form in self._forms.items():
-            form.setVisible(name in params)
-            self._headings[name].setVisible(name in params)
-            if name in params and self._shown.get(name) != params[name]:
-                self._shown[name] = params[name]
-                # What the user just typed is left as it is written, and so is what is wrong.
-                if not form.valid() or form.value() != params[name]:
-                    form.set_value(params[name])
-        self._rule.set_choice(str(self._spec.verification or AUTO))
-        self._rule_words.setText(RULES[self._rule.choice()])
+        self.cards.show_parts(self._spec.parts)
+        self.length.set_choice(self._spec.length)
+        self.rule.set_choice(self._spec.verification or AUTO)
         self._check()
 
-    def _show_text_error(self, text: str) -> None:
-        self._text_error.setText(text)
-        self._text_error.setVisible(bool(text))
-        set_role(self._text, state="wrong" if text else "")
-
     def _check(self) -> None:
-        """Say what will not go together with the rest of the set-up."""
+        """Say what will not go together with the rest of the set-up, and what llama.cpp makes of it."""
+        if self._with is None:
+            return
+        one = self._with
         try:
-            self._spec.verification_at(self._temperature)
+            self.command.set_command(
+                llama_command(self._spec, one.target, one.draft, one.sampling, one.max_tokens)
+            )
+            self._spec.verification_at(one.sampling.temperature)
         except SettingError as error:
+            self.command.set_command(LlamaCommand("", (f"No command: {error.message}",)))
             self._notice.show_error(error.message, error.hint)
             return
-        if self._spec.needs_draft and not self._has_draft:
+        if self._spec.needs_draft and one.draft is None:
             self._notice.show_error(
                 "This strategy needs a draft model, and none is chosen.",
                 "Choose one from the draft chip, or another strategy.",

@@ -2,7 +2,7 @@
 
 Widgets say what they are by the properties `role` (labels) and `kind` (buttons, frames):
 labels `title`, `strong`, `secondary`, `caption`, `error`, `mono` · buttons `primary`, `flat`, `fold`,
-`row`, `place` · frames `card`, `line` · text edits `field`.
+`row`, `place` · frames `card`, `line`, `list` · text edits `field`.
 """
 
 from __future__ import annotations
@@ -143,6 +143,7 @@ QLabel[role="mono"] { font-family: "@mono@"; }
 QLabel:disabled { color: @faint@; }
 
 QFrame[kind="card"] { background: @panel@; border: 1px solid @line@; border-radius: 8px; }
+QFrame[kind="list"] { background: @ground@; border: 1px solid @edge@; }
 QFrame[kind="line"] { background: @line@; border: none; max-height: 1px; min-height: 1px; }
 
 QPushButton {

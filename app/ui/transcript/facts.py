@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
-from app.ui.numbers import significant
+from app.ui.numbers import SPACE, significant
 from app.ui.transcript.spans import Span
 
 _SHOWN_ALTERNATIVES = 5
@@ -65,7 +65,9 @@ def _struck(one: Round, place: int) -> TokenFacts:
     rows = [_place(one, place), *_proposal_rows(one, token)]
     name = visible(token.piece, token.label)
     if token.verdict is Verdict.IGNORED:
-        verdict = [_ignored(one)]
+        if token.p is not None:
+            rows.append(("p (target)", significant(token.p)))
+        verdict = list(_ignored(one, place))
     else:
         rows.append(("p (target)", significant(token.p)))
         verdict = [_judgement(one, place)]
@@ -129,6 +131,8 @@ def _judgement(one: Round, place: int) -> str:
     token = one.drafted[place]
     passed = token.verdict is Verdict.ACCEPTED
     word = "accepted" if passed else "rejected"
+    if any(other.h is not None for other in one.drafted):
+        return _block_judgement(one, place)
     if token.u is not None and token.p is not None:
         u, q, p = _tell_apart(token.u, token.q, token.p)
         sign = "<" if passed else "≥"
@@ -143,6 +147,23 @@ def _judgement(one: Round, place: int) -> str:
             return f"target drew {name}: u {significant(token.draw.u)} in {_interval(token.draw)}"
         return f"target's argmax: {name}"
     return word
+
+
+def _block_judgement(one: Round, place: int) -> str:
+    """Why a token of a draft judged as a whole passed or not: by its own draw or by a later one's."""
+    for later, token in enumerate(one.drafted[place:], place):
+        if token.u is None or token.h is None:
+            continue
+        passed = token.u < token.h
+        u, _, h = _tell_apart(token.u, 1.0, token.h)
+        sign = "<" if passed else "≥"
+        held = f"block acceptance h = {h}, u = {u}: u {sign} h".replace(" = ", f"{SPACE}={SPACE}")
+        if later > place:
+            return f"accepted with the block, which passes at {visible(token.piece, token.label)}: {held}"
+        if passed:
+            return f"{held}, accepted up to here"
+        return f"{held}, rejected" if token.verdict is Verdict.REJECTED else f"{held}, does not pass"
+    return one.drafted[place].verdict.value
 
 
 def _resampling(token: EmittedToken, draft: DraftedToken) -> Iterator[str]:
@@ -165,11 +186,17 @@ def _nothing_rejected(one: Round, token: EmittedToken) -> str:
     return "no draft in this round"
 
 
-def _ignored(one: Round) -> str:
-    for token in one.drafted:
-        if token.verdict is Verdict.REJECTED:
-            return f"never judged: behind {visible(token.piece, token.label)}, which was rejected"
-    return "never judged: behind the end of the answer"
+def _ignored(one: Round, place: int) -> Iterator[str]:
+    rejected = [token for token in one.drafted if token.verdict is Verdict.REJECTED]
+    if rejected:
+        where = f"behind {visible(rejected[0].piece, rejected[0].label)}, which was rejected"
+    else:
+        where = "behind the end of the answer"
+    if one.drafted[place].p is None:
+        yield f"never judged: {where}"
+    else:
+        yield _block_judgement(one, place)
+        yield where
 
 
 def _alternatives(
@@ -192,7 +219,7 @@ def _interval(draw: Draw) -> str:
 
 
 def _tell_apart(u: float, q: float, p: float) -> tuple[str, str, str]:
-    """The three numbers with as many digits as their comparison needs to be seen, two at least."""
+    """The numbers with as many digits as it takes to see how u q and p compare, two at least."""
     digits = 2
     while digits < 15 and f"{u * q:.{digits}g}" == f"{p:.{digits}g}":
         digits += 1

@@ -80,6 +80,14 @@ def test_details_let_a_verdict_be_checked() -> None:
     assert "between 0.210 and 0.930" in row.details
 
 
+def test_a_block_is_explained_by_its_acceptance_values() -> None:
+    judged = DraftedToken(1, b"x", Verdict.IGNORED, 0.4, p=0.1, u=0.8123, h=0.25)
+    (row,) = round_rows(make([judged]))
+    assert "block acceptance h 0.250" in row.details
+    assert "u 0.812: u ≥ h" in row.details
+    assert "never judged" not in row.details
+
+
 def test_words_about_the_draft() -> None:
     assert draft_text(make([ACCEPTED], draft_end="n_max")) == "draft-simple · end: n_max"
     copied = make([ACCEPTED], strategy="prompt-lookup", match=1234, draft_end="num_pred_tokens")

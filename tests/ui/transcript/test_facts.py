@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.engine.types import DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.ui.numbers import SPACE
 from app.ui.transcript.facts import TokenFacts, facts_of, visible
 from app.ui.transcript.spans import FATES, Span, spans_of
 from tests.ui.traces import drawing, make_round, raw_round, simulate
@@ -88,6 +89,51 @@ def test_a_sampled_draft_shows_its_q_and_its_draw() -> None:
     rows = dict(facts(one, "accepted", 0).rows)
     assert rows["q (draft)"] == "0.250"
     assert rows["u of the draft"] == "0.300 in [0.200, 0.450)"
+
+
+def joined(words: str) -> str:
+    """As shown: no line ends beside an equals sign."""
+    return words.replace(" = ", f"{SPACE}={SPACE}")
+
+
+def test_a_block_says_which_draw_decided() -> None:
+    """The second of four passes and takes the first along; the last cannot pass and was never judged."""
+    drafts = [
+        DraftedToken(1, b" a", Verdict.ACCEPTED, 0.8, p=0.4),
+        DraftedToken(2, b" b", Verdict.ACCEPTED, 0.5, p=0.7, u=0.31, h=0.62),
+        DraftedToken(3, b" c", Verdict.REJECTED, 0.9, p=0.0, u=0.42, h=0.0),
+        DraftedToken(4, b" d", Verdict.IGNORED, 0.9),
+    ]
+    emitted = [
+        EmittedToken(1, b" a", Origin.ACCEPTED, 0.4),
+        EmittedToken(2, b" b", Origin.ACCEPTED, 0.7),
+        EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7)),
+    ]
+    one = raw_round(0, drafts, emitted)
+    decided = joined("block acceptance h = 0.62, u = 0.31: u < h")
+    refused = joined("block acceptance h = 0, u = 0.42: u ≥ h, rejected")
+    assert facts(one, "accepted", 0).verdict == (f"accepted with the block, which passes at ·b: {decided}",)
+    assert facts(one, "accepted", 1).verdict == (f"{decided}, accepted up to here",)
+    assert facts(one, "rejected", 2).verdict == (refused,)
+    assert facts(one, "resampled", 2).verdict == (
+        refused,
+        "drawn from the residual: u 0.500 in [0.400, 0.700)",
+    )
+    assert facts(one, "ignored", 3).verdict == ("never judged: behind ·c, which was rejected",)
+
+
+def test_an_ignored_token_of_a_block_was_judged() -> None:
+    drafts = [
+        DraftedToken(1, b" a", Verdict.REJECTED, 0.8, p=0.4, u=0.9, h=0.3),
+        DraftedToken(2, b" b", Verdict.IGNORED, 0.8, p=0.6, u=0.72, h=0.375),
+    ]
+    one = raw_round(0, drafts, [EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7))])
+    shown = facts(one, "ignored", 1)
+    assert ("p (target)", "0.600") in shown.rows
+    assert shown.verdict == (
+        joined("block acceptance h = 0.38, u = 0.72: u ≥ h, does not pass"),
+        "behind ·a, which was rejected",
+    )
 
 
 def test_resampled_from_the_residual() -> None:

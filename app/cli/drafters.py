@@ -1,0 +1,43 @@
+"""`--drafter FILE`: drafters from outside, for the commands that take a strategy."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from app.cli.arguments import Parser
+from app.cli.console import complain
+from app.engine.plugins import use_drafters
+
+
+def add_drafter_option(group: Any) -> None:
+    """Add --drafter to a parser or to a group of one."""
+    group.add_argument(
+        "--drafter",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="Take the strategy that this Python file defines, too; the file is code, and it is run. May be "
+        "given several times",
+    )
+
+
+def know_drafters(prog: str, argv: list[str]) -> None:
+    """Make known what `argv` names with --drafter, and what installed packages bring along.
+
+    Raises DrafterError for the first file that cannot be used; a package that cannot be used costs one line
+    on standard error.
+    """
+    parser = Parser(prog, "", "")
+    add_drafter_option(parser)
+    # Not the whole command line yet: what is right in it may depend on these strategies.
+    files = _first_pass(parser, argv).drafter
+    problems = use_drafters(files)
+    for source, problem in problems.items():
+        if source in files:
+            raise problem
+        complain(prog, str(problem))
+
+
+def _first_pass(parser: Parser, argv: list[str]) -> argparse.Namespace:
+    return parser.parse_known_args([one for one in argv if one not in ("-h", "--help")])[0]

@@ -1,0 +1,84 @@
+"""Which tokens followed each n-gram, and how often: the statistics of ngram-cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableMapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.engine.drafters.base import TokenIds
+
+MIN_SIZE, MAX_SIZE = 1, 4  # of the n-grams counted, in tokens
+TOKEN_BYTES = 4
+
+
+class Followers:
+    """The tokens that followed one n-gram. Keeps the commonest and the total as it counts, so that asking for
+    them costs the same for two followers and for ten thousand.
+
+    Among equally common tokens the lowest id is the commonest: in llama.cpp the order in which its unordered
+    map happens to be walked decides.
+    """
+
+    __slots__ = ("best", "best_count", "counts", "total")
+
+    def __init__(self, token: int, count: int = 1) -> None:
+        self.best, self.best_count, self.total = token, count, count
+        self.counts: dict[int, int] | None = None  # token -> count; None while there is only one token
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> Followers:
+        """From (token, count); at least one."""
+        one, *others = pairs
+        followers = cls(*one)
+        for token, count in others:
+            followers.add(token, count)
+        return followers
+
+    def add(self, token: int, count: int = 1) -> None:
+        self.total += count
+        if self.counts is None:
+            if token == self.best:
+                self.best_count += count
+                return
+            self.counts = {self.best: self.best_count}
+        now = self.counts[token] = self.counts.get(token, 0) + count
+        if now > self.best_count or (now == self.best_count and token < self.best):
+            self.best, self.best_count = token, now
+
+    def items(self) -> dict[int, int]:
+        """token -> count; not to be changed."""
+        return {self.best: self.best_count} if self.counts is None else self.counts
+
+    def best_beside(self, static: Followers | None) -> tuple[int, int]:
+        """The token with the largest weight, and its count here. A token that `static` knows weighs its count
+        here times a hundred times its count there; any other its count here alone."""
+        if static is None:
+            return self.best, self.best_count
+        here, there = self.items(), static.items()
+        shared = here.keys() & there.keys()
+        # The commonest here outweighs all that `static` does not know; it need not be searched for.
+        candidates = shared | {self.best}
+        token = max(candidates, key=lambda one: (here[one] * 100 * there.get(one, 0) or here[one], -one))
+        return token, here[token]
+
+
+def count_ngrams(counts: MutableMapping[bytes, Followers], tokens: TokenIds, first: int = 0) -> None:
+    """Count what follows each n-gram of `tokens` (shape [n]), for the followers from index `first` on.
+
+    A key is the n-gram's tokens as little-endian int32, as they stand in a file.
+    """
+    raw, ids = token_bytes(tokens), tokens.tolist()
+    for at in range(max(first, MIN_SIZE), len(ids)):
+        token, end = ids[at], TOKEN_BYTES * at
+        for start in range(end - TOKEN_BYTES, max(end - TOKEN_BYTES * MAX_SIZE, 0) - 1, -TOKEN_BYTES):
+            key = raw[start:end]
+            known = counts.get(key)
+            if known is None:
+                counts[key] = Followers(token)
+            else:
+                known.add(token)
+
+
+def token_bytes(tokens: TokenIds) -> bytes:
+    return tokens.astype("<i4", copy=False).tobytes()

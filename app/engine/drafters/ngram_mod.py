@@ -1,0 +1,168 @@
+"""ngram-mod: one pool of hashed n-grams for all chats; an entry holds the token that came next last time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.params import param
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.engine.drafters.base import TokenIds
+
+POOL_SIZE = 4 * 1024 * 1024  # entries
+EMPTY = -1
+_MULTIPLIER = 6364136223846793005
+_MASK = POOL_SIZE - 1
+_CHUNK = 32  # tokens: new n-grams are learned when the last one learned began this far back
+_FULL = 0.25  # share of the pool in use above which a new generation starts with an empty one
+_LOW = 0.25  # accepted share of a draft below which it counts as a bad one
+_BAD_DRAFTS = 5  # in a row: the pool is emptied
+
+
+@dataclass(frozen=True, slots=True)
+class NgramModParams:
+    """Settings of ngram-mod; names and defaults are llama.cpp's."""
+
+    n_match: int = param(
+        24, "Look for the last this many tokens; under 16 it often misleads.", low=1, high=1024, unit="tokens"
+    )
+    n_min: int = param(48, "Throw away drafts that break off before this.", low=0, high=1024, unit="tokens")
+    n_max: int = param(64, "Draft at most this many tokens a round.", low=1, high=1024, unit="tokens")
+
+
+class NgramModPool:
+    """n-gram -> the token that followed it last; n-grams that collide share an entry. 16 MiB, once used."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        powers = [pow(_MULTIPLIER, power, 1 << 32) for power in range(n + 1)]
+        self._weights = np.array(powers[-2::-1], np.uint32)
+        self._leaving = powers[-1]  # weight of the token that leaves the window
+        self.clear()
+
+    def clear(self) -> None:
+        self._entries = np.empty(0, np.int32)
+        self._view = self._entries.data
+        self._used = 0
+
+    @property
+    def occupancy(self) -> float:
+        return self._used / POOL_SIZE
+
+    def places(self, tokens: TokenIds) -> NDArray[np.uint32]:
+        """Where each n-gram of `tokens` (shape [m], m >= n) has its entry: shape [m - n + 1].
+
+        llama.cpp's hash: h = h * multiplier + token over the n tokens in 64 bits, modulo the pool's size.
+        That is a power of two, so the sum over token * multiplier^distance in 32 bits has the same low bits.
+        """
+        return np.correlate(tokens.astype(np.uint32), self._weights, "valid") & np.uint32(_MASK)
+
+    def add(self, tokens: TokenIds) -> None:
+        """Learn every n-gram of `tokens` that is followed by a token there, in order."""
+        if not len(self._entries):
+            self._entries = np.full(POOL_SIZE, EMPTY, np.int32)
+            self._view = self._entries.data
+        places, followers = self.places(tokens[:-1]), tokens[self._n :]
+        # The last of several n-grams with one place stays: the first one from behind.
+        places, from_behind = np.unique(places[::-1], return_index=True)
+        self._used += int(np.count_nonzero(self._entries[places] == EMPTY))
+        self._entries[places] = followers[::-1][from_behind]
+
+    def follow(self, window: TokenIds, count: int) -> list[int]:
+        """Up to `count` tokens that continue `window`, shape [n]; ends where the pool knows no more."""
+        if not len(self._entries):
+            return []
+        place = int(self.places(window)[0])
+        tokens: list[int] = window.tolist()
+        for leaving in range(count):
+            token = self._view[place]
+            if token == EMPTY:
+                break
+            tokens.append(token)
+            place = (place * _MULTIPLIER + token - tokens[leaving] * self._leaving) & _MASK
+        return tokens[self._n :]
+
+
+class NgramMod(Drafter):
+    """llama.cpp's ngram-mod, call for call (common/speculative.cpp, common/ngram-mod.cpp).
+
+    llama.cpp's begin and draft read the tokens before the last one and take the last one apart; `begin` and
+    `propose` get it at the end of the context. Its accept reaches only the strategy that drafted: `observe`
+    with an empty proposal changes nothing. Drafts are cut to `k` after they were made, as there: n_min
+    and the share that was accepted count the tokens before the cut.
+
+    The pool is kept over `begin`, so that chats learn from each other, until more than a quarter of it is
+    in use or five drafts in a row had less than a quarter accepted.
+    """
+
+    def __init__(self, params: NgramModParams) -> None:
+        self._params = params
+        self._pool = NgramModPool(params.n_match)
+        self.reset()
+
+    def reset(self) -> None:
+        self._pool.clear()
+        self._read = 0  # the n-grams that start before this place of the text were learned
+        self._drafted = 0  # length of the last draft, uncut
+        self._low = 0  # drafts in a row of which too little was accepted
+        self._doubted = False  # the pool is to be emptied before it is used again
+        self._alone = False  # the pool holds the n-grams before `_read` and no others
+
+    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+        if self._doubted:
+            self._empty()
+        self._read, self._drafted, self._alone = 0, 0, False
+        if len(context) > self._params.n_match:
+            self._learn(context[:-1])
+            if self._pool.occupancy > _FULL:
+                self._pool.clear()
+
+    def propose(self, context: TokenIds, k: int) -> Proposal:
+        self._drafted = 0
+        n, n_min, n_max = self._params.n_match, self._params.n_min, self._params.n_max
+        text = context[:-1]
+        if len(text) < n:
+            return Proposal(end="no match")
+        learned_up_to = self._read
+        if self._doubted:
+            learned_up_to = 0
+            # A pool of this text alone, emptied and filled again from the whole text, would be as it is.
+            if not self._alone or len(text) <= _CHUNK:
+                self._empty()
+            self._doubted = False
+        if learned_up_to + _CHUNK < len(text):
+            self._learn(text)
+        ids = self._pool.follow(context[-n:], n_max)
+        if len(ids) < max(1, min(n_min, n_max)):
+            return Proposal(end="shorter than n_min" if ids else "no match")
+        self._drafted = len(ids)
+        if len(ids) > k:
+            return Proposal(ids=ids[:k], end="nothing more is wanted")
+        return Proposal(ids=ids, end="n_max" if len(ids) == n_max else "no further match")
+
+    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
+        if not proposal.ids:
+            return
+        if accepted < _LOW * self._drafted:
+            self._low += 1
+        else:
+            self._low = 0
+        if self._low == _BAD_DRAFTS:
+            self._low, self._doubted = 0, True
+
+    def _learn(self, text: TokenIds) -> None:
+        """Add the n-grams that became complete since the last time."""
+        unread = text[self._read :]
+        if len(unread) > self._params.n_match:
+            self._pool.add(unread)
+        self._read = len(text) - self._params.n_match
+
+    def _empty(self) -> None:
+        self._pool.clear()
+        self._read, self._doubted, self._alone = 0, False, True

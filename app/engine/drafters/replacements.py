@@ -1,0 +1,90 @@
+"""Strings that stand for each other in the target's text and in the draft's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from app.engine.errors import SettingError
+
+
+class Run(NamedTuple):
+    """A stretch of text; `control` where it spells control tokens, which plain text never becomes."""
+
+    text: str
+    control: bool = False
+
+
+class Replacements:
+    """One direction: every SOURCE becomes its DESTINATION, in one sweep; of two that begin at the same place
+    the longer one wins, and of two equal ones the first."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._pairs: dict[str, str] = {}
+        for source, destination in pairs:
+            if source:
+                self._pairs.setdefault(source, destination)
+        self.longest = max(map(len, self._pairs), default=0)  # characters
+        sources = sorted(self._pairs, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, sources))) if sources else None
+
+    def apply(self, runs: Sequence[Run]) -> list[Run]:
+        """The runs with everything replaced. What replaces a control token, or a part of one, is control."""
+        if self._pattern is None:
+            return list(runs)
+        text = "".join(run.text for run in runs)
+        control = b"".join(bytes([run.control]) * len(run.text) for run in runs)  # a byte a character
+        replaced: list[Run] = []
+        at = 0
+        for match in self._pattern.finditer(text):
+            _add_unchanged(replaced, text, control, at, match.start())
+            _add(replaced, self._pairs[match[0]], 1 in control[match.start() : match.end()])
+            at = match.end()
+        _add_unchanged(replaced, text, control, at, len(text))
+        return replaced
+
+    def unfinished(self, text: str) -> int:
+        """Length of the longest end of `text` that may become a source when more follows."""
+        for length in range(min(self.longest - 1, len(text)), 0, -1):
+            end = text[-length:]
+            if any(len(source) > length and source.startswith(end) for source in self._pairs):
+                return length
+        return 0
+
+
+def parse_pairs(written: str) -> list[tuple[str, str]]:
+    """(TARGET, DRAFT) pairs from a JSON list; empty text is none. Raises SettingError."""
+    if not written:
+        return []
+    try:
+        pairs = json.loads(written)
+    except (ValueError, RecursionError):
+        pairs = None
+    if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
+        raise SettingError(
+            f"replace cannot be {written!r}.", 'Write a JSON list of pairs: [["TARGET", "DRAFT"], …].'
+        )
+    return [(target, draft) for target, draft in pairs]
+
+
+def _is_pair(one: object) -> bool:
+    if not isinstance(one, list) or not all(isinstance(text, str) for text in one):
+        return False
+    return len(one) == 2 and one[0] != ""
+
+
+def _add_unchanged(runs: list[Run], text: str, control: bytes, start: int, end: int) -> None:
+    while start < end:
+        change = control.find(1 - control[start], start, end)
+        stop = change if change >= 0 else end
+        _add(runs, text[start:stop], bool(control[start]))
+        start = stop
+
+
+def _add(runs: list[Run], text: str, control: bool) -> None:
+    if runs and runs[-1].control == control:
+        runs[-1] = Run(runs[-1].text + text, control)
+    elif text:
+        runs.append(Run(text, control))

@@ -1,0 +1,1 @@
+"""Draft lengths: how many tokens a round drafts. One file a rule, one line in `registry.py`."""

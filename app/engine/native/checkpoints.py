@@ -1,0 +1,97 @@
+"""Checkpoints: the way back for a memory that cannot be cut."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+APART = 64  # tokens between two that are kept
+MOST = 8  # kept at a time, where their bytes allow it
+_MOST_BYTES = 512 * 2**20  # of all, as long as there are more than two
+_LEAST = 2  # one to take a draft back, one for edits
+
+_SEQUENCE = 0
+_PARTIAL = llama_cpp.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
+_BYTES = ctypes.POINTER(ctypes.c_uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    """The state behind the first `at` tokens."""
+
+    at: int
+    state: NDArray[np.uint8]
+
+
+class Checkpoints:
+    """States of one sequence, oldest first, in host memory: at most eight, fewer where they are large.
+
+    A state is what llama.cpp calls the partial one: recurrent states and sliding windows. What an attention
+    cache holds of every token is not in it, as that can be cut.
+    """
+
+    def __init__(self, context: Any, apart: int = APART) -> None:
+        """`context` is llama.cpp's, `apart` how many tokens are between two states that are kept."""
+        self._context = context
+        self._memory = llama_cpp.llama_get_memory(context)
+        self.apart = apart
+        self._kept: list[_Checkpoint] = []
+
+    @property
+    def latest(self) -> int:
+        """Tokens behind which the newest was taken; 0 where there is none, as nothing is a state too."""
+        return self._kept[-1].at if self._kept else 0
+
+    def take(self, at: int) -> None:
+        """Keep the state of a memory that holds exactly `at` tokens, more than `latest`."""
+        size = llama_cpp.llama_state_seq_get_size_ext(self._context, _SEQUENCE, _PARTIAL)
+        state = self._make_room(at, size)
+        if llama_cpp.llama_state_seq_get_data_ext(
+            self._context, state.ctypes.data_as(_BYTES), size, _SEQUENCE, _PARTIAL
+        ):
+            self._kept.append(_Checkpoint(at, state))
+
+    def _make_room(self, at: int, size: int) -> NDArray[np.uint8]:
+        """Drop what is not needed with a new one at `at`; the array for it, shape [size]."""
+        places = [0, *(one.at for one in self._kept), at]
+        dropped = None
+        if self._kept and at - places[-3] <= self.apart:  # the one before is near enough
+            dropped = self._kept.pop()
+        elif len(self._kept) >= max(_LEAST, min(MOST, _MOST_BYTES // max(size, 1))):
+            # The one whose neighbours are nearest to each other: they stay spread over the whole text.
+            gaps = [after - before for before, after in zip(places, places[2:], strict=False)]
+            dropped = self._kept.pop(gaps.index(min(gaps)))
+        if dropped is not None and len(dropped.state) == size:
+            return dropped.state
+        return np.empty(size, np.uint8)
+
+    def restore(self, keep: int) -> int:
+        """Put the memory back to the newest state of at most `keep` tokens; returns how many it holds then.
+
+        Where there is none, the memory is empty.
+        """
+        while self._kept:
+            at, state = self._kept[-1].at, self._kept[-1].state
+            if (
+                at <= keep
+                and llama_cpp.llama_state_seq_set_data_ext(
+                    self._context, state.ctypes.data_as(_BYTES), len(state), _SEQUENCE, _PARTIAL
+                )
+                and llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, at, -1)
+            ):
+                return at
+            self._kept.pop()
+        llama_cpp.llama_memory_clear(self._memory, True)
+        return 0
+
+    def forget(self, keep: int) -> None:
+        """Drop those of more than `keep` tokens: other tokens follow now."""
+        while self.latest > keep:
+            self._kept.pop()

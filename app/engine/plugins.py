@@ -1,0 +1,132 @@
+"""Your own drafter: what a plug-in is written with, and how plug-ins are found.
+
+A plug-in is a Python file that has a `StrategyKind` called STRATEGY: its name, its parameter dataclass, its
+summary, and how its drafter is made from (parameters, resources). An installed package names its own as an
+entry point in the group `draftscope.drafters`. Everything else comes from there: grammar, form, help,
+statistics. The two in resources/plugins are meant to be read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+
+from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
+from app.engine.drafters.fault import error_words
+from app.engine.drafters.foreign import Stamp, foreign_kinds, register, source_name, unregister
+from app.engine.drafters.registry import StrategyKind
+from app.engine.errors import DrafterError, SettingError, UserError
+from app.engine.params import param
+
+__all__ = [
+    "Drafter",
+    "Proposal",
+    "Resources",
+    "SettingError",
+    "StrategyKind",
+    "Surroundings",
+    "UserError",
+    "param",
+    "register",
+    "unregister",
+    "use_drafters",
+]
+
+GROUP = "draftscope.drafters"
+NAME = "STRATEGY"
+
+_LARGEST = 1_000_000  # bytes: what is larger was chosen by mistake
+_FORM = f"It must say {NAME} = StrategyKind(name, params, summary, make=YourDrafter)."
+_ADVICE = "Mend it and try again."
+
+
+def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
+    """Know the drafters of installed packages and of exactly these files.
+
+    A file that changed since it was read is read again, and one that could not be used is tried again.
+    Returns what cannot be used: file, or entry point, -> why.
+    """
+    paths = {os.path.abspath(file): file for file in files}
+    known = {kind.source: kind for kind in foreign_kinds()}
+    for source, kind in known.items():
+        if kind.stamp is not None and (source not in paths or kind.stamp != _stamp(source)):
+            unregister(kind.name)
+    problems = {}
+    for point in _entry_points():
+        source = f"Entry point {point.name}"
+        try:
+            if source not in known:
+                register(_loaded(point, source), source)
+        except DrafterError as error:
+            problems[source] = error
+    ready = {kind.source for kind in foreign_kinds()}
+    for path, file in paths.items():
+        try:
+            if path not in ready:
+                stamp = _stamp(path)  # of what is read now, or of something older: then it is read again
+                register(_read(path), path, stamp)
+        except DrafterError as error:
+            problems[file] = error
+    return problems
+
+
+@cache
+def _entry_points() -> tuple[EntryPoint, ...]:
+    """Of the packages that were installed when this process began."""
+    return tuple(entry_points(group=GROUP))
+
+
+def _loaded(point: EntryPoint, source: str) -> StrategyKind:
+    try:
+        return point.load()  # type: ignore[no-any-return] # `register` looks at what it is
+    except (Exception, SystemExit) as error:  # foreign code
+        raise DrafterError(f"{source} cannot be used: {error_words(error)}.") from error
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _read(path: str) -> StrategyKind:
+    """Run the file; its STRATEGY. Raises DrafterError."""
+    name = source_name(path)
+    module = ModuleType(f"draftscope_drafter_{os.path.basename(path).split('.')[0]}_{abs(hash(path)):x}")
+    module.__file__ = path
+    # Dataclasses look up their module by its name.
+    sys.modules[module.__name__] = module
+    try:
+        # Not by an import: that would leave its bytecode beside the file, and find it too old to tell.
+        exec(compile(_source(path), path, "exec", dont_inherit=True), module.__dict__)
+    except DrafterError:
+        raise
+    except (Exception, SystemExit) as error:  # foreign code
+        del sys.modules[module.__name__]
+        raise DrafterError(f"{name} cannot be used: {error_words(error)}.", _ADVICE) from error
+    try:
+        return module.__dict__[NAME]  # type: ignore[no-any-return] # `register` looks at what it is
+    except KeyError:
+        raise DrafterError(f"{name} cannot be used: it has no {NAME}.", _FORM) from None
+
+
+def _source(path: str) -> bytes:
+    name = source_name(path)
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            raise DrafterError(f"{name} cannot be used: it is not a Python file.", "Choose another file.")
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DrafterError(
+            f"{name} cannot be read: {words[:1].lower()}{words[1:]}.", "Choose it again, or remove it."
+        ) from error

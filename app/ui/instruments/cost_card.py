@@ -1,0 +1,126 @@
+"""The cost model as a picture: the predicted speed-up over the draft length, and where this answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QLabel
+
+from app.engine.cost import LONGEST
+from app.ui import numbers
+from app.ui.instruments import definitions
+from app.ui.instruments.canvas import Tick
+from app.ui.instruments.export import Cell
+from app.ui.instruments.plot_card import PlotCard
+from app.ui.instruments.plots import nice_above
+
+
+class CostCard(PlotCard):
+    """A line over k, a dot where the drafts of this answer are, and a sentence of advice below."""
+
+    name = "Predicted speed-up"
+    definition = "over the draft length k"
+    tooltip = definitions.PREDICTED
+    empty = "The speed-up that each draft length would give, predicted from what passes and drafts take."
+    none = "Strategy none drafts nothing, so nothing is predicted."
+    file_name = "predicted-speed-up"
+
+    def set_up(self) -> None:
+        self.advice = QLabel()
+        self.advice.setWordWrap(True)
+        self.advice.setAccessibleName("Advice")
+        column = self.layout()
+        assert column is not None
+        column.addWidget(self.advice)
+        self._line = pg.PlotCurveItem(antialias=True)
+        self._best = pg.ScatterPlotItem(size=9, brush=None)
+        self._here = pg.ScatterPlotItem(size=8, pen=None)
+        for item in (self._line, self._best, self._here):
+            self.canvas.box.addItem(item, ignoreBounds=True)
+        self.canvas.axis = "k ="
+        self.canvas.set_span(-0.5, LONGEST + 0.5)
+        self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
+        self.canvas.setAccessibleDescription("The mouse reads single draft lengths.")
+        self.canvas.hovered.connect(self._hover)
+
+    def apply_theme(self) -> None:
+        super().apply_theme()
+        palette = self._theme.palette
+        self._line.setPen(pg.mkPen(palette.text, width=1.5))
+        self._here.setBrush(pg.mkBrush(palette.accepted))
+        self._best.setPen(pg.mkPen(palette.bonus, width=1.8))
+        self.advice.setFont(self._theme.sans(-1))
+        self.advice.setStyleSheet(f"color: {palette.text}")
+
+    def draw(self, first: int, last: int) -> None:
+        """Show the model as it is now; it has no rounds to choose from."""
+        factors = self._factors()
+        self._show_message(bool(factors))
+        if not factors:
+            for item in (self._line, self._best, self._here):
+                item.setData(np.empty(0), np.empty(0))
+            self.canvas.set_level(None)
+            return
+        cost = self.record.cost
+        best = max(range(len(factors)), key=factors.__getitem__)
+        here = cost.over_rounds
+        self._line.setData(np.arange(len(factors)), np.array(factors))
+        self._best.setData([best], [factors[best]])
+        if here is not None and cost.mean_length is not None:
+            self._here.setData([cost.mean_length], [here])
+        top = nice_above(max(*factors, here or 0, 1.2))
+        self.canvas.set_ticks([Tick(value, f"{value:g}") for value in (0, top / 2, top)])
+        self.canvas.set_level(1.0, "no gain")
+
+    def show_numbers(self) -> None:
+        cost, alpha = self.record.cost, self.record.statistics.alpha
+        self.value.setText(numbers.factor(cost.over_rounds))
+        even = cost.break_even(max(1, round(cost.mean_length or 1))) if cost.lengths else None
+        words = [self.definition]
+        if alpha is not None and cost.c is not None:
+            words = [f"c {numbers.significant(cost.c)}"]
+            words.append("never breaks even" if even is None else f"breaks even at α {numbers.ratio(even)}")
+        self.note.setText(" · ".join(words))
+        advice = self.record.advice()
+        self.advice.setText(advice.text if advice is not None else "")
+        self.advice.setVisible(advice is not None)
+
+    def read(self, index: int) -> str:
+        factors = self._factors()
+        if not 0 <= index < len(factors):
+            return ""
+        return f"k = {index}: {numbers.factor(factors[index])} predicted"
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        cost, alpha = self.record.cost, self.record.statistics.alpha
+        names = ("k", "alpha", "c", "v", "predicted_factor")
+        return names, ((k, alpha, cost.c, cost.v(k), factor) for k, factor in enumerate(self._factors()))
+
+    def _factors(self) -> list[float]:
+        """The predicted factor of every k; empty where too little was measured."""
+        alpha = self.record.statistics.alpha
+        if alpha is None:
+            return []
+        predicted = [self.record.cost.predicted(alpha, k) for k in range(LONGEST + 1)]
+        factors = [factor for factor in predicted if factor is not None]
+        return factors if len(factors) == len(predicted) else []
+
+    def _show_message(self, known: bool) -> None:
+        record = self.record
+        text = "" if known else "Measure the baseline to see what each draft length would give."
+        if record.header is None:
+            text = self.empty
+        elif not record.drafts:
+            text = self.none
+        elif not known and record.statistics.drafted == 0:
+            text = "Nothing was drafted yet."
+        if text != self.message.text():
+            self.set_message(text)
+
+    @Slot(object)
+    def _hover(self, k: int | None) -> None:
+        inside = k is not None and 0 <= k <= LONGEST
+        self.read_out(k if inside else None)

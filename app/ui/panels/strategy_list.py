@@ -1,0 +1,166 @@
+"""The list of all strategies, opened from a control that wants one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.theme import Theme
+from app.ui.theme.style import chosen, hover
+
+WIDTH = 600  # at text scale 1
+PADDING = 10
+_MARK = Qt.ItemDataRole.UserRole
+_SUMMARY = Qt.ItemDataRole.UserRole + 1
+_TAKES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Select)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A strategy to choose: its name, when it helps, and a word about it, such as what it needs."""
+
+    name: str
+    summary: str
+    mark: str = ""
+    possible: bool = True  # else the mark says why not
+
+
+class StrategyList(QFrame):
+    """A popup: arrow keys walk, letters jump to a name, Enter or a click takes, Escape leaves."""
+
+    picked = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self._theme = theme
+        self._model = QStandardItemModel(self)
+        self._view = _View()
+        self._view.setModel(self._model)
+        self._delegate = _Delegate(theme, self._view)
+        self._view.setItemDelegate(self._delegate)
+        self._view.taken.connect(self._take)
+        self._view.clicked.connect(self._take)
+        self.setProperty("kind", "list")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(5, 5, 5, 5)
+        layout.addWidget(self._view)
+
+    def open_at(self, anchor: QWidget, name: str, choices: Sequence[Choice], current: str = "") -> None:
+        """Open below a control, or as near as the screen allows; `name` says what the list is."""
+        self._view.setAccessibleName(name)
+        self._model.clear()
+        for choice in choices:
+            item = QStandardItem(choice.name)
+            item.setData(choice.summary, _SUMMARY)
+            item.setData(choice.mark, _MARK)
+            told = f"{choice.mark}. {choice.summary}" if choice.mark else choice.summary
+            item.setData(told, Qt.ItemDataRole.AccessibleDescriptionRole)
+            item.setEditable(False)
+            item.setEnabled(choice.possible)
+            self._model.appendRow(item)
+        self._place(anchor)
+        names = [choice.name for choice in choices]
+        possible = [at for at, choice in enumerate(choices) if choice.possible]
+        start = names.index(current) if current in names else next(iter(possible), 0)
+        self._view.setCurrentIndex(self._model.index(start, 0))
+        self.show()
+        self._view.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def _place(self, anchor: QWidget) -> None:
+        screen = anchor.screen().availableGeometry()
+        width = min(round(WIDTH * self._theme.scale), screen.width())
+        self._delegate.width = width - 12
+        height = sum(self._view.sizeHintForRow(row) for row in range(self._model.rowCount())) + 12
+        height = min(height, screen.height())
+        corner = anchor.mapToGlobal(QPoint(0, anchor.height() + 2))
+        left = max(screen.left(), min(corner.x(), screen.right() + 1 - width))
+        top = max(screen.top(), min(corner.y(), screen.bottom() + 1 - height))
+        self.setGeometry(left, top, width, height)
+
+    @Slot(QModelIndex)
+    def _take(self, index: QModelIndex) -> None:
+        if index.flags() & Qt.ItemFlag.ItemIsEnabled:
+            self.close()
+            self.picked.emit(index.data())
+
+
+class _View(QListView):
+    """Knows which keys take the current row."""
+
+    taken = Signal(QModelIndex)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setMouseTracking(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _TAKES:
+            self.taken.emit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+
+class _Delegate(QStyledItemDelegate):
+    """Paints the name, the mark at its right, and below them the summary in as many lines as it takes."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.width = WIDTH
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        name = QFontMetrics(self._theme.mono()).height()
+        below = self._wrapped(index.data(_SUMMARY), QRect(0, 0, self.width - 2 * PADDING, 1000)).height()
+        return QSize(self.width, name + below + 2 + PADDING)
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        colours, theme = self._theme.palette, self._theme
+        enabled = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
+        row: QRect = option.rect
+        state: QStyle.StateFlag = option.state
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        ground = ""
+        if state & QStyle.StateFlag.State_Selected:
+            ground = chosen(colours)
+        elif enabled and state & QStyle.StateFlag.State_MouseOver:
+            ground = hover(colours)
+        if ground:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(ground))
+            painter.drawRoundedRect(row, 6, 6)
+        inner = row.adjusted(PADDING, PADDING // 2, -PADDING, -PADDING // 2)
+        painter.setFont(theme.mono())
+        painter.setPen(QColor(colours.text if enabled else colours.secondary))
+        painter.drawText(inner, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, index.data())
+        painter.setPen(QColor(colours.secondary))
+        painter.setFont(theme.sans(-1))
+        painter.drawText(inner, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight, index.data(_MARK))
+        below = inner.adjusted(0, QFontMetrics(theme.mono()).height() + 2, 0, 0)
+        painter.drawText(below, Qt.TextFlag.TextWordWrap, index.data(_SUMMARY))
+        painter.restore()
+
+    def _wrapped(self, text: str, room: QRect) -> QRect:
+        return QFontMetrics(self._theme.sans(-1)).boundingRect(room, Qt.TextFlag.TextWordWrap, text)

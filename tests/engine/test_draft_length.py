@@ -1,0 +1,311 @@
+"""Draft lengths: the rules on simulated pairs, whose costs and acceptance are known, and in the real loop."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Callable
+
+import pytest
+
+from app.engine.drafters.draft_simple import DraftSimple
+from app.engine.engine import Engine
+from app.engine.lengths.acceptance import Acceptance
+from app.engine.lengths.auto import AutoLength
+from app.engine.lengths.base import Attempt, DraftLength, Outset, RoundCost, StrategyLimits
+from app.engine.lengths.ewma import EwmaLength
+from app.engine.lengths.target_cost import TargetCost, UsualTime
+from app.engine.types import GenerationRequest
+from tests.answers import answer
+from tests.equality import Baselines
+from tests.simulated import Pair, baseline, best_fixed, by_chance, simulate
+
+LINES = {f"{share:g} a token": (0.0, share) for share in (0.02, 0.1, 0.2, 0.5, 1.0)}
+STEPS = {f"{jump:g}, then {share:g} a token": (jump, share) for jump, share in [(1.2, 0.25), (0.5, 0.1)]}
+CURVES = LINES | STEPS
+"""v(k) as it was measured on processors: a line, or a step to the first draft and a line from there."""
+
+
+def pair_of(curve: tuple[float, float], c: float, **others: float) -> Pair:
+    jump, share = curve
+    prompt = share + jump / 40
+    settings = {"read": prompt * c, "prompt": prompt, "relative_size": c} | others
+    return Pair(lambda k: 1 + (jump + share * k if k else 0.0), c, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("prompt_tokens", [20, 200, 1000])
+@pytest.mark.parametrize("name", CURVES)
+def test_auto_never_loses_more_than_three_percent(name: str, prompt_tokens: int) -> None:
+    """Over 256 tokens from a cold start, the draft's reading of the prompt included."""
+    lost = {}
+    for c, alpha in itertools.product((0.02, 0.1, 0.3, 1.0), (0, 0.3, 0.6, 0.7, 0.8, 0.9, 1)):
+        pair = pair_of(CURVES[name], c, prompt_tokens=prompt_tokens)
+        seconds = [simulate(AutoLength(), pair, by_chance(alpha, 256, seed)).seconds for seed in range(5)]
+        lost[c, alpha] = statistics.median(seconds) / baseline(pair, 256) - 1
+    assert max(lost.values()) <= 0.03, max(lost.items(), key=lambda one: one[1])
+
+
+@pytest.mark.parametrize("c", [0.02, 0.1, 0.2])
+@pytest.mark.parametrize("name", CURVES)
+def test_auto_comes_near_the_best_fixed_length(name: str, c: float) -> None:
+    """Over a mixed suite from cold starts, 97 % of the one length that was best on all of it."""
+    pair = pair_of(CURVES[name], c)
+    suite = [by_chance(alpha, 512, seed) for seed, alpha in enumerate((0.3, 0.5, 0.6, 0.7, 0.8, 0.9))]
+    auto = sum(simulate(AutoLength(), pair, runs).seconds for runs in suite)
+    fixed = [sum(simulate_fixed(pair, runs, k) for runs in suite) for k in range(13)]
+    assert min(fixed) / auto >= 0.97
+
+
+def simulate_fixed(pair: Pair, runs: list[int], k: int) -> float:
+    from app.engine.lengths.base import FixedLength
+
+    return simulate(FixedLength(), pair, runs, k).seconds if k else baseline(pair, len(runs))
+
+
+@pytest.mark.parametrize(("c", "alpha"), [(0.05, 0.9), (0.05, 0.7), (0.2, 0.8), (0.2, 0.55), (0.6, 0.6)])
+def test_auto_settles_on_the_length_that_pays_best(c: float, alpha: float) -> None:
+    pair = pair_of(LINES["0.1 a token"], c)
+    runs = by_chance(alpha, 4000, seed=3)
+    k, seconds = best_fixed(pair, runs)
+    run = simulate(AutoLength(), pair, runs)
+    assert seconds / run.seconds >= 0.97
+    usual = statistics.median(run.lengths[len(run.lengths) // 2 :])
+    assert abs(usual - k) <= max(1, k / 3)
+
+
+def test_auto_stops_where_nothing_pays() -> None:
+    hopeless = pair_of(LINES["0.1 a token"], 0.1)
+    run = simulate(AutoLength(), hopeless, [0] * 2000)
+    assert sum(length > 0 for length in run.lengths) < 25
+    assert run.seconds <= 1.015 * baseline(hopeless, 2000)
+    # A draft as costly as its target cannot pay however good it is: it never even reads the prompt.
+    itself = pair_of(LINES["0.5 a token"], 1.0, prompt_tokens=100)
+    run = simulate(AutoLength(), itself, [2000 - at for at in range(2000)])
+    assert not any(run.lengths)
+    assert run.seconds == pytest.approx(baseline(itself, 2000))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_auto_recovers_when_the_text_changes(noise: float) -> None:
+    pair = pair_of(LINES["0.1 a token"], 0.1, noise=noise, outliers=noise / 5)
+    runs = by_chance(0.1, 600) + by_chance(0.9, 600, seed=1)
+    run = simulate(AutoLength(), pair, runs)
+    ks = list(zip(run.places, run.lengths, strict=True))
+    resting = [k for place, k in ks if 200 < place < 600]
+    assert sum(k > 0 for k in resting) <= 0.05 * len(resting)
+    drafting = [k for place, k in ks if place >= 856]
+    assert statistics.median(drafting) >= 4, "within 256 tokens of the change"
+    # And back: it stops at once.
+    run = simulate(AutoLength(), pair, runs[600:] + runs[:600])
+    later = [k for place, k in zip(run.places, run.lengths, strict=True) if place >= 664]
+    assert sum(k > 0 for k in later) <= 0.1 * len(later)
+
+
+@pytest.mark.parametrize("busy", [0.0, 1.0])
+def test_auto_keeps_its_head_on_a_noisy_machine(busy: float) -> None:
+    """One time in fifty several times as long, and phases in which everything takes twice as long."""
+    quiet = {"noise": 0.1, "outliers": 0.02, "busy": busy}
+    for curve, c, alpha, least in [
+        (LINES["0.1 a token"], 0.05, 0.8, 1.5),
+        (LINES["1 a token"], 0.2, 0.6, 0.96),
+        (LINES["0.2 a token"], 0.2, 0.1, 0.96),
+    ]:
+        pair = pair_of(curve, c, **quiet)
+        nothing = pair_of(curve, 0.0, **quiet)
+        runs = [by_chance(alpha, 512, seed) for seed in range(9)]
+        plain = [simulate(Never(), nothing, one, seed=seed).seconds for seed, one in enumerate(runs)]
+        auto = [simulate(AutoLength(), pair, one, seed=seed).seconds for seed, one in enumerate(runs)]
+        assert statistics.median(plain) / statistics.median(auto) >= least
+
+
+class Never(DraftLength):
+    """The baseline."""
+
+    lazy = True
+
+    def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
+        return 0
+
+
+def test_auto_learns_from_proposals_that_it_only_looks_at() -> None:
+    """A strategy without a model proposes for nothing: rest ends without a single trial."""
+    pair = pair_of(LINES["0.2 a token"], 0.0005, relative_size=0.0, hit=0.7)
+    runs = by_chance(0.0, 600) + by_chance(0.9, 300)
+    run = simulate(AutoLength(), pair, runs)
+    before = [k for place, k in zip(run.places, run.lengths, strict=True) if 100 < place < 600]
+    after = [k for place, k in zip(run.places, run.lengths, strict=True) if place > 660]
+    assert sum(k > 0 for k in before) < 0.03 * len(before)
+    assert sum(k > 0 for k in after) > 0.4 * len(after)
+
+
+def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
+    """A strategy with n_min has nothing to propose where fewer tokens are asked for."""
+    length = AutoLength()
+    length.begin(Outset([StrategyLimits("long", 20, 30)], 500, 40, 1.0))
+    asked = set()
+    for place in range(400):
+        k = length.choose("long", 200, lambda: 0)
+        looked = 0 if k else length.look("long", 200)
+        asked.update((k, looked))
+        size = min(k or looked, 30)
+        ids = range(place, place + size)
+        attempts = [Attempt("long", k or looked, ids, looked=looked > 0)] if size else []
+        accepted = 0 if looked else size
+        length.observe(RoundCost(attempts, accepted, range(place, place + accepted + 1), 0.1 + 0.001 * size))
+    assert {20, 200} <= asked, "30 is no limit of the rule's but of the strategy's own"
+    assert min(asked - {0}) == 20
+
+
+def test_a_better_strategy_behind_a_worse_one_gets_its_turn() -> None:
+    length = AutoLength()
+    length.begin(Outset([StrategyLimits("bad", 1, 8), StrategyLimits("good", 1, 8, 0.05)], 4000, 40, 1.0))
+    asked = {"bad": 0, "good": 0}
+    place = 0
+    while place < 2000:
+        attempts, accepted = [], 0
+        for name, right in (("bad", 0.2), ("good", 8)):
+            k, looked = length.choose(name, 100, lambda: 0), False
+            if not k and (k := length.look(name, 100)):
+                looked = True
+            if not k:
+                continue
+            size = min(k, 8)
+            agrees = min(size, int(right)) if name == "good" else int(place % 5 == 0)
+            ids = [place + at if at < agrees else -1 for at in range(size)]
+            attempts.append(Attempt(name, k, ids, seconds=0.005 * size * (name == "good"), looked=looked))
+            if not looked:
+                accepted = agrees
+                asked[name] += place > 500
+                break
+        drafted = len(attempts[-1].ids) if attempts and not attempts[-1].looked else 0
+        seconds = 0.1 * (1 + 0.1 * drafted) + sum(one.seconds for one in attempts)
+        length.observe(RoundCost(attempts, accepted, range(place, place + accepted + 1), seconds))
+        place += accepted + 1
+    assert asked["good"] > 20 * asked["bad"]
+
+
+def test_ewma_moves_one_step_at_a_time_between_its_bounds() -> None:
+    length = EwmaLength()
+    length.begin(Outset([StrategyLimits("draft", 1, 6, 0.1)], 100))
+
+    def round_of(accepted_share: float) -> int:
+        k = min(length.choose("draft", 50, lambda: 0), 6)
+        ids = range(k)
+        length.observe(RoundCost([Attempt("draft", k, ids)], round(k * accepted_share), [0], 0.1))
+        return k
+
+    rising = [round_of(1.0) for _ in range(12)]
+    assert rising[0] == 3 and rising[-1] == 6
+    assert length.choose("draft", 50, lambda: 0) == 50, "the strategy's own maximum ends it"
+    assert length.choose("draft", 2, lambda: 0) == 2
+    falling = [round_of(0.0) for _ in range(20)]
+    assert falling[-1] == 1
+    assert all(abs(a - b) <= 1 for a, b in itertools.pairwise(rising + falling))
+    length.reset()
+    length.begin(Outset([StrategyLimits("draft", 4, 6, 0.1)], 100))
+    assert [round_of(0.0) for _ in range(9)][-1] == 4, "n_min"
+
+
+def test_what_was_not_measured_lies_between_what_was() -> None:
+    cost = TargetCost()
+    cost.add(0, 1.0)
+    assert cost.seconds(3) > 1
+    cost.add_prompt(41, 9.0)
+    assert cost.seconds(10) == pytest.approx(3)
+    cost.add(2, 3.0)
+    assert cost.seconds(1) == pytest.approx(2)
+    assert cost.seconds(21) == pytest.approx(6), "on the line to the prompt's pass"
+    assert cost.feared(4) == pytest.approx(5), "on the line through the first two"
+    cost.add(60, 8.0)
+    assert cost.seconds(40) <= cost.seconds(50) <= cost.seconds(60) <= cost.seconds(80)
+
+
+def test_the_usual_time_is_not_moved_by_outliers_and_follows_a_change() -> None:
+    times = UsualTime()
+    for value in (1.0, 1.1, 9.0, 1.05, 7.0, 1.0):
+        times.add(value)
+    assert 1.0 <= times.value <= 1.1
+    for _ in range(9):
+        times.add(2.0)
+    assert times.value == 2.0
+
+
+def test_acceptance_is_told_by_position_and_ages() -> None:
+    seen = Acceptance()
+    for _ in range(200):
+        seen.add(6, 6, 2)
+        seen.age(3)
+    expected = [one.tokens for one in seen.prospects(6)]
+    assert expected[1] > 2.7, "the first two pass"
+    assert expected[5] - expected[1] < 0.4, "and hardly any behind them"
+    for _ in range(30):
+        seen.add(6, 0, 0)
+    assert seen.hit_rate < 0.8
+    seen.age(2000)
+    assert seen.hit_rate > 0.99, "what is long ago counts no more"
+    early = Acceptance()
+    for _ in range(100):
+        early.add(8, 2, 2)  # every draft breaks off after two tokens
+    *_, last = early.prospects(8)
+    assert last.drafted < 3
+
+
+# --- in the real loop
+
+PROMPT = "to be or not to be, that is the question: to be or not to be, that is the "
+RULES = ["ewma", "auto"]
+SPECS = [
+    "draft-simple:n_max=6",
+    "prompt-lookup:num_pred_tokens=6",
+    "prompt-lookup:num_pred_tokens=4+draft-simple:n_max=6",
+]
+
+
+@pytest.mark.parametrize("verify", ["greedy", "speculative", "match"])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_greedy_is_the_baseline(
+    engine: Engine, baselines: Baselines, spec: str, rule: str, verify: str
+) -> None:
+    request = GenerationRequest(prompt=PROMPT, max_tokens=150, ignore_eos=True)
+    trace = baselines.check(engine, request, f"{spec}:verify={verify}:length={rule}")
+    if rule == "ewma":
+        assert len({len(one.drafted) for one in trace.rounds}) > 2, "k moves"
+        assert any(one.draft_end == "as long as acceptance allows" for one in trace.rounds)
+    else:
+        assert any(not one.drafted for one in trace.rounds)
+        assert {one.draft_end for one in trace.rounds} & {"to measure a pass without a draft"}
+
+
+def test_auto_reads_the_prompt_only_to_draft(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    real = DraftSimple.read
+
+    def watched(self: DraftSimple, context: object) -> None:
+        read.append(len(context))  # type: ignore[arg-type]
+        real(self, context)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DraftSimple, "read", watched)
+    monkeypatch.setattr(AutoLength, "choose", lambda *_arguments: 0)
+    trace = answer(engine, PROMPT, strategy="draft-simple:length=auto", max_tokens=20, ignore_eos=True)
+    assert read == []
+    assert not any(one.drafted for one in trace.rounds)
+    assert engine._draft is not None and engine._draft.n_cached == 0
+    monkeypatch.setattr(AutoLength, "choose", lambda *_arguments: 2)
+    trace = answer(engine, PROMPT, strategy="draft-simple:length=auto", max_tokens=20, ignore_eos=True)
+    assert read == [len(PROMPT)], "once, at the first draft"
+    assert all(one.drafted for one in trace.rounds[:-1])
+    engine.reset()
+    read.clear()
+    answer(engine, PROMPT, strategy="draft-simple", max_tokens=5)
+    assert read == [len(PROMPT)], "a fixed length reads at the start"
+
+
+def test_a_cold_run_forgets_what_was_learned(engine: Engine) -> None:
+    settings = {"strategy": "draft-simple:n_max=4:length=auto", "max_tokens": 60, "ignore_eos": True}
+    first = answer(engine, PROMPT, cold=True, **settings)
+    again = answer(engine, PROMPT, cold=True, **settings)
+    for trace in (first, again):
+        assert [len(one.drafted) for one in trace.rounds[:2]] == [0, 0], "it measures first"
+    warm = answer(engine, PROMPT, **settings)
+    assert warm.rounds[0].draft_end != "to measure a pass without a draft"

@@ -1,0 +1,80 @@
+"""The cost card: a curve where enough was measured, words where not, advice below."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.engine.cost import LONGEST, CostModel
+from app.engine.stats import Statistics
+from app.ui import numbers
+from tests.ui.instruments.answers import answer, header, totals
+
+ROUNDS = answer(60)  # the drafts of some are empty: passes over one token were measured
+
+
+def test_it_waits_in_words(panel) -> None:
+    assert panel.cost.message.text() == panel.cost.empty
+    assert panel.cost.advice.isHidden()
+    panel.start_answer(header("none"))
+    assert panel.cost.message.text() == panel.cost.none
+    panel.start_answer(header())
+    assert panel.cost.message.text() == "Nothing was drafted yet."
+
+
+def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
+    drafted = [one for one in ROUNDS if len(one.drafted) == 4]
+    panel.start_answer(header())
+    panel.add_rounds(drafted)
+    panel.finish(totals(drafted))
+    assert "Measure the baseline" in panel.cost.message.text()
+    assert "measure the baseline" in panel.cost.advice.text()
+
+
+def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
+    panel.start_answer(header())
+    panel.add_rounds(ROUNDS)
+    panel.finish(totals(ROUNDS))
+    cost, alpha = CostModel.of(ROUNDS), Statistics.of(ROUNDS).alpha
+    assert alpha is not None
+    x, y = panel.cost._line.getData()
+    assert list(x) == list(range(LONGEST + 1))
+    assert list(y) == pytest.approx([cost.predicted(alpha, k) for k in range(LONGEST + 1)])
+    (here_x,), (here_y,) = panel.cost._here.getData()
+    assert (here_x, here_y) == pytest.approx((cost.mean_length, cost.over_rounds))
+    assert panel.cost.value.text() == numbers.factor(cost.over_rounds)
+    assert panel.cost.message.isHidden()
+    assert panel.cost.advice.text()
+
+
+def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
+    panel.start_answer(header())
+    panel.add_rounds(ROUNDS)
+    panel.finish(totals(ROUNDS))
+    slower = CostModel.of(ROUNDS)
+    slower.passes.times[1].extend([1.0] * 200)  # a pass over one token takes a second
+    panel.set_baseline(1.0, 3.0, slower)
+    assert panel.cost.record.cost is slower
+    assert panel.cost.value.text() == numbers.factor(slower.over_rounds)
+    panel.set_baseline(None)
+    assert panel.cost.record.cost is not slower
+
+
+def test_a_draft_length_is_read_out(panel) -> None:
+    panel.start_answer(header())
+    panel.add_rounds(ROUNDS)
+    panel.finish(totals(ROUNDS))
+    panel.cost.canvas.hovered.emit(4)
+    alpha = panel.statistics.alpha
+    expected = numbers.factor(CostModel.of(ROUNDS).predicted(alpha, 4))
+    assert panel.cost.canvas.reading == f"k = 4: {expected} predicted"
+    panel.cost.canvas.hovered.emit(99)
+    assert panel.cost.canvas.reading == ""
+
+
+def test_the_table_has_a_line_for_every_length(panel) -> None:
+    panel.start_answer(header())
+    panel.add_rounds(ROUNDS)
+    names, rows = panel.cost.table()
+    lines = list(rows)
+    assert len(lines) == LONGEST + 1
+    assert len(lines[0]) == len(names)
