@@ -8,12 +8,11 @@ from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.params import Param, params_of
 from app.engine.stats import Statistics, llama_cpp_lines, strategy_names
-from app.engine.strategy import NONE, StrategySpec
+from app.engine.strategy import LONGEST, NONE, StrategySpec
 from app.engine.trace import Trace
-from app.engine.types import FinishReason, Verification
+from app.engine.types import FinishReason, LengthRule, Verification
 
 _WIDTH = 100
-_LONGEST = ("n_max", "num_pred_tokens")  # by these names strategies limit the length of a draft
 _ENDS = {
     FinishReason.END: "the model ended it",
     FinishReason.STOP: "it reached a stop text",
@@ -42,6 +41,13 @@ def strategy_help() -> str:
             "For the whole run, behind any name: how drafts are judged. greedy takes what the target "
             "finds most probable (only at temperature 0, there the default), speculative keeps the "
             "target's distribution (otherwise the default), match gives the text that none gives.",
+            6,
+        ),
+        f"  length={'|'.join(LengthRule)}",
+        *_wrapped(
+            "For the whole run: how many tokens a round drafts. fixed takes as many as the settings above "
+            "allow, ewma moves the number with recent acceptance, auto takes what makes most tokens a "
+            "second by what drafts and passes were measured to take, none included.",
             6,
         ),
         "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
@@ -91,5 +97,5 @@ def _longest_draft(trace: Trace) -> int | None:
         parts = StrategySpec.parse(trace.header.strategy).parts
     except SettingError:
         return None  # of another version; then the longest that occurred
-    limits = [getattr(part.params, name, 0) for part in parts for name in _LONGEST]
+    limits = [getattr(part.params, name, 0) for part in parts for name in LONGEST]
     return max(limits, default=None) or None

@@ -20,7 +20,7 @@ from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.drafters.base import Drafter, Resources, Surroundings
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.draws import Draws
-from app.engine.errors import ModelFileError, PairError, PromptError, SettingError
+from app.engine.errors import ModelFileError, PairError, PromptError, SettingError, UserError
 from app.engine.generate import Generation, TokenBuffer, rounds
 from app.engine.lengths.base import DraftLength, Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
@@ -192,8 +192,6 @@ class Engine:
         except Cancelled:
             answer.finish = FinishReason.CANCELLED
             prompt_seconds = prompt_seconds or time.perf_counter() - asked
-        for _name, drafter in answer.drafters:
-            drafter.finish(answer.truth.ids)
         seconds = time.perf_counter() - zero if first_token is not None else 0.0
         answer.text.finish()
         totals = Totals(
@@ -203,6 +201,7 @@ class Engine:
             prompt_seconds=prompt_seconds,
             draft_prompt_seconds=draft_seconds,
             first_token_seconds=first_token,
+            error=_finish_drafters(answer),
         )
         yield Finished(run, totals)
 
@@ -324,6 +323,17 @@ class Engine:
             )
             for part in spec.parts
         ]
+
+
+def _finish_drafters(answer: Generation) -> str:
+    """Let them keep what should outlive the answer; returns what went wrong: the answer stands all the same."""
+    errors = []
+    for _name, drafter in answer.drafters:
+        try:
+            drafter.finish(answer.truth.ids)
+        except UserError as error:
+            errors.append(str(error))
+    return " ".join(errors)
 
 
 def _options(source: str | Path | ModelOptions) -> ModelOptions:

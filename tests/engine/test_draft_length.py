@@ -76,7 +76,7 @@ def test_auto_settles_on_the_length_that_pays_best(c: float, alpha: float) -> No
 def test_auto_stops_where_nothing_pays() -> None:
     hopeless = pair_of(LINES["0.1 a token"], 0.1)
     run = simulate(AutoLength(), hopeless, [0] * 2000)
-    assert sum(length > 0 for length in run.lengths) < 25
+    assert sum(length > 0 for length in run.lengths) < 50
     assert run.seconds <= 1.015 * baseline(hopeless, 2000)
     # A draft as costly as its target cannot pay however good it is: it never even reads the prompt.
     itself = pair_of(LINES["0.5 a token"], 1.0, prompt_tokens=100)

@@ -20,8 +20,9 @@ from app.engine.drafters.ngram_counts import Followers, count_ngrams
 from app.engine.draws import Draws
 from app.engine.engine import Engine
 from app.engine.errors import SettingError
+from app.engine.messages import Finished
 from app.engine.sampling import Sampler
-from app.engine.types import GenerationRequest, Sampling
+from app.engine.types import FinishReason, GenerationRequest, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
 
@@ -301,3 +302,20 @@ def test_the_engine_saves_the_answer_and_refuses_a_bad_file_first(engine: Engine
     events = engine.generate(GenerationRequest(prompt="abc", strategy=bad))
     with pytest.raises(SettingError, match="damaged"):
         next(events)
+
+
+def test_an_answer_stands_where_its_statistics_cannot_be_saved(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "dynamic.bin"
+    request = GenerationRequest(
+        prompt="abc",
+        strategy=f"ngram-cache:lookup_cache_dynamic={str(path).replace('%', '%25')}",
+        max_tokens=8,
+        ignore_eos=True,
+    )
+    events = engine.generate(request)
+    next(events)
+    path.write_bytes(b"a letter")
+    last = list(events)[-1]
+    assert isinstance(last, Finished)
+    assert last.totals.finish_reason is FinishReason.LENGTH
+    assert "damaged" in last.totals.error
