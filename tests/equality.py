@@ -48,7 +48,7 @@ RULES = [":verify=greedy", ":verify=speculative", ":verify=match", ":verify=bloc
 """All that are valid at temperature 0."""
 
 _LARGEST_ROUNDING = 0.05
-"""Batch shapes were never measured to differ by more; a wrong cache does, also where it is wrong each time."""
+"""Batch shapes were never measured to differ by more; a wrong cache does, even one wrong each time."""
 
 _PROMPT_CHUNK = 512  # as the engine hands its prompts over
 

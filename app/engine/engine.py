@@ -326,7 +326,7 @@ class Engine:
 
 
 def _finish_drafters(answer: Generation) -> str:
-    """Let them keep what should outlive the answer; returns what went wrong: the answer stands all the same."""
+    """Let them keep what should outlive the answer; returns what went wrong: the answer stands either way."""
     errors = []
     for _name, drafter in answer.drafters:
         try:

@@ -86,8 +86,8 @@ class Drafter(ABC):
         return 0
 
     def read(self, context: TokenIds) -> None:
-        """Let a draft model decode what it has not read yet. `propose` does it too where it was left out: this
-        is for who wants to choose the time, or to know what it takes."""
+        """Let a draft model decode what it has not read yet. `propose` does it too where it was left out;
+        this is for who wants to choose the time, or to know what it takes."""
         return
 
     @abstractmethod
