@@ -11,20 +11,20 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLay
 
 from app.chats.store import ChatStore
 from app.engine.errors import SettingError, UserError
-from app.engine.messages import Failed
 from app.engine.plugins import use_drafters
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
-from app.engine.types import ModelOptions, PairInfo, Totals
-from app.paths import BUNDLED, Paths
+from app.engine.types import ModelOptions, Totals
+from app.paths import Paths
 from app.presets import Preset, PresetStore
 from app.settings import Settings, SettingsStore
-from app.ui.baseline import BaselineMeasurement, Comparison
+from app.ui.baseline_controller import BaselineController
 from app.ui.chat_controller import ChatController, heads_found
 from app.ui.chat_page import ChatPage
 from app.ui.drafter_files import ask_for_drafter
 from app.ui.engine_session import BUSY, Activity, EngineSession
 from app.ui.header import Header
+from app.ui.pair_controller import PairController, file_words
 from app.ui.panels.model_panel import FileChooser, ask_for_model
 from app.ui.panels.model_words import chip_words as model_words
 from app.ui.panels.sampling_panel import AnswerOptions
@@ -68,10 +68,6 @@ class MainWindow(QMainWindow):
         self._settings_store = settings_store
         self._session = session
         self._chat_store = chat_store
-        self._measurement: BaselineMeasurement | None = None
-        self._measured_trace: Trace | None = None
-        self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # the pair that is loaded
-        self._fatal: QWidget | None = None  # the panel of a file that took the engine along
         self._save_timer = QTimer(self)
         self._save_timer.setSingleShot(True)
         self._save_timer.setInterval(SAVE_DELAY)
@@ -85,6 +81,16 @@ class MainWindow(QMainWindow):
         self._places = QStackedWidget()
         self._build()
         self.controller = ChatController(self.page, chat_store, session, settings)
+        self.baseline = BaselineController(self.page, self.status, self.controller, session)
+        self.pair = PairController(
+            self.header,
+            self.status,
+            self.page.prompt,
+            session,
+            self._real,
+            lambda: self._settings,
+            self._change,
+        )
         self.page.prompt.set_suggestion(prompts[0] if prompts else "")
         self.page.transcript.set_suggestions(prompts)
         self._prompts = prompts
@@ -95,7 +101,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._add_shortcuts()
         self._show_settings()
-        self._activity_changed(session.activity)
+        self._show_activity()
         self._first = True
         self.controller.open_last(settings.last_chat)
 
@@ -123,13 +129,11 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         session, header, page, status = self._session, self.header, self.page, self.status
-        session.activity_changed.connect(self._activity_changed)
-        session.load_progress.connect(self._load_progress)
-        session.loaded.connect(self._loaded)
-        session.load_failed.connect(self._load_failed)
+        session.activity_changed.connect(self._show_activity)
+        session.load_failed.connect(self._show_activity)
         session.prompt_progress.connect(self._prompt_progress)
-        header.target_panel.applied.connect(self._target_applied)
-        header.draft_panel.applied.connect(self._draft_applied)
+        self.pair.changed.connect(self._show_chips)
+        self.baseline.ended.connect(self._show_activity)
         self._connect_strategies()
         header.sampling_panel.options_changed.connect(self._sampling_changed)
         self.presets.applied.connect(header.presets.close_panel)
@@ -148,7 +152,6 @@ class MainWindow(QMainWindow):
         page.legend.rendered_changed.connect(self._rendered_changed)
         page.prompt.mode_changed.connect(lambda mode: self._change(mode=mode))
         page.splitter.splitterMoved.connect(self._save_timer.start)
-        status.measure_baseline_requested.connect(self._measure)
         self.rail.place_chosen.connect(self.go)
         self.controller.answer_shown.connect(self._answer_shown)
         self.controller.context_used.connect(self._context_used)
@@ -235,13 +238,13 @@ class MainWindow(QMainWindow):
         if target is not None:
             header.target.set_text(*model_words(target))
         else:
-            header.target.set_text(_file_words(settings.target))
+            header.target.set_text(file_words(settings.target))
         if settings.draft is None:
             header.draft.set_text("none")
         elif draft is not None and pair is not None:
             header.draft.set_text(model_words(draft)[0], pair.vocabulary)
         else:
-            header.draft.set_text(_file_words(settings.draft))
+            header.draft.set_text(file_words(settings.draft))
         header.strategy.set_text(settings.strategy)
         header.sampling.set_text(*sampling_words(settings.sampling))
         header.strategy_panel.set_surroundings(
@@ -278,7 +281,7 @@ class MainWindow(QMainWindow):
         self._change(max_tokens=preset.max_tokens, stop=preset.stop)
         self._show_manner()
         if is_other or self._session.activity is Activity.EMPTY:
-            self._load(*pair, None)
+            self.pair.load(*pair)
         self._show_chips()
 
     @Slot(object)
@@ -346,109 +349,22 @@ class MainWindow(QMainWindow):
             self.page.prompt.show_error(error.message, error.hint)
         self.page.chats.hide_deleted()
 
-    # ------------------------------------------------------------------ the pair
-
-    @Slot(object)
-    def _target_applied(self, options: ModelOptions) -> None:
-        self._load(options, self._settings.draft, self.header.target_panel)
-
-    @Slot(object)
-    def _draft_applied(self, options: ModelOptions | None) -> None:
-        self._load(self._settings.target, options, self.header.draft_panel)
-
     def load_pair(self) -> None:
         """Load the pair that the settings name."""
-        self._load(self._settings.target, self._settings.draft, None)
-
-    def _load(self, target: ModelOptions, draft: ModelOptions | None, panel: QWidget | None) -> None:
-        if self._session.activity in BUSY:
-            for one in (self.header.target_panel, self.header.draft_panel):
-                if one is panel:
-                    one.set_error("The engine is still at work.", "Stop the answer first.")
-            return
-        settings = self._settings
-        for options in (draft, target):
-            if options is not None and not options.path.startswith(BUNDLED):
-                settings = settings.with_recent(options.path)  # the bundled one has a button of its own
-        self._change(target=target, draft=draft, recent_models=settings.recent_models)
-        self.header.target_panel.set_options(target)
-        self.header.draft_panel.set_options(draft)
-        self._session.load(self._real(target), self._real(draft) if draft is not None else None)
+        self.pair.load(self._settings.target, self._settings.draft)
 
     def _real(self, options: ModelOptions) -> ModelOptions:
         return dataclasses.replace(options, path=self._paths.model(options.path))
 
-    @Slot(str, float)
-    def _load_progress(self, file: str, fraction: float) -> None:
-        target, draft = self._settings.target, self._settings.draft
-        is_draft = draft is not None and file == _file_words(draft) != _file_words(target)
-        panel = self.header.draft_panel if is_draft else self.header.target_panel
-        if panel is not self._fatal:
-            panel.set_loading(file, fraction)
-        self.status.set_state(
-            f"Loading {'draft' if is_draft else 'target'} {fraction * 100:.0f} %", busy=True
-        )
-
-    @Slot(object)
-    def _loaded(self, pair: PairInfo) -> None:
-        self._in_use = (self._settings.target, self._settings.draft)
-        fatal, self._fatal = self._fatal, None
-        for panel, info, chip in (
-            (self.header.target_panel, pair.target, self.header.target),
-            (self.header.draft_panel, pair.draft, self.header.draft),
-        ):
-            if panel is fatal:
-                continue  # the pair from before is back; what happened is still to be read here
-            panel.set_info(info)
-            panel.set_recent(self._settings.recent_models)
-            chip.set_alert(False)
-        threads = pair.target.threads
-        self.status.set_device(f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}")
-        self.status.set_context(0, pair.target.n_ctx)
-        self._show_chips()
-
-    @Slot(object)
-    def _load_failed(self, failed: Failed) -> None:
-        """Say it in the panel of the file that failed; the pair from before stays in use if there is one."""
-        header, pair = self.header, self._session.pair
-        about_draft = self._is_about_draft(failed)
-        wrong, right = (header.target_panel, header.draft_panel)[:: -1 if about_draft else 1]
-        chip = header.draft if about_draft else header.target
-        if self._in_use is not None:
-            # What failed stays in its panel, to be mended there; what is loaded is what is remembered.
-            target, draft = self._in_use
-            self._change(target=target, draft=draft)
-            right.set_options(target if about_draft else draft)
-        wrong.set_error(failed.message, failed.hint)
-        self._fatal = wrong if failed.gone and self._in_use is not None else None
-        right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
-        self._show_chips()
-        chip.set_alert(True)
-        kept = f"{pair.target.name} is still loaded." if pair is not None else ""
-        self.page.prompt.show_error(failed.message, f"{failed.hint} {kept}".strip())
-        self._activity_changed(self._session.activity)
-
-    def _is_about_draft(self, failed: Failed) -> bool:
-        target, draft = self._settings.target, self._settings.draft
-        if draft is None:
-            return False
-        names = _file_words(target), _file_words(draft)
-        if names[0] != names[1]:
-            named = [name in failed.message for name in names]
-            if named[0] != named[1]:
-                return named[1]
-        if failed.message.startswith("The draft"):
-            return True
-        # The message names no file: it is about the one that was changed.
-        return self._in_use is not None and self._in_use[0] == target
+    # ------------------------------------------------------------------ what the engine is doing
 
     @Slot(str, int, int)
     def _prompt_progress(self, _model: str, done: int, total: int) -> None:
         share = 100 * done // total if total else 0
         self.status.set_state(f"Reading prompt {share} %", busy=True)
 
-    @Slot(object)
-    def _activity_changed(self, _told: Activity) -> None:
+    @Slot()
+    def _show_activity(self) -> None:
         # Whoever was told before may have set the engine to work: what holds is what it does now.
         activity = self._session.activity
         words = {
@@ -459,8 +375,9 @@ class MainWindow(QMainWindow):
             Activity.GENERATING: "Generating",
             Activity.STOPPING: "Stopping",
         }
-        measuring = self._measurement is not None
-        shown = "Measuring" if measuring and activity is Activity.GENERATING else words[activity]
+        shown = (
+            "Measuring" if self.baseline.is_measuring and activity is Activity.GENERATING else words[activity]
+        )
         self.status.set_state(shown, busy=activity in (*BUSY, Activity.LOADING))
         for button in (self.header.stop, self.header.regenerate, self.status.measure):
             if button.hasFocus():  # it may be gone or unusable now, and Qt would go on to just anything
@@ -477,9 +394,6 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _answer_shown(self) -> None:
-        self._show_comparison(None)
-        if self.controller.trace is None:
-            self.status.set_statistics(None)
         self.header.regenerate.setEnabled(self.controller.can_regenerate)
 
     @Slot(int)
@@ -495,46 +409,6 @@ class MainWindow(QMainWindow):
         read = trace.header.prompt_tokens - 1 - trace.header.cached_tokens
         speed = read / totals.prompt_seconds if read > 0 and totals.prompt_seconds > 0 else None
         self.status.set_prompt_speed(speed, totals.first_token_seconds)
-
-    @Slot()
-    def _measure(self) -> None:
-        request, trace = self.controller.request_of_answer(), self.controller.trace
-        if self._session.activity is not Activity.READY:
-            return
-        if request is None or trace is None:
-            self.page.prompt.show_error(
-                "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
-            )
-            return
-        self._measured_trace = trace
-        self._measurement = BaselineMeasurement(
-            self._session,
-            request,
-            trace.header.seed,
-            len(trace.token_ids),
-            self.status.set_measuring,
-            self._measured,
-        )
-        if self.status.measure.hasFocus():  # it cannot be pressed while it measures
-            self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
-        self.status.set_measuring(0.0)
-        self._measurement.start()
-
-    def _measured(self, comparison: Comparison | None, why_not: str) -> None:
-        self._measurement = None
-        self.status.set_measuring(None)
-        # The numbers are about one answer; another one may be on the screen by now.
-        if self.controller.trace is self._measured_trace:
-            self._show_comparison(comparison)
-        if comparison is None:
-            self.page.prompt.show_error(f"The baseline was not measured: {why_not}")
-        self._activity_changed(self._session.activity)
-
-    def _show_comparison(self, comparison: Comparison | None) -> None:
-        baseline = comparison.baseline if comparison else None
-        factor = comparison.factor if comparison else None
-        self.page.instruments.set_baseline(baseline, factor, comparison.cost if comparison else None)
-        self.status.set_baseline(baseline, factor)
 
     # ------------------------------------------------------------------ places, start and end
 
@@ -571,10 +445,6 @@ class MainWindow(QMainWindow):
         self.save()
         self._session.close()
         super().closeEvent(event)
-
-
-def _file_words(options: ModelOptions) -> str:
-    return options.path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _written(state: QByteArray) -> str:

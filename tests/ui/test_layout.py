@@ -53,6 +53,7 @@ def test_nothing_is_clipped(windows: Windows, scale: float) -> None:
         resize(desk, width, height)
         assert clipped(desk.window) == [], (width, height)
     desk.ask("Hello")
+    desk.qtbot.wait(30)
     assert clipped(desk.window) == []
 
 

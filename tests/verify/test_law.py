@@ -24,7 +24,8 @@ PART = 10_000  # answers handed to a worker at once
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Executor]:
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(cores(), mp_context=spawn) as pool:
+    # Two a core: a loop waits for its target pass about half of the time.
+    with ProcessPoolExecutor(2 * cores(), mp_context=spawn) as pool:
         yield pool
 
 

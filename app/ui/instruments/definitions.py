@@ -30,7 +30,7 @@ P = "p: the target's probability of the token."
 VERDICT = (
     "accepted: drafted, and the target agreed\n"
     "rejected: drafted, and refused; never part of the text\n"
-    "ignored: drafted behind a rejected token or an end, never judged\n"
+    "ignored: drafted behind a rejected token or an end, never judged (but as part of a block)\n"
     "resampled: the target's token in place of the rejected one\n"
     "bonus: the target's extra token when all drafts were accepted\n"
     "plain: emitted in a round without a draft"
