@@ -1,0 +1,45 @@
+"""What `search`, `pull` and `models` have in common: tables, offline mode, the folder of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from app.hub.hub import Hub
+from app.hub.library import Shelf
+from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """Columns on standard output, two spaces apart; those named in `right` end at the same place."""
+    lines = [tuple(head), *map(tuple, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for cell, width, name in zip(line, widths, head, strict=True)
+        )
+        print("  ".join(cells).rstrip())
+
+
+def make_hub() -> Hub:
+    """The Hub, offline where HF_HUB_OFFLINE or the window's settings say so."""
+    offline = _is_offline(find_paths().settings)
+    return Hub(lambda: offline)
+
+
+def _is_offline(settings: Path) -> bool:
+    """Only looked at: what else is right or wrong in that file is for the window to say."""
+    try:
+        data = msgspec.json.decode(settings.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return isinstance(data, dict) and data.get("offline") is True
+
+
+def open_shelf() -> Shelf:
+    """The window's library."""
+    paths = find_paths()
+    return Shelf(paths.data, bundled=[Path(paths.model(one)) for one in (BUNDLED_TARGET, BUNDLED_DRAFT)])

@@ -1,0 +1,79 @@
+"""The head of a GGUF file: its metadata and vocabulary, without its weights."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+
+from app.engine.native.library import captured_log
+from app.engine.native.model import check_file, explain_failure, read_metadata
+from app.engine.native.vocabulary import Vocabulary
+
+_FILE_TYPES = "LLAMA_FTYPE_"
+_GUESSED = 1024  # a bit: the file does not say
+
+
+def _file_types() -> dict[int, str]:
+    """llama.cpp's file types by the names that people know them by, such as "Q4_K_M"."""
+    return {
+        value: name.removeprefix(_FILE_TYPES).removeprefix("MOSTLY_").removeprefix("ALL_")
+        for name, value in vars(llama_cpp).items()
+        if name.startswith(_FILE_TYPES) and isinstance(value, int)
+    }
+
+
+class Header:
+    """What a model file says of itself. Reading one takes some ten milliseconds; close it in the end."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ModelFileError. Of a sharded model, `path` is the first file, and all must be there."""
+        check_file(path)
+        params = llama_cpp.llama_model_default_params()
+        params.vocab_only = True
+        with captured_log() as lines:
+            self._handle: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+        if not self._handle:
+            raise explain_failure(path.name, lines)
+        self.vocabulary = Vocabulary(self._handle)
+        self.architecture = self.metadata("general.architecture")
+        self.n_params = int(llama_cpp.llama_model_n_params(self._handle))
+        self.is_recurrent = bool(
+            llama_cpp.llama_model_is_recurrent(self._handle) or llama_cpp.llama_model_is_hybrid(self._handle)
+        )
+        self.is_diffusion = bool(llama_cpp.llama_model_is_diffusion(self._handle))
+        self.has_encoder = bool(llama_cpp.llama_model_has_encoder(self._handle))
+        self.has_decoder = bool(llama_cpp.llama_model_has_decoder(self._handle))
+
+    def metadata(self, key: str) -> str:
+        """A metadata value as text; empty where the file has none."""
+        return read_metadata(self._handle, key)
+
+    def number(self, key: str) -> int:
+        """A number of the architecture's own, such as "context_length"; 0 where the file has none."""
+        text = self.metadata(f"{self.architecture}.{key}")
+        return int(text) if text.isdigit() else 0
+
+    @property
+    def quantisation(self) -> str:
+        """Such as "Q4_K_M"; empty where the file does not say."""
+        text = self.metadata("general.file_type")
+        return _file_types().get(int(text) & ~_GUESSED, "") if text.isdigit() else ""
+
+    def vocabulary_digest(self) -> str:
+        """A digest of all that makes one vocabulary another than a second one."""
+        vocabulary = self.vocabulary
+        rules = (vocabulary.kind, vocabulary.bos, vocabulary.eos, vocabulary.adds_bos, vocabulary.adds_eos)
+        digest = hashlib.sha256(repr((vocabulary.size, *rules)).encode())
+        # Of a vocabulary of no kind llama.cpp gives no texts: it would end the process.
+        for id in range(vocabulary.size if vocabulary.kind else 0):
+            digest.update(vocabulary.raw_text(id) + b"\0")
+        return digest.hexdigest()[:32]
+
+    def close(self) -> None:
+        if self._handle:
+            llama_cpp.llama_model_free(self._handle)
+            self._handle = None

@@ -1,0 +1,108 @@
+"""The curated pairs: a data file whose names and sizes the Hub confirms when they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from app.hub.downloads.item import Wanted
+from app.hub.errors import HubError
+from app.hub.hub import Hub
+from app.hub.names import is_safe, quantisation_of
+from app.hub.repo import Quantisation, Repo, read_repo
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model of a pair, as the catalogue lists it."""
+
+    repo: str
+    file: str
+    size: int  # bytes, about: the Hub says exactly
+    licence: str = ""
+    role: str = "target"  # or "draft"
+
+
+class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A target and its draft that are known to go together."""
+
+    id: str
+    title: str
+    good_for: str
+    models: tuple[Entry, ...]
+    note: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        return sum(one.size for one in self.models)
+
+    @property
+    def target(self) -> Entry:
+        return next(one for one in self.models if one.role == "target")
+
+    @property
+    def draft(self) -> Entry | None:
+        return next((one for one in self.models if one.role == "draft"), None)
+
+
+class _File(msgspec.Struct, frozen=True):
+    version: int
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """An entry as the Hub has it now: what to download, or why it cannot be."""
+
+    entry: Entry
+    repo: Repo | None = None
+    quantisation: Quantisation | None = None
+    problem: HubError | None = None
+    replaced: str = ""  # the listed file, where another of its quantisation took its place
+
+
+def load_catalogue(path: Path) -> tuple[Pair, ...]:
+    """The pairs of resources/catalogue.json, the first choice first."""
+    pairs = msgspec.json.decode(path.read_bytes(), type=_File).pairs
+    for pair in pairs:
+        roles = sorted(one.role for one in pair.models)
+        if roles not in (["target"], ["draft", "target"]) or not all(
+            is_safe(one.file) for one in pair.models
+        ):
+            raise ValueError(f"{path.name}: {pair.id} is no pair")
+    return pairs
+
+
+def confirm(hub: Hub, pair: Pair) -> Iterator[Confirmed]:
+    """Ask the Hub for each model of a pair, the target first, one answer at a time.
+
+    Never raises for what the Hub says: a problem is part of the answer.
+    """
+    for entry in sorted(pair.models, key=lambda one: one.role != "target"):
+        try:
+            repo = read_repo(hub, entry.repo)
+            yield _confirmed(entry, repo)
+        except HubError as error:
+            yield Confirmed(entry, problem=error)
+
+
+def wanted_pair(confirmed: Iterable[Confirmed]) -> tuple[Wanted, ...]:
+    """What to download of a confirmed pair: all of it. Raises HubError where one of its models cannot be."""
+    wanted = []
+    for one in confirmed:
+        if one.problem is not None:
+            raise one.problem
+        assert one.repo is not None and one.quantisation is not None
+        wanted.append(Wanted.of(one.repo, one.quantisation))
+    return tuple(wanted)
+
+
+def _confirmed(entry: Entry, repo: Repo) -> Confirmed:
+    try:
+        return Confirmed(entry, repo, repo.holding(entry.file))
+    except HubError:
+        quantisation = repo.holding(quantisation_of(entry.file))
+        return Confirmed(entry, repo, quantisation, replaced=entry.file)

@@ -1,0 +1,48 @@
+"""The child process that fetches one item: it can be killed at any moment, which is what cancel does."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from multiprocessing.connection import Connection
+
+from app.hub.downloads.messages import Failed, Finished, Report, decode_job, encode
+from app.hub.errors import HubError, Trouble
+
+
+def serve(connection: Connection, job: bytes) -> None:
+    """The process: reports until Finished or Failed. It ends as soon as nobody listens any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
+    # Addresses in the client's messages may carry signatures; what matters is reported.
+    logging.disable(logging.CRITICAL)
+
+    def report(one: Report) -> None:
+        try:
+            connection.send_bytes(encode(one))
+        except OSError:
+            os._exit(0)
+
+    threading.Thread(target=_leave_with_parent, args=(connection,), name="parent", daemon=True).start()
+    try:
+        from app.hub.downloads.fetch import Fetcher
+
+        Fetcher(decode_job(job), report).run()
+        report(Finished())
+    except HubError as error:
+        report(Failed(error.trouble, error.message, error.hint))
+    except BaseException as error:
+        # Only its kind: its text could hold an address with a signature.
+        kind = type(error).__name__
+        report(Failed(Trouble.CRASHED, f"The download met an error it does not know ({kind}).", "Resume it."))
+    connection.close()
+    os._exit(0)
+
+
+def _leave_with_parent(connection: Connection) -> None:
+    """Nothing is ever sent to the child: the pipe's end is the parent's."""
+    try:
+        connection.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(0)

@@ -1,0 +1,278 @@
+"""Fetches the files of one item into the cache: looks, goes on where it stood, checks, and tries again.
+
+The requests are huggingface_hub's, the transfer is plain HTTP with ranges: its own downloads begin at zero in
+every process, and Xet transfers can be neither paused nor watched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import httpx2
+from huggingface_hub import get_hf_file_metadata, get_session, hf_hub_url
+from huggingface_hub.errors import RevisionNotFoundError
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+
+from app.hub.cache import Cache, Place
+from app.hub.downloads.item import ItemFile
+from app.hub.downloads.messages import Begun, FileDone, Job, Progress, Report, Waiting
+from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
+from app.hub.fits import format_size
+
+_REPORT_SECONDS = 0.1
+_BLOCK = 1 << 20  # bytes read at once for the checksum
+_HUB = ("https", "huggingface.co", None)  # a mirror may send there
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_KEPT_FREE = 64_000_000  # bytes that a download leaves on the disk
+LARGEST = 50_000_000_000  # bytes; what the Hub hands out in one file over HTTP
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+    def hexdigest(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Remote:
+    """A file as the server has it at this moment."""
+
+    address: str
+    headers: dict[str, str]
+    etag: str
+    commit: str
+    size: int
+    sha256: str  # empty where the server does not tell it
+    at_hub: bool  # the bytes come from the Hub itself, which names their etag
+
+    def is_same(self, other: _Remote) -> bool:
+        return (self.etag, self.size) == (other.etag, other.size)
+
+
+class Fetcher:
+    """Fetches one job. Runs in a child process; may be killed at any moment."""
+
+    def __init__(
+        self,
+        job: Job,
+        report: Callable[[Report], None],
+        free_bytes: Callable[[], int] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._job = job
+        self._report = report
+        self._cache = Cache(Path(job.cache))
+        self._free_bytes = free_bytes or self._cache.free_bytes
+        self._sleep = sleep
+        self._patience = job.patience
+        # All files of an item are of one commit, also after a restart.
+        self._commit = next((file.commit for file in job.files if file.commit), "")
+        self._before = 0  # bytes of the files that are done
+        self._next_report = 0.0
+        self._furthest = 0  # how much of the file at work was here, ever
+
+    def run(self) -> None:
+        """Fetch every file; raises HubError where it gives up."""
+        for index, file in enumerate(self._job.files):
+            path, size = self._persist(index, file)
+            self._before += size
+            self._report(FileDone(index, str(path)))
+            self._report(Progress(self._before))
+
+    def _persist(self, index: int, file: ItemFile) -> tuple[Path, int]:
+        """Fetch one file, again and again while that may help."""
+        fruitless = self._furthest = 0
+        while True:
+            furthest = self._furthest
+            try:
+                return self._fetch(index, file)
+            except Exception as error:
+                known = self._explain(error, file)
+                if known is None:
+                    raise
+                fruitless = 1 if self._furthest > furthest else fruitless + 1
+                if known.trouble not in PASSING or fruitless > self._patience.attempts:
+                    raise known from error
+            wait = min(self._patience.longest_wait, self._patience.first_wait * 2 ** (fruitless - 1))
+            wait = wait if known.wait is None else max(wait, known.wait)
+            self._report(Waiting(known.trouble, known.message, known.hint, wait))
+            self._sleep(wait)
+
+    def _explain(self, error: Exception, file: ItemFile) -> HubError | None:
+        if isinstance(error, RevisionNotFoundError) and self._commit:
+            self._commit = ""  # the repository's history was rewritten
+            return _changed()
+        return explain(error, f"{file.name} of {self._job.repo}")
+
+    def _fetch(self, index: int, file: ItemFile) -> tuple[Path, int]:
+        remote = self._look(file)
+        place = self._cache.place(self._job.repo, file.name, remote.etag, remote.commit)
+        found = _is_whole(place.pointer, remote) or _is_whole(place.blob, remote)
+        self._report(Begun(index, remote.etag, remote.commit, remote.size, found))
+        if not found:
+            with place.locked():
+                # Somebody else may have brought it while this one waited.
+                if not _is_whole(place.blob, remote):
+                    self._bring(file, remote, place)
+        return place.link(self._job.revision), remote.size
+
+    def _look(self, file: ItemFile) -> _Remote:
+        """Ask the Hub for the file's place, size and checksum."""
+        revision = self._commit or self._job.revision
+        address = hf_hub_url(self._job.repo, file.name, revision=revision, endpoint=self._job.endpoint)
+        found = get_hf_file_metadata(address, timeout=self._patience.stall)
+        if not found.etag or not found.commit_hash or found.size is None:
+            raise unusable_answer("it lacks what a Hub says of a file")
+        self._commit = found.commit_hash
+        if found.size > LARGEST:
+            raise HubError(
+                Trouble.NOT_FOUND,
+                f"{file.name} is {format_size(found.size)} in one file; the Hub hands out at most "
+                f"{format_size(LARGEST)}.",
+                "Choose a smaller quantisation, or one in several parts.",
+            )
+        at_hub = _origin(found.location) in (_origin(address), _HUB)
+        # The token belongs to the Hub, and must not follow to where the bytes lie.
+        headers = build_hf_headers() if at_hub else build_hf_headers(token=False)
+        headers["Accept-Encoding"] = "identity"
+        sha256 = found.etag if _SHA256.fullmatch(found.etag) else ""
+        return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
+
+    def _bring(self, file: ItemFile, remote: _Remote, place: Place) -> None:
+        """Download what is missing, check it, and make it the blob."""
+        start = place.begin()
+        if start > remote.size:
+            place.partial.unlink()
+            start = 0
+        self._check_space(remote.size - start)
+        checksum: _Hash = hashlib.sha256()
+        if start:
+            self._read_again(place.partial, checksum)
+        if start < remote.size or not remote.size:
+            checksum = self._receive(remote, place.partial, start, checksum)
+        if remote.sha256 and checksum.hexdigest() != remote.sha256:
+            place.partial.unlink()
+            if not self._look(file).is_same(remote):
+                raise HubError(
+                    Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts anew."
+                )
+            raise HubError(
+                Trouble.CHECKSUM,
+                f"{file.name} arrived damaged: its checksum is wrong. It was deleted.",
+                "Resume to download it again.",
+            )
+        place.settle()
+
+    def _check_space(self, missing: int) -> None:
+        free = self._free_bytes()
+        if missing + _KEPT_FREE > free:
+            raise HubError(
+                Trouble.NO_SPACE,
+                f"There is no room: {format_size(missing)} are missing, and {format_size(free)} are free.",
+                "Free some space, or set HF_HOME to a folder on another disk; then resume.",
+            )
+
+    def _read_again(self, path: Path, checksum: _Hash) -> None:
+        """Take what came earlier into the checksum."""
+        done = 0
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                checksum.update(block)
+                done += len(block)
+                self._progress(done, checking=True)
+
+    def _receive(self, remote: _Remote, path: Path, start: int, checksum: _Hash) -> _Hash:
+        """Append the bytes from `start` on; returns the checksum of the whole."""
+        headers = dict(remote.headers)
+        if start:
+            headers["Range"] = f"bytes={start}-"
+        with (
+            # Unbuffered: whatever kills this process, what was received is in the file.
+            path.open("ab", buffering=0) as file,
+            get_session().stream(
+                "GET", remote.address, headers=headers, timeout=self._patience.stall
+            ) as response,
+        ):
+            try:
+                begins = _beginning(response, remote, start)
+            except HubError as error:
+                if error.trouble is Trouble.CHANGED:
+                    file.truncate(0)
+                raise
+            if begins != start:  # a server that knows no ranges sends everything
+                file.truncate(0)
+                checksum = hashlib.sha256()
+            done = begins
+            for chunk in response.iter_raw():
+                if done + len(chunk) > remote.size:
+                    file.truncate(0)
+                    raise unusable_answer("it sends more than the file has")
+                _write(file.fileno(), chunk)
+                checksum.update(chunk)
+                done += len(chunk)
+                self._furthest = max(self._furthest, done)
+                self._progress(done)
+        if done < remote.size:
+            raise HubError(Trouble.UNREACHABLE, "The connection was cut.", "Try again in a moment.")
+        return checksum
+
+    def _progress(self, done: int, *, checking: bool = False) -> None:
+        now = time.monotonic()
+        if now >= self._next_report:
+            self._next_report = now + _REPORT_SECONDS
+            self._report(Progress(self._before + done, checking))
+
+
+def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
+    """At which byte this answer begins; raises HubError where it is of another file."""
+    if response.status_code in (401, 403, 404, 410, 416) and not remote.at_hub:
+        # Signed addresses run out: the next look gives a new one.
+        raise HubError(Trouble.SERVER, "The address of the file ran out.", "It is asked for again.")
+    if response.status_code == 416:
+        raise _changed()
+    hf_raise_for_status(response)
+    if response.status_code == 206:
+        told = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("content-range", ""))
+        if told is None or int(told[1]) != start:
+            raise unusable_answer("it sends another part than was asked for")
+        if told[2] != "*" and int(told[2]) != remote.size:
+            raise _changed()
+        begins = start
+    elif response.status_code == 200:
+        length = response.headers.get("content-length", "")
+        if length.isdigit() and int(length) != remote.size:
+            raise _changed()
+        begins = 0
+    else:
+        raise unusable_answer(f"status {response.status_code}")
+    etag = response.headers.get("x-linked-etag") or response.headers.get("etag") or ""
+    if remote.at_hub and etag and etag.removeprefix("W/").strip('"') != remote.etag:
+        raise _changed()
+    return begins
+
+
+def _changed() -> HubError:
+    return HubError(Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts anew.")
+
+
+def _is_whole(path: Path, remote: _Remote) -> bool:
+    return path.is_file() and path.stat().st_size == remote.size
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """Write all of it; an unbuffered write may take only a part."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _origin(address: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port

@@ -1,0 +1,80 @@
+"""What goes over the pipe between the queue and a child process."""
+
+from __future__ import annotations
+
+import msgspec
+
+from app.hub.downloads.item import ItemFile
+from app.hub.errors import Trouble
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long a download waits, and how often it tries, before it gives up. Times are in seconds."""
+
+    stall: float = 20.0  # without one byte: the connection is dropped and made anew
+    first_wait: float = 1.0  # after the first failure; doubled after each further one
+    longest_wait: float = 60.0
+    attempts: int = 10  # in a row that brought nothing
+
+
+class Job(msgspec.Struct, frozen=True):
+    """All that a child process needs to know. The token it reads for itself."""
+
+    repo: str
+    revision: str
+    files: tuple[ItemFile, ...]
+    cache: str
+    endpoint: str
+    patience: Patience = Patience()
+
+
+class Begun(msgspec.Struct, frozen=True, tag=True):
+    """A file's place is known; told before anything of it is written. `found`: it is here already."""
+
+    index: int
+    etag: str
+    commit: str
+    size: int
+    found: bool
+
+
+class Progress(msgspec.Struct, frozen=True, tag=True):
+    """Bytes of the whole item that are here; `checking`: they are being read again."""
+
+    done: int
+    checking: bool = False
+
+
+class Waiting(msgspec.Struct, frozen=True, tag=True):
+    """Something went wrong that may pass; the next try is in `seconds`."""
+
+    trouble: Trouble
+    message: str
+    hint: str
+    seconds: float
+
+
+class FileDone(msgspec.Struct, frozen=True, tag=True):
+    """A file is whole, checked and in its place."""
+
+    index: int
+    path: str
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The child has given up."""
+
+    trouble: Trouble
+    message: str
+    hint: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag=True):
+    """Every file is done."""
+
+
+Report = Begun | Progress | Waiting | FileDone | Failed | Finished
+
+encode = msgspec.msgpack.Encoder().encode
+decode_report = msgspec.msgpack.Decoder(Report).decode
+decode_job = msgspec.msgpack.Decoder(Job).decode

@@ -1,0 +1,313 @@
+"""The download queue: items wait, run in child processes, pause, try again and are cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from app.engine.errors import UserError
+from app.hub.cache import Cache
+from app.hub.downloads.fold import after_restart, failed, folded, lasting, settled
+from app.hub.downloads.item import (
+    ACTIVE,
+    RESUMABLE,
+    Download,
+    DownloadChanged,
+    DownloadRemoved,
+    QueueEvent,
+    State,
+    Wanted,
+)
+from app.hub.downloads.messages import (
+    Begun,
+    Job,
+    Patience,
+    Progress,
+    Report,
+    Waiting,
+)
+from app.hub.downloads.rate import Rate
+from app.hub.downloads.space import check_space
+from app.hub.downloads.store import hold_queue, read_queue, write_queue
+from app.hub.downloads.worker import Worker
+from app.hub.errors import Trouble, offline_error
+from app.hub.hub import Hub
+
+log = logging.getLogger("draftscope.downloads")
+
+_CLOSE_SECONDS = 10.0
+_ANSWER_SECONDS = 30.0
+
+
+class DownloadQueue:
+    """The queue of one user. All methods are safe from any thread; all but `add` and `close` return at once.
+
+    What they do happens on a thread of the queue's own, which calls `listen` with every change: a listener
+    must be quick and must not raise. Items are remembered in `file` (None remembers nothing); those that ran
+    when the last queue ended come back paused.
+    """
+
+    def __init__(
+        self,
+        file: Path | None,
+        hub: Hub,
+        listen: Callable[[QueueEvent], None],
+        cache: Cache | None = None,
+        parallel: int = 2,
+        patience: Patience | None = None,
+    ) -> None:
+        """Raises UserError where another window keeps the same file."""
+        self._file = file
+        self._hub = hub
+        self._listen = listen
+        self._cache = cache or Cache()
+        self._parallel = parallel
+        self._patience = patience or Patience()
+        self._lock = hold_queue(file) if file else None
+        remembered = read_queue(file) if file else None
+        self.notice = remembered.notice if remembered else ""  # what could not be read, for people
+        self._downloads = {one.id: after_restart(one) for one in (remembered.downloads if remembered else ())}
+        self._saved = self._told = tuple(self._downloads.values())
+        self._workers: dict[str, Worker] = {}
+        self._rates: dict[str, Rate] = {}
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._bell, self._ringer = multiprocessing.Pipe(duplex=False)
+        self._ringing = threading.Lock()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="downloads", daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------------ from any thread
+
+    @property
+    def downloads(self) -> tuple[Download, ...]:
+        """All items as last told to the listener, in the order they were added."""
+        return self._told
+
+    def add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
+        """Queue models that belong together, such as a pair; returns the ids of their items.
+
+        What is queued already is not queued twice: its id is returned. Raises HubError in offline mode and
+        where the disk has no room for them beside what is still to come of the others.
+        """
+        if self._hub.is_offline:
+            raise offline_error()
+        answer: Future[tuple[str, ...]] = Future()
+
+        def command() -> None:
+            try:
+                answer.set_result(self._add(wanted))
+            except UserError as error:
+                answer.set_exception(error)
+
+        self._do(command)
+        return answer.result(_ANSWER_SECONDS)
+
+    def pause(self, id: str) -> None:
+        """Stop an item; `resume` goes on where it stood, after a restart too."""
+        self._do(partial(self._pause, id))
+
+    def resume(self, id: str) -> None:
+        """Let a paused or failed item wait for its turn again; one that waits to try again tries now."""
+        self._do(partial(self._resume, id))
+
+    def cancel(self, id: str) -> None:
+        """Remove an item and everything that it brought, whatever it is doing."""
+        self._do(partial(self._cancel, id))
+
+    def dismiss(self, id: str) -> None:
+        """Take an item that is done off the list; its files stay."""
+        self._do(partial(self._dismiss, id))
+
+    def offline_changed(self) -> None:
+        """Tell it that offline mode was switched: what is at work stops, and goes on when it is off again."""
+        self._do(self._offline_changed)
+
+    def close(self) -> None:
+        """Pause everything, remember it, and wait for the child processes to be gone."""
+        self._do(self._close)
+        self._thread.join(_CLOSE_SECONDS)
+        if self._lock is not None:
+            self._lock.release()
+
+    def _do(self, command: Callable[[], None]) -> None:
+        self._commands.put(command)
+        with self._ringing, contextlib.suppress(OSError):  # the thread has ended
+            self._ringer.send_bytes(b"!")
+
+    # -------------------------------------------------------------- on the queue's thread
+
+    def _run(self) -> None:
+        while not self._closing:
+            try:
+                self._turn()
+            except Exception:
+                log.exception("The queue met an error it does not know")
+        self._bell.close()
+
+    def _turn(self) -> None:
+        """Wait for something to happen, deal with it, and tell of it."""
+        by_connection = {worker.connection: id for id, worker in self._workers.items()}
+        for ready in wait([self._bell, *by_connection]):
+            if ready is self._bell:
+                self._bell.recv_bytes()
+                self._commands.get_nowait()()
+            elif (id := by_connection[ready]) in self._workers:  # type: ignore[index] # those that we gave
+                self._read(id)
+        self._start_next()
+        self._tell()
+
+    def _tell(self) -> None:
+        now = tuple(self._downloads.values())
+        before = {one.id: one for one in self._told}
+        self._told = now
+        if self._file is not None and [lasting(one) for one in now] != [lasting(one) for one in self._saved]:
+            self._saved = now
+            try:
+                write_queue(self._file, now)
+            except UserError as error:
+                log.warning("%s", error)
+        for one in now:
+            if before.pop(one.id, None) is not one:
+                self._listen(DownloadChanged(one))
+        for gone in before:
+            self._listen(DownloadRemoved(gone))
+
+    def _start_next(self) -> None:
+        for one in list(self._downloads.values()):
+            if len(self._workers) >= self._parallel or self._closing:
+                return
+            if one.state is not State.QUEUED:
+                continue
+            if self._hub.is_offline:
+                self._downloads[one.id] = failed(one, offline_error())
+                continue
+            job = Job(
+                one.repo, one.revision, one.files, str(self._cache.folder), self._hub.endpoint, self._patience
+            )
+            self._workers[one.id] = Worker(job)
+            self._downloads[one.id] = settled(one, State.RUNNING, one.done)
+
+    def _read(self, id: str) -> None:
+        worker = self._workers[id]
+        for report in worker.reports():
+            self._take(id, report)
+        if worker.ended:
+            worker.close()
+            del self._workers[id]
+            self._rates.pop(id, None)
+
+    def _take(self, id: str, report: Report) -> None:
+        one = self._downloads[id]
+        if isinstance(report, Begun):
+            self._drop_older(one, report)
+        self._downloads[id] = folded(one, report, self._rate(id, report))
+
+    def _drop_older(self, one: Download, report: Begun) -> None:
+        """The file may be another one than an earlier try brought: that one is of no use any more."""
+        old = one.files[report.index]
+        if not old.etag or old.found:
+            return
+        if old.etag != report.etag:
+            self._cache.remove(one.repo, old.name, old.etag, old.commit)
+        elif old.commit != report.commit:
+            self._cache.unlink(one.repo, old.name, old.etag, old.commit)
+
+    def _rate(self, id: str, report: Report) -> Rate | None:
+        """The speed of the item, this report included."""
+        if isinstance(report, Progress) and not report.checking:
+            now = time.monotonic()
+            rate = self._rates.setdefault(id, Rate(report.done, now))
+            rate.update(report.done, now)
+        elif isinstance(report, (Progress, Waiting)):
+            self._rates.pop(id, None)
+        return self._rates.get(id)
+
+    def _add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
+        known = {_identity(one): one for one in self._downloads.values() if one.state is not State.DONE}
+        new = [one for one in wanted if (one.repo, one.files[0].name) not in known]
+        check_space(self._cache, new, self._downloads.values())
+        group = uuid.uuid4().hex
+        items = [Download.of(one, group) for one in new]
+        replaced = {_identity(one) for one in items}  # done before; the files may be gone since
+        kept = {id: one for id, one in self._downloads.items() if _identity(one) not in replaced}
+        self._downloads = kept | {one.id: one for one in items}
+        known |= {_identity(one): one for one in items}
+        return tuple(known[one.repo, one.files[0].name].id for one in wanted)
+
+    def _pause(self, id: str) -> None:
+        one = self._downloads.get(id)
+        if one is None or one.state not in ACTIVE | {State.QUEUED}:
+            return
+        self._stop(id)
+        if self._downloads[id].state is not State.DONE:  # its last word
+            self._set(id, State.PAUSED)
+
+    def _resume(self, id: str) -> None:
+        one = self._downloads.get(id)
+        if one is not None and one.state is State.WAITING:
+            self._stop(id)
+        if one is not None and self._downloads[id].state in RESUMABLE | {State.WAITING}:
+            self._set(id, State.QUEUED)
+
+    def _cancel(self, id: str) -> None:
+        if id not in self._downloads:
+            return
+        self._stop(id)
+        one = self._downloads.pop(id)
+        needed = {(other.repo, file.name) for other in self._downloads.values() for file in other.files}
+        for file in one.files:
+            if (one.repo, file.name) in needed:
+                continue
+            try:
+                self._cache.forget(one.repo, file.name)
+                if file.etag and not file.found:
+                    self._cache.remove(one.repo, file.name, file.etag, file.commit)
+            except OSError as error:
+                log.warning("Something of a cancelled download could not be removed: %s", error.strerror)
+
+    def _dismiss(self, id: str) -> None:
+        one = self._downloads.get(id)
+        if one is not None and one.state is State.DONE:
+            del self._downloads[id]
+
+    def _offline_changed(self) -> None:
+        offline = self._hub.is_offline
+        for one in list(self._downloads.values()):
+            if offline and one.state in ACTIVE:
+                self._stop(one.id)
+                if self._downloads[one.id].state is not State.DONE:
+                    self._downloads[one.id] = failed(self._downloads[one.id], offline_error())
+            elif not offline and one.trouble is Trouble.OFFLINE:
+                self._set(one.id, State.QUEUED)
+
+    def _close(self) -> None:
+        for id in list(self._downloads):
+            self._pause(id)
+        self._closing = True
+
+    def _set(self, id: str, state: State) -> None:
+        one = self._downloads[id]
+        self._downloads[id] = settled(one, state, one.done)
+
+    def _stop(self, id: str) -> None:
+        worker = self._workers.pop(id, None)
+        self._rates.pop(id, None)
+        if worker is not None:
+            for report in worker.kill():
+                self._take(id, report)
+            self._rates.pop(id, None)
+
+
+def _identity(one: Download) -> tuple[str, str]:
+    return one.repo, one.files[0].name

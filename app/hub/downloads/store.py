@@ -1,0 +1,67 @@
+"""The queue as it is remembered between two starts: one JSON file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from app.engine.errors import UserError
+from app.files import reason, set_aside, write_atomic
+from app.hub.downloads.item import Download
+
+VERSION = 1
+
+
+class _File(msgspec.Struct, frozen=True):
+    downloads: tuple[Download, ...]
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What was read, and a sentence where something was lost."""
+
+    downloads: tuple[Download, ...]
+    notice: str = ""
+
+
+def hold_queue(path: Path) -> FileLock:
+    """Keep other windows from this list; raises UserError where one has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path.with_name(path.name + ".lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise UserError(
+            "Another Draftscope keeps the downloads.", "Close it, or download from there."
+        ) from None
+    return lock
+
+
+def read_queue(path: Path) -> Remembered:
+    """The items of the last time. Never raises: a file that cannot be used is set aside and named."""
+    try:
+        return Remembered(msgspec.json.decode(path.read_bytes(), type=_File).downloads)
+    except FileNotFoundError:
+        return Remembered(())
+    except (OSError, ValueError) as error:
+        try:
+            kept = f"; it is kept as {set_aside(path, 'damaged').name}"
+        except OSError:
+            kept = ""
+        why = reason(error) if isinstance(error, OSError) else "it is damaged"
+        return Remembered((), f"The list of downloads could not be read ({why}){kept}.")
+
+
+def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
+    """Write the items, whole or not at all; raises UserError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, msgspec.json.format(msgspec.json.encode(_File(downloads))))
+    except OSError as error:
+        raise UserError(
+            f"The list of downloads was not saved: {reason(error)}.", f"Look at the folder {path.parent}."
+        ) from error

@@ -1,0 +1,57 @@
+"""The queue's side of a child process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.hub.downloads.child import serve
+from app.hub.downloads.messages import Failed, Finished, Job, Report, decode_report, encode
+from app.hub.errors import Trouble
+from app.hub.processes import start_child
+
+_GOODBYE_SECONDS = 5.0
+
+
+class Worker:
+    """One child process at work on one job."""
+
+    def __init__(self, job: Job) -> None:
+        self._process, self.connection = start_child("draftscope download", serve, encode(job))
+        self.ended = False
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def reports(self) -> Iterator[Report]:
+        """What has come and was not taken yet; never waits. Sets `ended` after the last one."""
+        try:
+            while not self.ended and self.connection.poll():
+                report: Report = decode_report(self.connection.recv_bytes())
+                self.ended = isinstance(report, (Failed, Finished))
+                yield report
+        except (EOFError, OSError):
+            self.ended = True
+            self._process.join(_GOODBYE_SECONDS)
+            code = self._process.exitcode
+            yield Failed(
+                Trouble.CRASHED,
+                f"The download process ended unexpectedly (exit code {code}).",
+                "Resume it: what came is kept.",
+            )
+
+    def kill(self) -> Iterator[Report]:
+        """End the process now; yields what it had still to say. Afterwards it writes nothing more."""
+        self._process.kill()
+        self._process.join()
+        yield from (one for one in self.reports() if not isinstance(one, Failed))
+        self.close()
+
+    def close(self) -> None:
+        """After the end, or `kill`: give everything back."""
+        self._process.join(_GOODBYE_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self.connection.close()
+        self._process.close()

@@ -1,0 +1,195 @@
+"""What can go wrong with the Hub and with downloads, in sentences; the only place that reads its errors."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from typing import Any
+
+import httpx2
+from huggingface_hub import get_token
+from huggingface_hub.errors import (
+    FileMetadataError,
+    GatedRepoError,
+    HfHubHTTPError,
+    OfflineModeIsEnabled,
+    RemoteEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.utils import parse_ratelimit_headers
+
+from app.engine.errors import UserError
+from app.files import reason
+
+LONGEST_WAIT = 3600.0  # seconds; what a server may ask for at most
+
+
+class Trouble(StrEnum):
+    """What kind of thing went wrong; the window offers what helps."""
+
+    OFFLINE = "offline"  # offline mode is on
+    GATED = "gated"  # a token is needed, and the repo's conditions accepted
+    DENIED = "denied"  # there is a token, and it does not open this
+    NOT_FOUND = "not found"
+    BUSY = "busy"  # 429
+    UNREACHABLE = "unreachable"  # no connection, a cut one, no answer in time
+    SERVER = "server"  # 5xx, or an answer that cannot be used
+    CHANGED = "changed"  # the file is another one than it was a moment ago
+    LOCKED = "locked"  # another program is downloading the same file
+    NO_SPACE = "no space"
+    DISK = "disk"  # the folder cannot be written
+    CHECKSUM = "checksum"
+    NAME = "name"  # a name that would leave the folder
+    CRASHED = "crashed"  # the download process ended
+
+
+PASSING = frozenset({Trouble.BUSY, Trouble.UNREACHABLE, Trouble.SERVER, Trouble.CHANGED, Trouble.LOCKED})
+"""Trouble that may be over when one tries again."""
+
+
+class HubError(UserError):
+    """Something the Hub, the network or the disk refuses.
+
+    `wait` is how many seconds the server asked to wait before the next try, None where it did not say.
+    """
+
+    def __init__(self, trouble: Trouble, message: str, hint: str = "", wait: float | None = None) -> None:
+        super().__init__(message, hint)
+        self.trouble = trouble
+        self.wait = wait
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.trouble, self.message, self.hint, self.wait)
+
+
+def offline_error() -> HubError:
+    return HubError(
+        Trouble.OFFLINE, "Offline mode is on: the network is not used.", "Turn it off to search and download."
+    )
+
+
+def unusable_answer(what: str) -> HubError:
+    return HubError(
+        Trouble.SERVER, f"The Hub's answer cannot be used: {what}.", "Try again later, or check HF_ENDPOINT."
+    )
+
+
+def explain(error: Exception, subject: str) -> HubError | None:
+    """The sentence for an error of the client, the network or the disk; None for what is a bug.
+
+    `subject` is what was asked for, such as "owner/name". Nothing of the error's own text is used: it may
+    hold an address with a signature in it.
+    """
+    match error:
+        case HubError():
+            return error
+        case OfflineModeIsEnabled():
+            return offline_error()
+        case GatedRepoError():
+            return _gated(subject)
+        case RepositoryNotFoundError():
+            return HubError(
+                Trouble.NOT_FOUND,
+                f"The Hub has no repository {subject}, or it is private.",
+                "Check the name; for a private one, enter your Hugging Face token.",
+            )
+        case RemoteEntryNotFoundError() | RevisionNotFoundError():
+            return HubError(
+                Trouble.NOT_FOUND,
+                f"{subject} is not on the Hub.",
+                "It may have been renamed: look at the repository's files.",
+            )
+        case HfHubHTTPError():
+            return _status(error, subject)
+        case FileMetadataError():
+            return unusable_answer("it lacks what a Hub says of a file")
+        case httpx2.TimeoutException():
+            return HubError(
+                Trouble.UNREACHABLE, "The Hub does not answer.", "Check the connection, or try again later."
+            )
+        case httpx2.ProxyError():
+            return HubError(Trouble.UNREACHABLE, "The proxy refuses the connection.", "Check HTTPS_PROXY.")
+        case httpx2.ReadError() | httpx2.WriteError() | httpx2.RemoteProtocolError():
+            return HubError(Trouble.UNREACHABLE, "The connection was cut.", "Try again in a moment.")
+        case httpx2.TransportError():
+            return HubError(
+                Trouble.UNREACHABLE, "The Hub cannot be reached.", "Check the connection, or go offline."
+            )
+        case httpx2.HTTPError() | httpx2.InvalidURL():
+            return unusable_answer("it leads nowhere")
+        case OSError():
+            return disk_error(error)
+    return None
+
+
+def disk_error(error: OSError) -> HubError:
+    """The sentence for a file that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return HubError(
+            Trouble.NO_SPACE,
+            "The disk is full. What came so far is kept.",
+            "Free some space, then resume; or cancel to delete what came.",
+        )
+    return HubError(
+        Trouble.DISK,
+        f"The file cannot be written: {reason(error)}.",
+        "Look at the folder of the Hugging Face cache, or set HF_HOME to another.",
+    )
+
+
+def _gated(subject: str) -> HubError:
+    if get_token() is None:
+        return HubError(
+            Trouble.GATED,
+            f"{subject} is gated: it needs a Hugging Face token.",
+            "Accept its conditions on its page, then enter a token.",
+        )
+    return HubError(
+        Trouble.DENIED,
+        f"{subject} is gated, and your account may not read it yet.",
+        "Accept its conditions on its page, or enter another token.",
+    )
+
+
+def _status(error: HfHubHTTPError, subject: str) -> HubError:
+    code = error.response.status_code
+    wait = asked_wait(error.response.headers)
+    if code == 401:
+        return HubError(
+            Trouble.GATED if get_token() is None else Trouble.DENIED,
+            f"The Hub does not let you read {subject}.",
+            "Enter a Hugging Face token that may read it.",
+        )
+    if code == 403:
+        return HubError(
+            Trouble.DENIED, f"Your token may not read {subject}.", "Enter a token with read access."
+        )
+    if code == 404:
+        return HubError(Trouble.NOT_FOUND, f"{subject} is not on the Hub.", "Check the name.")
+    if code == 429:
+        return HubError(
+            Trouble.BUSY, "The Hub asks to slow down (429).", "Wait a little; a token raises the limit.", wait
+        )
+    if code in (408, 416) or code >= 500:
+        return HubError(Trouble.SERVER, f"The Hub has trouble of its own ({code}).", "Try again later.", wait)
+    return HubError(Trouble.NOT_FOUND, f"The Hub refuses {subject} ({code}).", "Check the name.")
+
+
+def asked_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asked to wait: Retry-After as seconds or as a date, or the rate limit's reset."""
+    text = headers.get("retry-after", "").strip()
+    seconds: float | None = None
+    if text.isdigit():
+        seconds = float(text)
+    elif text:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except ValueError:
+            seconds = None
+    if seconds is None and (limit := parse_ratelimit_headers(headers)) and limit.remaining == 0:
+        seconds = float(limit.reset_in_seconds)
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_WAIT)

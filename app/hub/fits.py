@@ -1,0 +1,94 @@
+"""A light for a file: fits on the GPU, fits in memory, will not fit; with the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.engine.memory import CPU, Device
+
+RESERVE = 0.05  # of what is free: the system, and other programs, go on needing some
+_CONTEXT_SHARE = 0.1
+_CONTEXT_LEAST = 200_000_000
+
+
+class Light(StrEnum):
+    """Where a file can run."""
+
+    GPU = "fits on the GPU"
+    MEMORY = "fits in memory"
+    NOT = "will not fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is free, in bytes. `device` is None where there is no GPU."""
+
+    memory: int
+    device: int | None = None
+
+    @classmethod
+    def of(cls, devices: Iterable[Device]) -> Room:
+        """From this machine's devices. Layers can be split over several GPUs: their memory is added up."""
+        memory, gpus = 0, []
+        for one in devices:
+            if one.name == CPU:
+                memory = one.free
+            elif "GPU" in one.kind:
+                gpus.append(one.free)
+        return cls(memory, sum(gpus) if gpus else None)
+
+    def __str__(self) -> str:
+        memory = f"{format_size(self.memory)} of memory"
+        return memory if self.device is None else f"{format_size(self.device)} on the GPU and {memory}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A light and its numbers, in bytes."""
+
+    light: Light
+    weights: int  # the file
+    context: int  # KV cache and compute buffers
+    room: Room
+
+    @property
+    def needed(self) -> int:
+        return self.weights + self.context
+
+    def __str__(self) -> str:
+        parts = f"needs about {format_size(self.needed)}"
+        parts += f" ({format_size(self.weights)} weights, {format_size(self.context)} context)"
+        return f"{self.light}: {parts}; free: {self.room}"
+
+
+def rough_context(size: int) -> int:
+    """What context and buffers take beside a file of `size` bytes, where nothing else of it is known: a tenth
+    of it, and at least 200 MB. A stand-in for an estimate from the model's own numbers."""
+    return max(_CONTEXT_LEAST, int(size * _CONTEXT_SHARE))
+
+
+def judge(size: int, room: Room, context: int | Callable[[int], int] = rough_context) -> Fit:
+    """The light of a file (or of a pair: give the sum) of `size` bytes.
+
+    `context` is what KV cache and compute buffers need beside the weights, or a function from `size` to it.
+    """
+    needed = context if isinstance(context, int) else context(size)
+    whole = size + needed
+    if room.device is not None and whole <= room.device * (1 - RESERVE):
+        light = Light.GPU
+    elif whole <= room.memory * (1 - RESERVE):
+        light = Light.MEMORY
+    else:
+        light = Light.NOT
+    return Fit(light, size, needed, room)
+
+
+def format_size(size: float) -> str:
+    """Bytes as people read them: decimal units, as disks and the Hub count."""
+    for unit, one in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(size) >= one * 0.9995:
+            value = size / one
+            return f"{value:.2f} {unit}" if value < 10 and unit != "kB" else f"{value:.0f} {unit}"
+    return f"{size:.0f} bytes"

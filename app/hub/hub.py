@@ -1,0 +1,71 @@
+"""The door to the Hub: one client, offline mode, a time limit, and every failure as a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx2
+import huggingface_hub
+import msgspec
+from huggingface_hub import HfApi, constants, get_session
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+
+from app import __version__
+from app.hub.errors import explain, offline_error, unusable_answer
+
+ANSWER_SECONDS = 20.0  # without one byte of an answer
+
+
+class Hub:
+    """The Hub at one address, by default where HF_ENDPOINT points. Safe from any thread."""
+
+    def __init__(self, offline: Callable[[], bool] = lambda: False, endpoint: str = "") -> None:
+        """`offline` is asked before every request; HF_HUB_OFFLINE counts too."""
+        self._offline = offline
+        self.endpoint = endpoint or constants.ENDPOINT
+        self._api = HfApi(endpoint=self.endpoint, library_name="draftscope", library_version=__version__)
+
+    @property
+    def is_offline(self) -> bool:
+        return self._offline() or huggingface_hub.is_offline_mode()
+
+    @contextlib.contextmanager
+    def asking(self, subject: str) -> Iterator[HfApi]:
+        """The client, for one question about `subject`; raises HubError, also in offline mode."""
+        if self.is_offline:
+            raise offline_error()
+        _limit_waiting()
+        try:
+            yield self._api
+        except (KeyError, TypeError, AttributeError, msgspec.DecodeError) as error:
+            raise unusable_answer(f"it says something else about {subject}") from error
+        except Exception as error:
+            if isinstance(error, ValueError) and not isinstance(error, OSError):
+                raise unusable_answer(f"it says something else about {subject}") from error
+            if (known := explain(error, subject)) is None:
+                raise
+            raise known from error
+
+    def get_json(self, path: str, query: Mapping[str, Any]) -> Any:
+        """One GET, within `asking`. The client's own listings try again for half a minute before they say
+        that there is no connection; here a person waits, and can press again."""
+        headers = build_hf_headers(library_name="draftscope", library_version=__version__)
+        response = get_session().get(f"{self.endpoint}{path}", params=dict(query), headers=headers)
+        hf_raise_for_status(response)
+        return response.json()
+
+
+def _limit_waiting() -> None:
+    """The client waits for ever where it is not told a limit, and not all of it can be told. It is looked at
+    each time, because it can be made anew."""
+    session = get_session()
+    hooks = session.event_hooks
+    if _set_limit not in hooks["request"]:
+        session.event_hooks = {**hooks, "request": [*hooks["request"], _set_limit]}
+
+
+def _set_limit(request: httpx2.Request) -> None:
+    if not any((request.extensions.get("timeout") or {}).values()):
+        request.extensions["timeout"] = httpx2.Timeout(ANSWER_SECONDS).as_dict()

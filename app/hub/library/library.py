@@ -1,0 +1,168 @@
+"""The library on a thread of its own, for a window."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from app.engine.errors import ModelFileError, UserError
+from app.hub.library.drafts import Candidate, best_first
+from app.hub.library.model import LocalModel
+from app.hub.library.shelf import Shelf
+
+log = logging.getLogger("draftscope.library")
+
+_TELL_SECONDS = 0.2  # between two pictures while files are read
+_CLOSE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryChanged:
+    """All models, sorted by file name; `reading` while some of them are still to be read."""
+
+    models: tuple[LocalModel, ...]
+    reading: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DraftsChanged:
+    """Every other model as a draft for `target`, best first; `reading` while more are to come.
+
+    `problem` says why the target itself is of no use (then there are no candidates).
+    """
+
+    target: Path
+    candidates: tuple[Candidate, ...]
+    reading: bool
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryProblem:
+    """Something that was asked for could not be done."""
+
+    message: str
+    hint: str
+
+
+LibraryEvent = LibraryChanged | DraftsChanged | LibraryProblem
+
+
+class Library:
+    """Commands return at once (`add` looks first); answers come to `listen`, on the library's thread: a
+    listener must be quick and must not raise. Safe from any thread."""
+
+    def __init__(self, shelf: Shelf, listen: Callable[[LibraryEvent], None]) -> None:
+        """Takes the shelf over: nobody else may use it. `refresh` fills it."""
+        self._shelf = shelf
+        self._listen = listen
+        self._models: tuple[LocalModel, ...] = ()
+        self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._target: Path | None = None  # whose drafts are asked for
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="library", daemon=True)
+        self._thread.start()
+
+    @property
+    def models(self) -> tuple[LocalModel, ...]:
+        """As last told."""
+        return self._models
+
+    @property
+    def added(self) -> tuple[Path, ...]:
+        """The files and folders that the user added."""
+        return self._shelf.places.added
+
+    def refresh(self) -> None:
+        """Look what is here by now, and read what is new: at the start, and after a download."""
+        self._commands.put(self._refresh)
+
+    def add(self, places: Iterable[Path]) -> None:
+        """Add files and folders. Raises UserError where one of them holds no model."""
+        self._shelf.add(places)
+        self.refresh()
+
+    def remove(self, place: Path) -> None:
+        """Take an added file or folder off the list; it stays on the disk. Raises UserError."""
+        self._shelf.places.remove(place)
+        self.refresh()
+
+    def delete(self, model: LocalModel) -> None:
+        """Delete a model's files from the disk."""
+        self._commands.put(partial(self._delete, model))
+
+    def find_drafts(self, target: Path | None) -> None:
+        """From now on tell the drafts for this target, again whenever the library changes; None: no more."""
+        self._target = target
+        self._commands.put(self._drafts)
+
+    def close(self) -> None:
+        """End the thread and the probe process; what was read is remembered."""
+        self._closing = True
+        self._commands.put(None)
+        self._thread.join(_CLOSE_SECONDS)
+
+    # ------------------------------------------------------------------ on the library's thread
+
+    def _run(self) -> None:
+        while (command := self._commands.get()) is not None and not self._closing:
+            try:
+                command()
+            except UserError as error:
+                self._listen(LibraryProblem(error.message, error.hint))
+            except Exception:
+                log.exception("The library met an error it does not know")
+        self._shelf.save(self._models)
+        self._shelf.close()
+
+    def _refresh(self) -> None:
+        models = list(self._shelf.scan())
+        self._tell(models)
+        next_time = time.monotonic() + _TELL_SECONDS
+        for index, model in enumerate(models):
+            if self._closing:
+                return
+            models[index] = self._shelf.read(model)
+            if models[index] is not model and time.monotonic() >= next_time:
+                self._tell(models)
+                next_time = time.monotonic() + _TELL_SECONDS
+        if tuple(models) != self._models:
+            self._tell(models)
+        self._shelf.save(models)
+        self._drafts()
+
+    def _tell(self, models: list[LocalModel]) -> None:
+        self._models = tuple(models)
+        self._listen(LibraryChanged(self._models, not all(one.is_read for one in models)))
+
+    def _delete(self, model: LocalModel) -> None:
+        try:
+            self._shelf.delete(model)
+        finally:
+            self._refresh()
+
+    def _drafts(self) -> None:
+        path = self._target
+        if path is None:
+            return
+        found: list[Candidate] = []
+        next_time = time.monotonic() + _TELL_SECONDS
+        try:
+            target = self._shelf.at(path, self._models)
+            for one in self._shelf.candidates(target, self._models):
+                if self._closing or self._target != path:
+                    return  # another target was chosen meanwhile: its turn comes
+                found.append(one)
+                if time.monotonic() >= next_time:
+                    self._listen(DraftsChanged(path, best_first(target, found), True))
+                    next_time = time.monotonic() + _TELL_SECONDS
+        except ModelFileError as error:
+            self._listen(DraftsChanged(path, (), False, str(error)))
+            return
+        self._listen(DraftsChanged(path, best_first(target, found), False))

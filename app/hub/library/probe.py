@@ -1,0 +1,160 @@
+"""The probe process: opens model files of unknown origin, so that a hostile one ends this process only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections import OrderedDict
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
+from app.engine.errors import UserError
+from app.engine.memory import Device
+from app.hub.library.facts import Facts
+
+if TYPE_CHECKING:
+    from app.engine.native.header import Header
+
+_KEPT_OPEN = 2  # a target, and one draft after another
+_ONE_TARGET = ("eagle3", "dflash", "dspark")
+_EMBEDDING = ("bert", "embedding")
+
+
+class ReadFacts(msgspec.Struct, frozen=True, tag=True):
+    """Ask what a file says of itself; answered by `Facts` or `Refused`."""
+
+    path: str
+
+
+class Compare(msgspec.Struct, frozen=True, tag=True):
+    """Ask whether a draft can serve a target; answered by `Compared` or `Refused`."""
+
+    target: str
+    draft: str
+
+
+class ListDevices(msgspec.Struct, frozen=True, tag=True):
+    """Ask for this machine's devices and their memory; answered by `Devices`."""
+
+
+class Read(msgspec.Struct, frozen=True, tag=True):
+    """A file was read."""
+
+    facts: Facts
+
+
+class Compared(msgspec.Struct, frozen=True, tag=True):
+    """Two vocabularies were compared."""
+
+    kind: FitKind
+    detail: str = ""
+
+    @property
+    def fit(self) -> VocabularyFit:
+        return VocabularyFit(self.kind, self.detail)
+
+
+class Devices(msgspec.Struct, frozen=True, tag=True):
+    """This machine's devices, the CPU among them."""
+
+    devices: tuple[Device, ...]
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """A file cannot be read; in sentences."""
+
+    message: str
+    hint: str
+
+
+Question = ReadFacts | Compare | ListDevices
+Answer = Read | Compared | Devices | Refused
+
+encode = msgspec.msgpack.Encoder().encode
+decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_decode_question = msgspec.msgpack.Decoder(Question).decode
+
+
+def serve(connection: Connection) -> None:
+    """The process: one question after another, until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
+    # Where a file makes it ask for all memory there is, the system ends this process first.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    headers = _Headers()
+    try:
+        while True:
+            question = _decode_question(connection.recv_bytes())
+            connection.send_bytes(encode(_answer(question, headers)))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _answer(question: Question, headers: _Headers) -> Answer:
+    try:
+        if isinstance(question, ReadFacts):
+            return Read(_facts(headers.open(question.path)))
+        if isinstance(question, ListDevices):
+            from app.engine.native.devices import list_devices
+
+            return Devices(list_devices())
+        fit = check_vocabularies(
+            headers.open(question.target).vocabulary, headers.open(question.draft).vocabulary
+        )
+        return Compared(fit.kind, fit.detail)
+    except UserError as error:
+        return Refused(error.message, error.hint)
+
+
+class _Headers:
+    """The files read last, still open."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[tuple[str, int, int], Header] = OrderedDict()
+
+    def open(self, path: str) -> Header:
+        from app.engine.native.header import Header
+
+        key = path, 0, 0
+        with contextlib.suppress(OSError):  # opening it says what is the matter
+            status = os.stat(path)
+            key = path, status.st_mtime_ns, status.st_size
+        if key not in self._open:
+            self._open[key] = Header(Path(path))
+        self._open.move_to_end(key)
+        while len(self._open) > _KEPT_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return self._open[key]
+
+
+def _facts(header: Header) -> Facts:
+    return Facts(
+        header.architecture,
+        header.metadata("general.name"),
+        header.n_params,
+        header.quantisation,
+        header.number("context_length"),
+        header.number("block_count"),
+        header.vocabulary.size,
+        header.vocabulary_digest(),
+        header.is_recurrent,
+        bool(header.metadata("tokenizer.chat_template")),
+        _refusal(header),
+    )
+
+
+def _refusal(header: Header) -> str:
+    if header.architecture in _ONE_TARGET:
+        return "it drafts for one certain target only"
+    if header.is_diffusion or header.has_encoder or not header.has_decoder:
+        return "it does not write text token by token"
+    if any(word in header.architecture for word in _EMBEDDING):
+        return "it is for embeddings, and writes no text"
+    if not header.vocabulary.kind or not header.vocabulary.size:
+        return "it has no vocabulary"
+    return ""

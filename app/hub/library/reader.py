@@ -1,0 +1,109 @@
+"""Reads model files by the probe process, and outlives whatever they do to it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from app.engine.compat import VocabularyFit
+from app.engine.errors import ModelFileError
+from app.hub.fits import Room
+from app.hub.library.facts import Facts
+from app.hub.library.probe import (
+    Answer,
+    Compare,
+    Compared,
+    Devices,
+    ListDevices,
+    Question,
+    Read,
+    ReadFacts,
+    Refused,
+    decode_answer,
+    encode,
+    serve,
+)
+from app.hub.processes import start_child
+
+PATIENCE = 30.0  # seconds for one answer; they take some ten milliseconds
+_GOODBYE_SECONDS = 2.0
+
+
+class Reader:
+    """The asking side. The process is started at the first question. Safe from any thread."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._probe: _Probe | None = None
+
+    def facts(self, path: Path) -> Facts:
+        """What a model file (of a sharded one the first) says of itself; raises ModelFileError."""
+        answer = self._ask(ReadFacts(str(path)), path.name)
+        assert isinstance(answer, Read)
+        return answer.facts
+
+    def compare(self, target: Path, draft: Path) -> VocabularyFit:
+        """How a draft can serve a target, by their vocabularies; raises ModelFileError."""
+        answer = self._ask(Compare(str(target), str(draft)), draft.name)
+        assert isinstance(answer, Compared)
+        return answer.fit
+
+    def room(self) -> Room:
+        """What is free on this machine now; raises ModelFileError."""
+        answer = self._ask(ListDevices(), "The list of devices")
+        assert isinstance(answer, Devices)
+        return Room.of(answer.devices)
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _ask(self, question: Question, subject: str) -> Answer:
+        with self._lock:
+            probe = self._probe = self._probe or _Probe()
+            try:
+                answer = probe.ask(question, self._patience)
+            except TimeoutError:
+                self._end()
+                raise ModelFileError(
+                    f"{subject} could not be read within {self._patience:.0f} seconds.",
+                    "It may be damaged, or its disk slow.",
+                ) from None
+            except (EOFError, OSError):
+                self._end()
+                raise ModelFileError(
+                    f"{subject} is damaged, or made to do harm: reading it ended the process that tried.",
+                    "Delete it, or download it again.",
+                ) from None
+        if isinstance(answer, Refused):
+            raise ModelFileError(answer.message, answer.hint)
+        return answer
+
+    def _end(self) -> None:
+        if self._probe is not None:
+            self._probe.close()
+            self._probe = None
+
+
+class _Probe:
+    """One process."""
+
+    def __init__(self) -> None:
+        self._process, self._connection = start_child("draftscope probe", serve)
+
+    def ask(self, question: Question, patience: float) -> Answer:
+        """Raises TimeoutError, and EOFError or OSError where the process is gone."""
+        self._connection.send_bytes(encode(question))
+        if not self._connection.poll(patience):
+            raise TimeoutError
+        answer: Answer = decode_answer(self._connection.recv_bytes())
+        return answer
+
+    def close(self) -> None:
+        self._connection.close()  # it leaves by itself, unless it is stuck in a file
+        self._process.join(0 if self._process.exitcode is not None else 0.2)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(_GOODBYE_SECONDS)
+        self._process.close()

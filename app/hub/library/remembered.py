@@ -1,0 +1,129 @@
+"""What the library remembers: the places that were added, and what the files said when they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from app.engine.compat import FitKind, VocabularyFit
+from app.engine.errors import UserError
+from app.files import reason, set_aside, write_atomic
+from app.hub.library.facts import Facts
+from app.hub.library.model import LocalModel
+
+VERSION = 1
+
+
+class _Places(msgspec.Struct, frozen=True):
+    added: tuple[str, ...] = ()
+    version: int = VERSION
+
+
+class Places:
+    """The files and folders that the user added. Every change begins with what the file says by then:
+    a window and a command may both be at it."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._added: tuple[str, ...] = ()
+        self.notice = ""  # what could not be read, for people
+
+    @property
+    def added(self) -> tuple[Path, ...]:
+        self._read()
+        return tuple(map(Path, self._added))
+
+    def add(self, places: Iterable[Path]) -> None:
+        """Raises UserError where it cannot be remembered."""
+        self._read()
+        self._write(tuple(dict.fromkeys((*self._added, *map(str, places)))))
+
+    def remove(self, place: Path) -> None:
+        """Raises UserError where it cannot be remembered."""
+        self._read()
+        self._write(tuple(one for one in self._added if one != str(place)))
+
+    def _read(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._added = msgspec.json.decode(self._file.read_bytes(), type=_Places).added
+        except FileNotFoundError:
+            self._added = ()
+        except (OSError, ValueError) as error:
+            why = reason(error) if isinstance(error, OSError) else "it is damaged"
+            self.notice = f"The list of added files could not be read: {why}."
+            if not isinstance(error, OSError):
+                set_aside(self._file, "damaged")
+
+    def _write(self, added: tuple[str, ...]) -> None:
+        if self._file is not None and added != self._added:
+            try:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                write_atomic(self._file, msgspec.json.format(msgspec.json.encode(_Places(added))))
+            except OSError as error:
+                raise UserError(
+                    f"The list of added files was not saved: {reason(error)}.",
+                    f"Look at the folder {self._file.parent}.",
+                ) from error
+        self._added = added
+
+
+class _Known(msgspec.Struct):
+    version: int = VERSION
+    facts: dict[str, Facts] = {}
+    fits: dict[str, tuple[FitKind, str]] = {}
+
+
+class Known:
+    """What files said when they were read, for as long as they do not change. Losing it costs only time."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._changed = False
+        self._known = _Known()
+        if file is not None:
+            try:
+                self._known = msgspec.json.decode(file.read_bytes(), type=_Known)
+            except (OSError, ValueError):
+                self._known = _Known()
+
+    def facts(self, model: LocalModel) -> Facts | None:
+        return self._known.facts.get(_file_key(model))
+
+    def keep_facts(self, model: LocalModel, facts: Facts) -> None:
+        self._known.facts[_file_key(model)] = facts
+        self._changed = True
+
+    def fit(self, target: Facts, draft: Facts) -> VocabularyFit | None:
+        if target.vocabulary == draft.vocabulary:
+            return VocabularyFit(FitKind.SAME)
+        found = self._known.fits.get(f"{target.vocabulary} {draft.vocabulary}")
+        return VocabularyFit(*found) if found else None
+
+    def keep_fit(self, target: Facts, draft: Facts, fit: VocabularyFit) -> None:
+        self._known.fits[f"{target.vocabulary} {draft.vocabulary}"] = (fit.kind, fit.detail)
+        self._changed = True
+
+    def save(self, models: Iterable[LocalModel]) -> None:
+        """Write it down, less what is not here any more. A failure is no loss, and is not told."""
+        if self._file is None or not self._changed:
+            return
+        here = {_file_key(model) for model in models}
+        self._known.facts = {key: one for key, one in self._known.facts.items() if key in here}
+        words = {one.vocabulary for one in self._known.facts.values()}
+        self._known.fits = {
+            key: one for key, one in self._known.fits.items() if words.issuperset(key.split())
+        }
+        self._changed = False
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(self._file, msgspec.json.encode(self._known))
+        except OSError:
+            return
+
+
+def _file_key(model: LocalModel) -> str:
+    return f"{model.path.resolve()} {model.size} {model.changed}"

@@ -1,0 +1,141 @@
+"""The models that are here: found, read, compared, added and deleted. One thread at a time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from app.engine.errors import ModelFileError, UserError
+from app.files import reason
+from app.hub.cache import Cache
+from app.hub.library.drafts import Candidate, judge_draft
+from app.hub.library.model import LocalModel, Origin
+from app.hub.library.reader import Reader
+from app.hub.library.remembered import Known, Places
+from app.hub.library.scan import model_at, scan
+
+
+class Shelf:
+    """All of it, blocking; `Library` is the same on a thread of its own."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        cache: Cache | None = None,
+        bundled: Sequence[Path] = (),
+        reader: Reader | None = None,
+    ) -> None:
+        """`folder` is where it remembers (None remembers nothing); `bundled` are files that come along."""
+        self._cache = cache or Cache()
+        self._bundled = bundled
+        self._reader = reader or Reader()
+        self.places = Places(folder / "library.json" if folder else None)
+        self._known = Known(folder / "library-cache.json" if folder else None)
+        self._refused: dict[tuple[Path, int], UserError] = {}  # tried in vain, and unchanged since
+
+    def scan(self) -> tuple[LocalModel, ...]:
+        """What is here by now, with what is known of it; opens no file."""
+        found = scan(self._cache, self.places.added, self._bundled)
+        return tuple(self._recalled(model) for model in found)
+
+    def _recalled(self, model: LocalModel) -> LocalModel:
+        if model.problem:
+            return model
+        if error := self._refused.get((model.path, model.changed)):
+            return replace(model, problem=error.message, hint=error.hint)
+        return replace(model, facts=self._known.facts(model))
+
+    def at(self, path: Path, models: Iterable[LocalModel]) -> LocalModel:
+        """The one of `models` that the file at `path` belongs to, or one of no list, for a file that was
+        chosen elsewhere. Raises ModelFileError where there is none."""
+        found = find_model(models, path) or model_at(path)
+        if found is None:
+            raise ModelFileError(f"{path.name} is not there.", f"Looked for {path}.")
+        return self._recalled(found)
+
+    def read(self, model: LocalModel) -> LocalModel:
+        """The model with its facts, or with what is the matter with it."""
+        if model.is_read:
+            return model
+        try:
+            facts = self._reader.facts(model.path)
+        except ModelFileError as error:
+            self._refused[model.path, model.changed] = error
+            return replace(model, problem=error.message, hint=error.hint)
+        self._known.keep_facts(model, facts)
+        return replace(model, facts=facts)
+
+    def candidates(self, target: LocalModel, models: Iterable[LocalModel]) -> Iterator[Candidate]:
+        """Every other model as a draft for `target`, in the order given. Raises ModelFileError where the
+        target itself is of no use."""
+        target = self.read(target)
+        if target.refusal:
+            raise ModelFileError(target.refusal, target.hint or "Choose a language model as the target.")
+        for model in models:
+            if model.path != target.path:
+                yield self._candidate(target, self.read(model))
+
+    def _candidate(self, target: LocalModel, draft: LocalModel) -> Candidate:
+        assert target.facts is not None
+        if draft.facts is None or draft.facts.refusal:
+            return judge_draft(target, draft, None)
+        fit = self._known.fit(target.facts, draft.facts)
+        if fit is None:
+            try:
+                fit = self._reader.compare(target.path, draft.path)
+            except ModelFileError as error:
+                return judge_draft(target, replace(draft, problem=error.message, hint=error.hint), None)
+            self._known.keep_fit(target.facts, draft.facts, fit)
+        return judge_draft(target, draft, fit)
+
+    def add(self, places: Iterable[Path]) -> None:
+        """Add files and folders; raises UserError where one of them holds no model."""
+        absolute = [place.expanduser().absolute() for place in places]
+        for place in absolute:
+            if not place.exists():
+                raise UserError(f"{place} is not there.", "Choose a .gguf file, or a folder with some.")
+            if place.is_file():
+                if place.suffix.lower() != ".gguf":
+                    raise UserError(f"{place.name} is not a GGUF file.", "Choose a .gguf file.")
+            elif not scan(Cache(place / "no cache"), [place], ()):
+                raise UserError(f"There is no .gguf file in {place}.", "Choose a folder with some.")
+        self.places.add(absolute)
+
+    def delete(self, model: LocalModel) -> int:
+        """Delete a model's files from the disk; returns the bytes freed. Raises UserError."""
+        if not model.can_delete:
+            raise UserError(f"{model.name} is part of Draftscope.", "It stays.")
+        try:
+            if model.origin is Origin.HUB:
+                return self._cache.delete(model.files)
+            for file in model.files:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"{model.path.name} was not deleted: {reason(error)}.", "Close what uses it, then try again."
+            ) from error
+        if model.path in self.places.added:
+            self.places.remove(model.path)
+        return model.size
+
+    def save(self, models: Iterable[LocalModel]) -> None:
+        """Remember what was read of these."""
+        self._known.save(models)
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def __enter__(self) -> Shelf:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def find_model(models: Iterable[LocalModel], path: Path) -> LocalModel | None:
+    """The one of `models` that the file at `path` is, or belongs to."""
+    with contextlib.suppress(OSError):
+        path = path.resolve()
+    return next((one for one in models if path in [file.resolve() for file in one.files]), None)

@@ -1,0 +1,97 @@
+"""Names on the Hub: addresses that people paste, file names, quantisations and shards."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from huggingface_hub import constants
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
+
+_QUANTISATION = re.compile(
+    r"(?:^|[-._/])((?:UD-)?(?:I?Q\d(?:_[0-9A-Z]+)*|TQ\d_\d|BF16|FP?16|FP?32|MXFP4(?:_MOE)?|NVFP4))(?=$|[-._/])",
+    re.IGNORECASE,
+)
+_SHARD = re.compile(r"^(?P<stem>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
+_FILE_VIEWS = ("blob", "resolve", "raw")
+# Beside the weights of a model that sees or hears, and what quantising was steered by: no models.
+_BESIDE = re.compile(r"(?:^|[-._/])(mmproj|imatrix)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A repository on the Hub and, where the address named one, a file in it."""
+
+    repo: str
+    file: str = ""
+    pasted: bool = False  # a whole address, not just `owner/name`
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Which part of a model a file is; `index` counts from 1."""
+
+    stem: str
+    index: int
+    count: int
+
+
+def parse_address(text: str) -> Address | None:
+    """`owner/name`, or an address such as https://huggingface.co/owner/name/blob/main/file.gguf (also at
+    hf.co, and at the mirror of HF_ENDPOINT); None for anything else."""
+    text = text.strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"https://{text}")
+        host = (parts.hostname or "").removeprefix("www.")
+    except ValueError:
+        return None
+    if host in constants.HF_URL_HOSTS and parts.path.strip("/"):
+        words = [unquote(word) for word in parts.path.strip("/").split("/")]
+        if len(words) < 2 or not _is_repo(repo := "/".join(words[:2])):
+            return None
+        is_file = len(words) > 4 and words[2] in _FILE_VIEWS
+        return Address(repo, "/".join(words[4:]) if is_file else "", pasted=True)
+    return Address(text) if text.count("/") == 1 and _is_repo(text) else None
+
+
+def _is_repo(name: str) -> bool:
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return "/" in name
+
+
+def is_safe(name: str) -> bool:
+    """Whether a file name from the Hub stays inside the folder it is put into, on every system."""
+    parts = name.split("/")
+    return (
+        0 < len(name) <= 512
+        and not re.search(r'[\x00-\x1f\\:*?"<>|]', name)
+        and all(part not in ("", ".", "..") and not part.endswith((" ", ".")) for part in parts)
+    )
+
+
+def is_model(name: str) -> bool:
+    return name.lower().endswith(".gguf") and not _BESIDE.search(name)
+
+
+def shard_of(name: str) -> Shard | None:
+    """The part of a model that `…-00001-of-00003.gguf` is; None for a file that is a whole one."""
+    found = _SHARD.match(name)
+    if found is None or not 1 <= int(found["index"]) <= int(found["count"]):
+        return None
+    return Shard(found["stem"], int(found["index"]), int(found["count"]))
+
+
+def quantisation_of(name: str) -> str:
+    """The quantisation that a file name tells, such as "Q4_K_M"; "?" where it tells none."""
+    shard = shard_of(name)
+    stem = shard.stem if shard else name.removesuffix(".gguf")
+    for part in reversed(stem.split("/")):  # the file's own name first, then its folders
+        if found := _QUANTISATION.findall(part):
+            word: str = found[-1].upper()
+            return {"FP16": "F16", "FP32": "F32"}.get(word, word)
+    return "?"

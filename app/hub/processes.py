@@ -1,0 +1,37 @@
+"""Child processes that talk over a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+
+
+def start_child(
+    name: str, target: Callable[..., None], *arguments: object
+) -> tuple[SpawnProcess, Connection]:
+    """Start a process that runs `target(connection, *arguments)`; returns it and our end of the pipe."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=target, args=(theirs, *arguments), name=name, daemon=True)
+    with _deaf_to_ctrl_c():
+        process.start()
+    theirs.close()
+    return process, ours
+
+
+@contextlib.contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Ctrl+C is for the parent to handle, also while the child is still being started: a process begins
+    with the signals blocked that its parent's thread blocks."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,138 @@
+"""A repository on the Hub: its quantisations, licence, and whether it is gated."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from huggingface_hub.hf_api import ModelInfo
+
+from app.hub.errors import HubError, Trouble, unusable_answer
+from app.hub.hub import Hub
+from app.hub.names import is_model, is_safe, quantisation_of, shard_of
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file on the Hub. `size` in bytes; `sha256` is empty where the Hub does not tell it."""
+
+    name: str
+    size: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantisation:
+    """One model of a repository; several files where it is sharded."""
+
+    name: str  # such as "Q4_K_M"; "?" where the file name does not tell
+    files: tuple[HubFile, ...]
+
+    @property
+    def file(self) -> str:
+        """The file that is opened: the first shard."""
+        return self.files[0].name
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """What the Hub says about a repository, smallest quantisation first."""
+
+    repo: str
+    commit: str
+    gated: bool
+    licence: str  # as the Hub names it, such as "apache-2.0"; empty where it tells none
+    quantisations: tuple[Quantisation, ...]
+    architecture: str = ""
+    parameters: int | None = None
+    context: int | None = None  # tokens
+    notices: tuple[str, ...] = ()  # files that are left out, and why
+
+    def holding(self, file: str) -> Quantisation:
+        """The quantisation that `file` (any shard of it, or the quantisation's own name) belongs to.
+
+        Raises HubError.
+        """
+        for one in self.quantisations:
+            if file in [other.name for other in one.files] or file.upper() == one.name:
+                return one
+        names = ", ".join(one.file for one in self.quantisations) or "no GGUF file"
+        raise HubError(Trouble.NOT_FOUND, f"{self.repo} has no {file}.", f"It has {names}.")
+
+
+def read_repo(hub: Hub, repo: str) -> Repo:
+    """Ask the Hub what a repository holds. Raises HubError."""
+    with hub.asking(repo) as api:
+        info = api.model_info(repo, files_metadata=True)
+        files = [
+            HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else "")
+            for one in info.siblings or ()
+        ]
+        commit = info.sha or ""
+    if not _COMMIT.fullmatch(commit):
+        raise unusable_answer(f"{repo} has no commit")
+    quantisations, notices = group_files(files)
+    facts = gguf_facts(info)
+    return Repo(
+        repo,
+        commit,
+        bool(info.gated),
+        licence_of(info),
+        quantisations,
+        str(facts.get("architecture") or ""),
+        _number(facts.get("total")),
+        _number(facts.get("context_length")),
+        notices,
+    )
+
+
+def group_files(files: Iterable[HubFile]) -> tuple[tuple[Quantisation, ...], tuple[str, ...]]:
+    """The models among files, shards joined, smallest first; and sentences about those left out."""
+    wholes: list[Quantisation] = []
+    shards: defaultdict[tuple[str, int], dict[int, HubFile]] = defaultdict(dict)
+    notices = []
+    for file in files:
+        if not is_model(file.name):
+            continue
+        if not is_safe(file.name):
+            notices.append(f"A file is left out: its name would leave the folder ({file.name[:80]!r}).")
+        elif shard := shard_of(file.name):
+            shards[shard.stem, shard.count][shard.index] = file
+        else:
+            wholes.append(Quantisation(quantisation_of(file.name), (file,)))
+    for (stem, count), parts in shards.items():
+        if len(parts) == count:
+            joined = tuple(parts[index] for index in range(1, count + 1))
+            wholes.append(Quantisation(quantisation_of(joined[0].name), joined))
+        else:
+            notices.append(f"{stem} is left out: {len(parts)} of {count} parts are there.")
+    return tuple(sorted(wholes, key=lambda one: (one.size, one.file))), tuple(notices)
+
+
+def licence_of(info: ModelInfo) -> str:
+    """The licence a repository is tagged with; empty where there is none."""
+    for tag in info.tags or ():
+        if tag.startswith("license:") and tag != "license:other":
+            return tag.removeprefix("license:")
+    card: Any = info.card_data or {}
+    name = card.get("license_name") or card.get("license") or ""
+    return name if isinstance(name, str) else ""
+
+
+def gguf_facts(info: ModelInfo) -> dict[str, Any]:
+    """What the Hub read from the repository's GGUF files; empty where it did not."""
+    facts = info.gguf
+    return facts if isinstance(facts, dict) else {}
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None

@@ -1,0 +1,79 @@
+"""Search for GGUF repositories by words or by a pasted address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from huggingface_hub.hf_api import ExpandModelProperty_T, ModelInfo
+
+from app.engine.errors import UserError
+from app.hub.errors import HubError, Trouble
+from app.hub.hub import Hub
+from app.hub.names import parse_address
+from app.hub.repo import gguf_facts, licence_of
+
+LIMIT = 30
+_ASKED: list[ExpandModelProperty_T] = [
+    "downloads",
+    "likes",
+    "gated",
+    "lastModified",
+    "tags",
+    "gguf",
+    "cardData",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RepoHit:
+    """A repository that a search found."""
+
+    repo: str
+    downloads: int
+    likes: int
+    gated: bool
+    licence: str
+    architecture: str = ""
+    parameters: int | None = None
+    updated: datetime | None = None
+
+
+def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
+    """GGUF repositories whose names have these words, most downloaded first; a pasted address gives exactly
+    its repository. Raises HubError, and UserError for no words."""
+    words = words.strip()
+    if not words:
+        raise UserError("There is nothing to search for.", "Type a model's name, or paste its address.")
+    address = parse_address(words)
+    if address is not None:
+        try:
+            return (_read(hub, address.repo),)
+        except HubError as error:
+            # `owner/name` may be the beginning of a name, a whole address may not.
+            if address.pasted or error.trouble is not Trouble.NOT_FOUND:
+                raise
+    query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit, "expand": _ASKED}
+    with hub.asking("the search"):
+        found = hub.get_json("/api/models", query)
+        return tuple(_hit(ModelInfo(**one)) for one in found)  # type: ignore[no-untyped-call]
+
+
+def _read(hub: Hub, repo: str) -> RepoHit:
+    with hub.asking(repo) as api:
+        return _hit(api.model_info(repo, expand=_ASKED))
+
+
+def _hit(info: ModelInfo) -> RepoHit:
+    facts = gguf_facts(info)
+    parameters = facts.get("total")
+    return RepoHit(
+        info.id,
+        info.downloads or 0,
+        info.likes or 0,
+        bool(info.gated),
+        licence_of(info),
+        str(facts.get("architecture") or ""),
+        parameters if isinstance(parameters, int) else None,
+        info.last_modified,
+    )

@@ -1,0 +1,310 @@
+"""`draftscope search`, `pull` and `models` as real processes, against the local Hub."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from app.cli.pull import _duration
+from tests.hub.server import SECRET, TOKEN, FakeHub, FakeRepo, Fault
+from tests.tiny import Tiny
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Start = Callable[..., "subprocess.Popen[str]"]
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def start(server: FakeHub, home: Path, tmp_path: Path) -> Start:
+    """Starts the real command with a home of its own; HF_ENDPOINT points it to the local Hub."""
+    own = {
+        "HF_ENDPOINT": server.address,
+        "HF_HOME": str(home),
+        "DRAFTSCOPE_HOME": str(tmp_path / "draftscope"),
+        "NO_PROXY": "127.0.0.1",
+    }
+
+    def run(*words: object, **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "app", *map(str, words)],
+            cwd=ROOT,
+            env=os.environ | own | more,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    return run
+
+
+@pytest.fixture
+def command(start: Start) -> Command:
+    def run(*words: object, **more: str) -> Ended:
+        process = start(*words, **more)
+        out, err = process.communicate(timeout=PATIENCE)
+        assert TOKEN not in out + err and SECRET not in out + err
+        assert "Traceback" not in err
+        return Ended(process.returncode, out, err)
+
+    return run
+
+
+@pytest.fixture
+def repos(server: FakeHub, tiny_file: Callable[[Tiny], Path]) -> dict[str, bytes]:
+    """A target and a draft that are real models."""
+    target = tiny_file(Tiny(name="target", n_ctx=1024)).read_bytes()
+    draft = tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.15, noise_seed=7)).read_bytes()
+    server.repos["owner/Target-GGUF"] = FakeRepo({"Target-Q8_0.gguf": target, "README.md": b""}, downloads=50)
+    server.repos["owner/Draft-GGUF"] = FakeRepo({"Draft-Q8_0.gguf": draft})
+    return {"target": target, "draft": draft}
+
+
+# ---------------------------------------------------------------------------------------- search
+
+
+@pytest.mark.usefixtures("repos")
+def test_search_lists_repositories(command: Command) -> None:
+    ended = command("search", "gguf")
+    assert ended.code == 0
+    head, first, second = ended.out.splitlines()
+    assert head.split() == ["REPOSITORY", "PARAMETERS", "ARCHITECTURE", "LICENCE", "DOWNLOADS"]
+    assert first.split() == ["owner/Target-GGUF", "1.7B", "llama", "apache-2.0", "50"]
+    assert second.startswith("owner/Draft-GGUF")
+
+
+@pytest.mark.usefixtures("repos")
+def test_search_of_one_repository_lists_its_quantisations(command: Command, server: FakeHub) -> None:
+    files = server.repos["owner/Target-GGUF"].files
+    files |= {f"Target-F16-0000{i}-of-00002.gguf": files["Target-Q8_0.gguf"] for i in (1, 2)}
+    ended = command("search", "https://huggingface.co/owner/Target-GGUF")
+    assert ended.code == 0
+    head, first, second = ended.out.splitlines()
+    assert head.split() == ["QUANTISATION", "SIZE", "FIT", "FILE"]
+    assert first.startswith("Q8_0") and "fits in memory, needs about" in first
+    assert "2 parts, Target-F16-00001-of-00002.gguf" in second
+    assert "licence apache-2.0" in ended.err and "Free now:" in ended.err
+
+
+@pytest.mark.usefixtures("repos")
+def test_search_that_finds_nothing(command: Command) -> None:
+    ended = command("search", "nothing", "has", "this")
+    assert (ended.code, ended.out) == (0, "")
+    assert "nothing has this" in ended.err
+
+
+# ------------------------------------------------------------------------------------------ pull
+
+
+def test_a_pair_that_was_pulled_chats(command: Command, repos: dict[str, bytes], home: Path) -> None:
+    target = command("pull", "owner/Target-GGUF", "Target-Q8_0.gguf")
+    draft = command("pull", "owner/Draft-GGUF", "q8_0")
+    assert (target.code, draft.code) == (0, 0)
+    paths = [Path(one.out.strip()) for one in (target, draft)]
+    assert [path.read_bytes() for path in paths] == [repos["target"], repos["draft"]]
+    assert all(path.is_relative_to(home / "hub") for path in paths)
+    answer = command(
+        "run", "--target", paths[0], "--draft", paths[1], "--strategy", "draft-simple:n_max=4",
+        "--prompt", "Hello", "--chat", "--max-tokens", 30, "--ignore-eos",
+    )  # fmt: skip
+    assert answer.code == 0 and len(answer.out) > 10
+    assert "draft acceptance" in answer.err
+
+
+def test_a_pair_of_the_catalogue_comes_with_one_word(command: Command, server: FakeHub) -> None:
+    server.repos["second-state/SmolLM2-1.7B-Instruct-GGUF"] = FakeRepo(
+        {"SmolLM2-1.7B-Instruct-Q4_K_M.gguf": b"GGUF target"}
+    )
+    server.repos["unsloth/SmolLM2-135M-Instruct-GGUF"] = FakeRepo(
+        {"SmolLM2-135M-Instruct-Q8_0.gguf": b"GGUF draft"}
+    )
+    ended = command("pull", "smollm2-1.7b")
+    assert ended.code == 0
+    contents = [Path(line).read_bytes() for line in ended.out.splitlines()]
+    assert contents == [b"GGUF target", b"GGUF draft"]
+
+
+@pytest.mark.usefixtures("repos")
+def test_what_is_here_is_not_fetched_again(command: Command, server: FakeHub) -> None:
+    first = command("pull", "owner/Draft-GGUF", "Draft-Q8_0.gguf")
+    server.asked.clear()
+    again = command("pull", "https://huggingface.co/owner/Draft-GGUF/blob/main/Draft-Q8_0.gguf")
+    assert again.out == first.out
+    assert server.requests("cdn") == []
+
+    server.asked.clear()
+    offline = command("pull", "owner/Draft-GGUF", "Draft-Q8_0.gguf", HF_HUB_OFFLINE="1")
+    assert (offline.code, offline.out) == (0, first.out)
+    assert "Offline" in offline.err
+    assert server.asked == []
+
+
+@pytest.mark.usefixtures("repos")
+def test_trouble_that_passes_is_told_once(command: Command, server: FakeHub) -> None:
+    server.faults["cdn"].extend([Fault(cut=10_000), Fault(status=429, headers=(("Retry-After", "1"),))])
+    ended = command("pull", "owner/Draft-GGUF", "Draft-Q8_0.gguf")
+    assert ended.code == 0
+    assert "The connection was cut. It tries again in 1 s." in ended.err
+    assert "slow down (429)" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["owner/Target-GGUF"], 2, "Which file of owner/Target-GGUF?"),
+        (["no-pair"], 2, "neither a repository nor a pair"),
+        ([], 2, "REPO"),
+        (["owner/Target-GGUF", "Q2_K"], 1, "It has Target-Q8_0.gguf."),
+        (["owner/none", "Q2_K"], 1, "no repository owner/none"),
+        (["smollm2-1.7b"], 1, "no repository second-state/SmolLM2-1.7B-Instruct-GGUF"),
+    ],
+)
+@pytest.mark.usefixtures("repos")
+def test_what_cannot_be_pulled_is_one_line(command: Command, words: list[str], code: int, said: str) -> None:
+    ended = command("pull", *words)
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err and ended.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("repos")
+def test_a_gated_repository_wants_a_token(command: Command, server: FakeHub) -> None:
+    server.repos["owner/Draft-GGUF"].gated = True
+    without = command("pull", "owner/Draft-GGUF", "Q8_0")
+    assert without.code == 1
+    assert "gated" in without.err and "HF_TOKEN" in without.err
+    assert command("pull", "owner/Draft-GGUF", "Q8_0", HF_TOKEN=TOKEN).code == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_ctrl_c_keeps_what_came(
+    start: Start,
+    command: Command,
+    repos: dict[str, bytes],
+    server: FakeHub,
+    home: Path,
+) -> None:
+    server.always["cdn"] = Fault(pace=0.05)
+    process = start("pull", "owner/Target-GGUF", "Q8_0")
+    until = time.monotonic() + PATIENCE
+    while not any(one.stat().st_size > 20_000 for one in home.rglob("*.incomplete")):
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (130, "")
+    assert "the same command goes on" in err and "Traceback" not in err
+    server.always.clear()
+    ended = command("pull", "owner/Target-GGUF", "Q8_0")
+    assert Path(ended.out.strip()).read_bytes() == repos["target"]
+    assert "range" in server.requests("cdn")[-1].headers
+
+
+# ---------------------------------------------------------------------------------------- models
+
+
+def test_models_lists_the_bundled_pair_and_what_was_pulled(
+    command: Command, repos: dict[str, bytes], tmp_path: Path
+) -> None:
+    pulled = Path(command("pull", "owner/Draft-GGUF", "Q8_0").out.strip())
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "own.gguf").write_bytes(repos["target"])
+    (mine / "bad.gguf").write_bytes(b"GGUF")
+    ended = command("models", "--add", mine)
+    assert ended.code == 0
+    head, *rows = ended.out.splitlines()
+    assert head.split()[:5] == ["NAME", "ARCHITECTURE", "PARAMETERS", "QUANTISATION", "CONTEXT"]
+    assert len(rows) == 5
+    (row,) = [one for one in rows if one.endswith(str(pulled))]
+    assert row.split()[:2] == ["draft", "llama"]
+    assert "bad.gguf cannot be used" in ended.err
+
+    drafts = command("models", "--drafts-for", mine / "own.gguf")
+    assert drafts.code == 0
+    lines = drafts.out.splitlines()
+    assert len(lines) == 5
+    assert "cannot, because bad.gguf" in lines[-1]
+    assert any("Draft-Q8_0.gguf" in one and "works, because" in one for one in lines)
+
+    assert "freed" in command("models", "--delete", mine / "own.gguf").err
+    assert not (mine / "own.gguf").exists()
+    assert len(command("models", "--remove", mine).out.splitlines()) == 4
+    assert (mine / "bad.gguf").exists()
+
+
+def test_models_use_no_network(command: Command, server: FakeHub) -> None:
+    assert command("models").code == 0
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--drafts-for", "gone.gguf"], "gone.gguf is not there"),
+        (["--add", "gone"], "is not there"),
+        (["--remove", "gone"], "was not added"),
+        (["--delete", "gone.gguf"], "is no model of the library"),
+    ],
+)
+def test_what_models_cannot_do_is_one_line(command: Command, words: list[str], said: str) -> None:
+    ended = command("models", *words)
+    assert (ended.code, ended.out) == (1, "")
+    assert said in ended.err and ended.err.count("\n") == 1
+
+
+def test_what_comes_along_is_not_deleted(command: Command) -> None:
+    demo = ROOT / "resources" / "demo_pair" / "draft.gguf"
+    ended = command("models", "--delete", demo)
+    assert ended.code == 1 and "part of Draftscope" in ended.err
+    assert demo.exists()
+
+
+# --------------------------------------------------------------------------------------- offline
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("variable", ["search", "llama"]),
+        ("settings", ["search", "owner/Target-GGUF"]),
+        ("variable", ["pull", "qwen3-1.7b"]),
+        ("settings", ["pull", "owner/Target-GGUF", "Q8_0"]),
+    ],
+)
+@pytest.mark.usefixtures("repos")
+def test_offline_is_said_and_nothing_is_asked(
+    command: Command,
+    server: FakeHub,
+    tmp_path: Path,
+    words: list[str],
+    by: str,
+) -> None:
+    more = {"HF_HUB_OFFLINE": "1"} if by == "variable" else {}
+    if by == "settings":
+        config = tmp_path / "draftscope" / "config"
+        config.mkdir(parents=True)
+        (config / "settings.json").write_text('{"offline": true, "text_scale": "broken"}')
+    ended = command(*words, **more)
+    assert (ended.code, ended.out) == (1, "")
+    assert "Offline mode is on: the network is not used." in ended.err
+    assert server.asked == []
+
+
+def test_durations() -> None:
+    assert [_duration(one) for one in (0.4, 59, 61, 3_725)] == ["0 s", "59 s", "1 min 01 s", "1 h 02 min"]
