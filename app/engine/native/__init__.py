@@ -1,7 +1,9 @@
 """The one door to llama.cpp: models, vocabularies, contexts. Nothing else imports llama_cpp."""
 
 from app.engine.native.context import SNAPSHOTS, Cancelled, Context
-from app.engine.native.library import AbortFlag, cores, devices, system_info
+from app.engine.native.devices import list_devices
+from app.engine.native.ggml import backends
+from app.engine.native.library import AbortFlag, system_info
 from app.engine.native.model import Model
 from app.engine.native.vocabulary import Vocabulary
 
@@ -12,7 +14,7 @@ __all__ = [
     "Context",
     "Model",
     "Vocabulary",
-    "cores",
-    "devices",
+    "backends",
+    "list_devices",
     "system_info",
 ]

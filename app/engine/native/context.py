@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 import numpy as np
 
-from app.engine.errors import ModelFileError
+from app.engine.errors import ModelFileError, NoRoomError
 from app.engine.native.checkpoints import APART, Checkpoints
-from app.engine.native.library import AbortFlag, captured_log, default_threads, get_logits_address
-from app.engine.native.model import Model
+from app.engine.native.library import AbortFlag, captured_log, captured_report, get_logits_address
+from app.engine.native.load_params import context_params
+from app.engine.native.model import Model, place_of, ran_out
+from app.engine.native.report import Report
 from app.engine.types import ModelOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_DEFAULT_CTX = 8192
-_FLASH = {"auto": -1, "off": 0, "on": 1}
-_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "bf16": 30}
 SNAPSHOTS = 4  # a usual draft; each is another copy of all recurrent states
 _NEAR = 6  # tokens that are decoded again with a draft, at most, rather than copying a state
-_LOGITS_ROWS = 1024  # rows a view spans; rows that were not asked for are never touched
+_SELF_TEST = 8  # tokens: kernels for one token are others than those for several
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error
@@ -49,30 +48,15 @@ class Context:
         """
         self.model = model
         self._views: dict[int, NDArray[np.float32]] = {}
-        self.threads = options.threads or default_threads()
-        params = llama_cpp.llama_context_default_params()
-        params.n_ctx = options.ctx_size or min(model.n_ctx_train or _DEFAULT_CTX, _DEFAULT_CTX)
-        params.n_batch = min(options.batch_size, params.n_ctx)
-        params.n_ubatch = min(options.ubatch_size, params.n_batch)
-        params.n_threads = self.threads
-        params.n_threads_batch = options.threads_batch or self.threads
-        params.type_k = _TYPES[options.cache_type_k]
-        params.type_v = _TYPES[options.cache_type_v]
-        params.flash_attn_type = _FLASH[options.flash_attn]
-        params.swa_full = options.swa_full
-        # llama.cpp aborts the process where a pass cannot hold the tokens that its snapshots are of.
-        params.n_rs_seq = max(0, min(snapshots, params.n_ubatch - 2))
-        params.no_perf = True
+        params = context_params(options, model.n_ctx_train, snapshots)
         params.abort_callback = abort.callback
         params.abort_callback_data = abort.data
-        with captured_log() as lines:
+        self.threads = int(params.n_threads)
+        with captured_log() as lines, captured_report() as log:
             self.handle: Any = llama_cpp.llama_init_from_model(model.handle, params)
         if not self.handle:
-            reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
-            raise ModelFileError(
-                f"No context of {params.n_ctx:,} tokens can be made for {model.path.name}: {reason}.",
-                "Lower the context size, or choose another cache type.",
-            )
+            raise explain_context(model.path.name, params.n_ctx, lines)
+        self.memory = Report([*model.log, *log], model.devices).memory()  # as llama.cpp says it took it
         self._abort = abort
         self._memory = llama_cpp.llama_get_memory(self.handle)
         if not self._memory:
@@ -229,11 +213,32 @@ class Context:
         self.seconds += time.perf_counter() - started
         view = self._views.get(address)
         if view is None:
-            shape = (_LOGITS_ROWS, self.model.vocabulary.size)
+            # As many rows as a pass can give; those that were not asked for are never touched.
+            shape = (self.n_batch, self.model.vocabulary.size)
             pointer = ctypes.cast(address, ctypes.POINTER(ctypes.c_float))
             view = np.ctypeslib.as_array(pointer, shape)
             self._views = {address: view}
         return view[:rows]
+
+    def self_test(self) -> None:
+        """Run each kind of pass once, so that kernels which fault do so now and not in mid-answer.
+
+        Raises ModelFileError where llama.cpp reports a failure; a fault ends the process.
+        """
+        vocabulary = self.model.vocabulary
+        n = min(_SELF_TEST, self.n_batch, self.n_ctx - 1)
+        try:
+            for size in (n, 1):
+                self._decode_passes(np.full(size, max(vocabulary.bos, 0), np.int32), 1)
+                self._logits(1)  # GPU decoding is asynchronous: a fault shows here
+        except RuntimeError as error:
+            raise ModelFileError(
+                f"{self.model.path.name} is loaded, but its first pass fails: {error}.",
+                "Lower the layers on devices (n_gpu_layers), or the micro-batch size (ubatch_size).",
+            ) from error
+        finally:
+            self.clear()
+            self.seconds = 0.0
 
     def no_numbers(self) -> ModelFileError:
         """The error for logits that are NaN, which nothing can be drawn from."""
@@ -248,3 +253,23 @@ class Context:
             self._views.clear()
             llama_cpp.llama_free(self.handle)
             self.handle = None
+
+
+def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
+    """llama.cpp's last words on a context that could not be made, as a sentence."""
+    text = "\n".join(lines)
+    if ran_out(text):
+        cache = "kv cache" in text or "rs cache" in text
+        what = f"a context of {n_ctx:,} tokens" if cache else "the numbers of a pass"
+        lower = "Lower the context size, take a smaller cache type, or keep the cache in main memory"
+        if not cache:
+            lower = "Lower the micro-batch size (ubatch_size) or the context size"
+        return NoRoomError(
+            f"{name} is read, but {place_of(text)} has no room for {what}.",
+            f"{lower}; or lower the layers on devices.",
+        )
+    reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
+    return ModelFileError(
+        f"No context of {n_ctx:,} tokens can be made for {name}: {reason}.",
+        "Lower the context size, or choose another cache type.",
+    )

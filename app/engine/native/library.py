@@ -22,8 +22,8 @@ log.addHandler(logging.NullHandler())  # silent unless the program asks for a lo
 
 _LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5
-_GPU_TYPES = (1, 2)  # GGML_BACKEND_DEVICE_TYPE_GPU and _IGPU
 _captures: list[list[str]] = []
+_reports: list[list[str]] = []
 
 
 class _Log:
@@ -38,6 +38,8 @@ class _Log:
         line = text.decode("utf-8", errors="replace").rstrip("\n")
         if not line:
             return
+        for lines in _reports:
+            lines.append(line)
         serious = self._level >= logging.WARNING
         if serious:
             for lines in _captures:
@@ -50,6 +52,7 @@ class _Log:
 _on_log = llama_cpp.llama_log_callback(_Log())
 llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
 llama_cpp.llama_backend_init()
+lib = llama_cpp.llama_cpp._lib  # for what the bindings leave out
 
 
 @contextlib.contextmanager
@@ -64,10 +67,19 @@ def captured_log() -> Iterator[list[str]]:
         _captures[:] = [other for other in _captures if other is not lines]
 
 
+@contextlib.contextmanager
+def captured_report() -> Iterator[list[str]]:
+    """Collect everything that llama.cpp says in the block."""
+    lines: list[str] = []
+    _reports.append(lines)
+    try:
+        yield lines
+    finally:
+        _reports[:] = [other for other in _reports if other is not lines]
+
+
 # llama_get_logits as a plain address: no ctypes pointer object for every call.
-get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
-    ("llama_get_logits", llama_cpp.llama_cpp._lib)
-)
+get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_get_logits", lib))
 
 
 class AbortFlag:
@@ -94,35 +106,6 @@ class AbortFlag:
         return self._text[0] != b"\0"
 
 
-def cores() -> int:
-    """Processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def default_threads() -> int:
-    """One fewer than the cores, so that the rest of the machine (the window) has one."""
-    return max(1, cores() - 1)
-
-
 def system_info() -> str:
     """llama.cpp's own line on the processor features and backends of this build."""
     return str(llama_cpp.llama_print_system_info().decode())
-
-
-def devices() -> list[str]:
-    """Names of the devices besides the CPU that layers can be kept on, such as "CUDA0"."""
-    lib = llama_cpp.llama_cpp._lib
-    lib.ggml_backend_dev_count.restype = ctypes.c_size_t
-    lib.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
-    lib.ggml_backend_dev_get.restype = ctypes.c_void_p
-    lib.ggml_backend_dev_type.argtypes = [ctypes.c_void_p]
-    lib.ggml_backend_dev_name.argtypes = [ctypes.c_void_p]
-    lib.ggml_backend_dev_name.restype = ctypes.c_char_p
-    handles = [lib.ggml_backend_dev_get(i) for i in range(lib.ggml_backend_dev_count())]
-    return [
-        lib.ggml_backend_dev_name(handle).decode()
-        for handle in handles
-        if lib.ggml_backend_dev_type(handle) in _GPU_TYPES
-    ]

@@ -11,8 +11,10 @@ from typing import Any
 
 import llama_cpp
 
-from app.engine.errors import ModelFileError
-from app.engine.native.library import captured_log
+from app.engine.errors import ModelFileError, NoRoomError
+from app.engine.native.devices import chosen_devices, hold, release
+from app.engine.native.library import captured_log, captured_report
+from app.engine.native.load_params import ModelParams
 from app.engine.native.vocabulary import Vocabulary
 from app.engine.types import ModelOptions
 
@@ -43,7 +45,7 @@ def check_file(path: Path) -> None:
         raise ModelFileError(f"{name} is not a GGUF file.", _OTHER_FILE)
 
 
-def _explain(name: str, lines: list[str]) -> ModelFileError:
+def explain_failure(name: str, lines: list[str]) -> ModelFileError:
     """llama.cpp's last words on a failed load, as a sentence."""
     text = "\n".join(lines)
     if found := re.search(r"unknown model architecture: '([^']*)'", text):
@@ -60,13 +62,43 @@ def _explain(name: str, lines: list[str]) -> ModelFileError:
         return ModelFileError(f"{name} is cut short or damaged.", _DOWNLOAD_AGAIN)
     if found := re.search(r"error loading model vocabulary: (.*)", text):
         return ModelFileError(f"{name} has no usable vocabulary: {found[1]}.", _WITH_TOKENIZER)
-    if re.search(r"(unable|failed) to allocate|alloc\w* failed|bad_alloc|out of memory", text):
-        return ModelFileError(
-            f"{name} does not fit into memory.", "Lower the GPU layers, or choose a smaller file."
+    if found := re.search(r"device (\S+) does not support split buffers", text):
+        return ModelFileError(f"{found[1]} cannot split rows.", "Set the split mode to layer.")
+    if ran_out(text):
+        return NoRoomError(
+            f"{name} does not fit: {place_of(text)} has no room for its weights.",
+            "Lower the layers on devices (n_gpu_layers), split them otherwise, or choose a smaller file.",
         )
     found = re.search(r"error loading model: (?:error loading model \w+: )?(.*)", text)
     reason = " ".join(found[1].split()) if found else "llama.cpp gave no reason"
     return ModelFileError(f"{name} cannot be loaded: {reason}.", _OTHER_FILE)
+
+
+def ran_out(text: str) -> bool:
+    """Whether llama.cpp's words tell of memory that could not be had."""
+    return bool(re.search(r"(unable|failed) to allocate|alloc\w* failed|bad_alloc|out of memory", text))
+
+
+def place_of(text: str) -> str:
+    """Where it could not be had, in words."""
+    found = re.search(r"allocat\w+ (\S+) buffer", text)
+    if found is None or found[1].startswith("CPU"):
+        return "main memory"
+    worker = re.fullmatch(r"RPC\d+\[(.*)\]", found[1])
+    return f"the worker at {worker[1]}" if worker else found[1]
+
+
+def read_metadata(handle: Any, key: str) -> str:
+    """A metadata value of a llama_model as text; empty where the file has none."""
+    room = 256
+    while True:
+        buffer = ctypes.create_string_buffer(room)
+        n = llama_cpp.llama_model_meta_val_str(handle, key.encode(), buffer, room)
+        if n < 0:
+            return ""
+        if n < room:
+            return buffer.raw[:n].decode("utf-8", errors="replace")
+        room = n + 1
 
 
 class Model:
@@ -75,22 +107,23 @@ class Model:
     def __init__(self, options: ModelOptions, on_progress: Callable[[float], bool] | None = None) -> None:
         """Load the file; `on_progress` gets the fraction read and returns False to give up.
 
-        Raises ModelFileError.
+        Raises ModelFileError (NoRoomError where memory is short), SettingError, WorkerError.
         """
         path = Path(options.path)
         check_file(path)
-        params = llama_cpp.llama_model_default_params()
-        params.n_gpu_layers = options.n_gpu_layers
-        params.use_extra_bufts = options.repack
-
+        self.devices = chosen_devices(options)  # besides the CPU, those that may hold layers
+        self._params = ModelParams(options, self.devices)
+        params = self._params.value
         report = llama_cpp.llama_progress_callback(
             lambda fraction, _data: on_progress is None or on_progress(fraction)
         )
         params.progress_callback = report
-        with captured_log() as lines:
+        with captured_log() as lines, captured_report() as self.log:
             self.handle: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self.handle:
-            raise _explain(path.name, lines)
+            raise explain_failure(path.name, lines)
+        self._workers = {one.endpoint for one in self.devices if one.endpoint}
+        hold(self._workers)
         self.path = path
         self.vocabulary = Vocabulary(self.handle)
         if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
@@ -109,15 +142,7 @@ class Model:
 
     def metadata(self, key: str) -> str:
         """A metadata value as text; empty where the file has none."""
-        room = 256
-        while True:
-            buffer = ctypes.create_string_buffer(room)
-            n = llama_cpp.llama_model_meta_val_str(self.handle, key.encode(), buffer, room)
-            if n < 0:
-                return ""
-            if n < room:
-                return buffer.raw[:n].decode("utf-8", errors="replace")
-            room = n + 1
+        return read_metadata(self.handle, key)
 
     @property
     def quantisation(self) -> str:
@@ -138,3 +163,4 @@ class Model:
         if self.handle:
             llama_cpp.llama_model_free(self.handle)
             self.handle = None
+            release(self._workers)

@@ -1,0 +1,155 @@
+"""`draftscope devices`: what can hold layers, what a pair would need there, and how many layers fit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from app.cli.arguments import Parser, UsageError
+from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.run_options import DRAFT, TARGET, chosen_pair
+from app.cli.table import table
+from app.engine.builds import gpu_backends, other_builds
+from app.engine.errors import UserError
+from app.engine.host import ProcessHome
+from app.engine.memory import DeviceMemory, ModelMemory, PairMemory, gigabytes
+from app.engine.messages import AnyCommand, DevicesListed, Event, Failed, ListDevices, Measure, Measured
+from app.engine.types import ModelOptions
+
+E = TypeVar("E", bound=Event)
+
+PROG = "draftscope devices"
+_WAIT = 0.1  # seconds between two looks at Ctrl+C
+_DESCRIPTION = """\
+List the devices that can hold layers, with their memory; those of workers too, with --rpc. With --target,
+tell what a pair would take on each of them, before anything is loaded; with --fit, how many layers fit."""
+
+
+def devices(argv: list[str]) -> int:
+    """Look and print; returns the exit code. Raises UserError."""
+    arguments = _parser().parse_args(argv)
+    pair = None
+    if arguments.target is not None:
+        pair = chosen_pair(arguments)
+    elif arguments.draft is not None or arguments.fit:
+        raise UsageError("--draft and --fit need a target.", "Give one with --target.")
+    rpc = TARGET.given(arguments).get("rpc", "")
+    return run_interruptible(lambda interrupt: _print(rpc, pair, arguments, interrupt))
+
+
+def _parser() -> Parser:
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} [--target T.gguf [--draft D.gguf] [--fit]] [options]")
+    parser.add_argument("--target", metavar="T.gguf", help="Model file to tell the memory of")
+    parser.add_argument("--draft", metavar="D.gguf", help="Its draft")
+    parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="Choose as many layers on devices as fit, the target's first, and print the options",
+    )
+    parser.add_argument("--json", action="store_true", help="Print JSON instead of tables")
+    TARGET.add_to(parser.add_argument_group("loading the target"))
+    DRAFT.add_to(parser.add_argument_group("loading the draft"))
+    return parser
+
+
+def _print(
+    rpc: str,
+    pair: tuple[ModelOptions, ModelOptions | None] | None,
+    arguments: argparse.Namespace,
+    interrupt: Interrupt,
+) -> int:
+    # A process of its own: a file, a driver or a worker that ends it costs one line here.
+    home = ProcessHome()
+    try:
+        listed = _ask(home, ListDevices(0, rpc), DevicesListed, interrupt)
+        measured = None
+        if pair is not None and listed is not None:
+            measured = _ask(home, Measure(1, *pair, arguments.fit), Measured, interrupt)
+    finally:
+        home.close()
+    if listed is None or (pair is not None and measured is None):
+        return INTERRUPTED
+    if arguments.json:
+        print(_json(listed, measured))
+    else:
+        print("\n".join(_lines(listed, measured, arguments.fit)))
+    return 0
+
+
+def _ask(home: ProcessHome, command: AnyCommand, kind: type[E], interrupt: Interrupt) -> E | None:
+    """The answer to a command; None where Ctrl+C came first. Raises UserError."""
+    home.send(command)
+    while not interrupt.pressed:
+        event = home.receive(_WAIT)
+        if isinstance(event, Failed):
+            raise UserError(event.message, event.hint)
+        if isinstance(event, kind):
+            return event
+    return None
+
+
+def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Iterable[str]:
+    rows = [
+        (
+            one.name,
+            one.kind,
+            one.backend,
+            *((gigabytes(one.free), gigabytes(one.total)) if one.total else ("?", "?")),
+            one.description,
+        )
+        for one in listed.devices
+    ]
+    yield from _aligned(("DEVICE", "KIND", "BACKEND", "FREE", "TOTAL", "DESCRIPTION"), rows)
+    built = ", ".join(gpu_backends(listed.backends)) or "none: it computes on the CPU"
+    yield f"\nGPU backends of this build: {built}."
+    others = "; ".join(f"{command} for {name}" for name, command in other_builds(listed.backends).items())
+    yield f"Another build, in the source folder: {others}."
+    if measured is None:
+        return
+    yield ""
+    yield from _memory_lines(measured.memory)
+    if fit:
+        options = f"--n-gpu-layers {measured.target.n_gpu_layers}"
+        if measured.draft is not None:
+            options += f" --n-gpu-layers-draft {measured.draft.n_gpu_layers}"
+        yield f"Fits: {options}"
+
+
+def _memory_lines(memory: PairMemory) -> Iterable[str]:
+    rows = []
+    models: list[tuple[str, ModelMemory | None]] = [("target", memory.target), ("draft", memory.draft)]
+    for role, model in models:
+        for one in model.memory if model is not None else ():
+            rows.append(_row(role, one))
+    yield from table(("MODEL  DEVICE", "LAYERS", "WEIGHTS", "CONTEXT", "COMPUTE", "TOTAL"), rows)
+    for role, model in models:
+        if model is not None:
+            yield (
+                f"The {role}, with a context of {model.n_ctx:,} tokens, has {model.n_gpu_layers} of "
+                f"{model.most_layers} layers on devices."
+            )
+    yield from (f"Does not fit: {one}." for one in memory.shortages)
+
+
+def _row(role: str, one: DeviceMemory) -> tuple[str, ...]:
+    sizes = (one.weights, one.context, one.compute, one.total)
+    return f"{role:<6} {one.device}", str(one.layers), *map(gigabytes, sizes)
+
+
+def _aligned(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterable[str]:
+    """Columns of words, to the left."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    for row in (header, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _json(listed: DevicesListed, measured: Measured | None) -> str:
+    found: dict[str, Any] = {"devices": listed.devices, "backends": listed.backends}
+    if measured is not None:
+        found["target"], found["draft"] = measured.memory.target, measured.memory.draft
+        found["shortages"] = measured.memory.shortages
+        found["options"] = {"target": measured.target, "draft": measured.draft}
+    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()

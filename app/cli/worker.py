@@ -1,0 +1,74 @@
+"""`draftscope worker`: lets another machine keep layers of its models here."""
+
+from __future__ import annotations
+
+import sys
+
+from app.cli.arguments import Parser, UsageError
+from app.cli.console import drop, say
+from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.engine.memory import gigabytes
+from app.engine.types import split_list
+from app.engine.workers import DEFAULT_PORT, Endpoint, WorkerError
+
+PROG = "draftscope worker"
+_LOOPBACK = "127.0.0.1"
+_DESCRIPTION = """\
+Serve this machine's devices to another program: it keeps layers here with --rpc HOST:PORT. One program is
+served at a time, until Ctrl+C.
+
+The protocol has no protection of its own, neither encryption nor a password: whoever reaches the port can use
+this machine's memory and may be able to run code on it. It is bound to this machine alone unless --host says
+otherwise; use that only in a network where you trust everybody, or through a tunnel (ssh -L)."""
+
+
+def worker(argv: list[str]) -> int:
+    """Serve until Ctrl+C; returns the exit code. Raises UserError."""
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} [--host H] [--port P] [--device D[,...]] [--threads N]")
+    parser.add_argument(
+        "--host", metavar="H", default=_LOOPBACK, help=f"Address to listen at (default {_LOOPBACK})"
+    )
+    parser.add_argument(
+        "--port", metavar="P", default=str(DEFAULT_PORT), help=f"Port to listen at (default {DEFAULT_PORT})"
+    )
+    parser.add_argument(
+        "--device", metavar="D", default="", help="Devices to serve (default: the GPUs, else the CPU)"
+    )
+    parser.add_argument(
+        "--threads",
+        metavar="N",
+        type=int,
+        default=0,
+        help="Threads of the CPU. 0 takes one fewer than the cores (default 0)",
+    )
+    arguments = parser.parse_args(argv)
+    if not 0 <= arguments.threads <= 1024:
+        parser.error("argument --threads: Allowed: a whole number from 0 to 1,024")
+    try:
+        endpoint = Endpoint.parse(f"{arguments.host}:{arguments.port}")
+    except WorkerError as error:
+        raise UsageError(error.message, error.hint) from None
+    names = split_list(arguments.device)
+    return run_interruptible(lambda interrupt: _serve(endpoint, names, arguments.threads, interrupt))
+
+
+def _serve(endpoint: Endpoint, names: tuple[str, ...], threads: int, interrupt: Interrupt) -> int:
+    from app.engine.native.serve import serve, worker_devices
+
+    chosen = worker_devices(names)
+    if not endpoint.is_loopback:
+        say(
+            f"{PROG}: WARNING: {endpoint} can be reached from other machines, and the protocol has no "
+            "protection of its own: neither encryption nor a password. Trust everybody in this network, or "
+            "use a tunnel."
+        )
+
+    drop(sys.stdout)  # llama.cpp's server tells of every connection there
+
+    def ready() -> None:
+        for one, _handle in chosen:
+            free = f"{gigabytes(one.free)} of {gigabytes(one.total)} free"
+            say(f"{PROG}: {one.name} ({one.description}, {free}) at {endpoint}")
+
+    serve(endpoint, [handle for _one, handle in chosen], threads, lambda: interrupt.pressed, ready)
+    return INTERRUPTED

@@ -1,0 +1,27 @@
+"""Builds of llama.cpp: which backends one has, and the one command that makes another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+GPU_BUILDS = {"cuda": "CUDA", "vulkan": "Vulkan", "hip": "ROCm", "metal": "Metal"}
+"""What `make run GPU=...` takes -> the backend's name in llama.cpp."""
+
+_SPELLED = {"MTL": "Metal"}
+_EVERYWHERE = ("RPC", "CPU", "BLAS")
+
+
+def build_command(gpu: str) -> str:
+    """The command, run in the source folder, that builds llama.cpp for `gpu` ("none": for the CPU alone)."""
+    return f"make run GPU={gpu}"
+
+
+def gpu_backends(backends: Iterable[str]) -> tuple[str, ...]:
+    """Of a build's backends those for GPUs."""
+    return tuple(_SPELLED.get(one, one) for one in backends if one not in _EVERYWHERE)
+
+
+def other_builds(backends: Iterable[str]) -> dict[str, str]:
+    """Backend that is not among `backends` -> the command that builds it."""
+    there = gpu_backends(backends)
+    return {name: build_command(gpu) for gpu, name in GPU_BUILDS.items() if name not in there}

@@ -1,0 +1,177 @@
+"""Memory by device: what a model needs or took, what is free, and how many layers fit. Numbers only.
+
+All sizes are in bytes. The numbers themselves come from llama.cpp (app/engine/native/memory.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+CPU = "CPU"
+ALL_LAYERS = -1
+MARGIN = 512 * 2**20  # left free on every device: other programs, and what a driver takes for itself
+
+
+class Device(msgspec.Struct, frozen=True):
+    """A device as llama.cpp reports it. `free` of the CPU is what programs can still have."""
+
+    name: str  # "CPU", "CUDA0", "RPC0": what the setting `device` takes, "CPU" apart
+    description: str
+    kind: str  # "CPU", "GPU", "integrated GPU", "accelerator" or "worker"
+    backend: str  # "CPU", "CUDA", "Vulkan", "RPC", …
+    free: int
+    total: int
+    endpoint: str = ""  # "host:port" of the worker it belongs to
+
+
+class DeviceMemory(msgspec.Struct, frozen=True):
+    """What one model has on one device."""
+
+    device: str
+    weights: int = 0
+    context: int = 0  # KV cache, recurrent states
+    compute: int = 0
+    mapped: int = 0  # of `weights`: pages of the file, which the system drops when others need the room;
+    # known only after loading
+    layers: int = 0  # blocks, and the output layer as one more
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.context + self.compute
+
+
+class ModelMemory(msgspec.Struct, frozen=True):
+    """What one model has everywhere, and its layers."""
+
+    memory: tuple[DeviceMemory, ...]
+    n_gpu_layers: int  # kept on devices besides the CPU
+    most_layers: int  # that can be: all blocks, and the output layer as one more
+    n_ctx: int = 0  # tokens of the context that this is for
+
+    @property
+    def layers_option(self) -> int:
+        """The `n_gpu_layers` that asks for this."""
+        return ALL_LAYERS if self.n_gpu_layers == self.most_layers else self.n_gpu_layers
+
+
+class Shortage(msgspec.Struct, frozen=True):
+    """A device that would be asked for more than it has."""
+
+    device: str
+    needed: int
+    free: int
+
+    def __str__(self) -> str:
+        return f"{self.device} would need {gigabytes(self.needed)} and has {gigabytes(self.free)} free"
+
+
+class PairMemory(msgspec.Struct, frozen=True):
+    """What a pair needs beside what there is. `free` of the devices counts what is loaded now as free: it
+    makes room where the new pair needs it."""
+
+    target: ModelMemory
+    draft: ModelMemory | None
+    devices: tuple[Device, ...]
+
+    @property
+    def models(self) -> tuple[ModelMemory, ...]:
+        return (self.target,) if self.draft is None else (self.target, self.draft)
+
+    @property
+    def shortages(self) -> tuple[Shortage, ...]:
+        """The devices that have less than is needed; empty where the pair fits."""
+        return shortages(self.devices, self.models)
+
+
+def gigabytes(size: int) -> str:
+    """Bytes in decimal units, as disks are counted: "1.23 GB", "45.6 MB"."""
+    for unit, one in (("GB", 1e9), ("MB", 1e6)):
+        if size >= one:
+            return f"{size / one:.3g} {unit}" if size < 1000 * one else f"{size / one:,.0f} {unit}"
+    return f"{size / 1e3:.3g} kB"
+
+
+def total_by_device(models: Iterable[ModelMemory]) -> dict[str, int]:
+    """Device name -> bytes of all `models` together."""
+    totals: dict[str, int] = {}
+    for model in models:
+        for one in model.memory:
+            totals[one.device] = totals.get(one.device, 0) + one.total
+    return totals
+
+
+def shortages(
+    devices: Iterable[Device], models: Iterable[ModelMemory], margin: int = 0
+) -> tuple[Shortage, ...]:
+    """The devices on which `models` need more than is free less `margin`.
+
+    A device that reports no memory at all (0 of 0) cannot be judged and is left out.
+    """
+    needed = total_by_device(models)
+    return tuple(
+        Shortage(one.name, needed[one.name], one.free)
+        for one in devices
+        if one.total and needed.get(one.name, 0) > max(0, one.free - margin)
+    )
+
+
+def freed(devices: Iterable[Device], models: Iterable[ModelMemory]) -> tuple[Device, ...]:
+    """The devices as they are once `models` are unloaded. Mapped pages are free as it is."""
+    held: dict[str, int] = {}
+    for model in models:
+        for one in model.memory:
+            held[one.device] = held.get(one.device, 0) + one.total - one.mapped
+    return tuple(
+        msgspec.structs.replace(one, free=min(one.total, one.free + held.get(one.name, 0))) for one in devices
+    )
+
+
+def most_that_fits(fits: Callable[[int], bool], most: int) -> int:
+    """The largest n in 0..`most` with `fits(n)`, where `fits` is True up to a point; 0 where none is.
+
+    Asks about log2(most) times, the largest first: it often fits whole.
+    """
+    if fits(most):
+        return most
+    low, high = 0, most  # high does not fit
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def fit_layers(
+    needs_target: Callable[[int], ModelMemory],
+    needs_draft: Callable[[int], ModelMemory] | None,
+    devices: Sequence[Device],
+    margin: int = MARGIN,
+) -> tuple[ModelMemory, ModelMemory | None]:
+    """As many layers on the devices as their memory allows: the target's first, then the draft's.
+
+    `needs_...` tell what a model needs with n layers there (`ALL_LAYERS` for all). Every token waits for the
+    target's pass, so its layers are worth more. The CPU does not count: what finds no place elsewhere
+    must be there.
+    """
+    offload = [one for one in devices if one.name != CPU]
+
+    def best(needs: Callable[[int], ModelMemory], beside: tuple[ModelMemory, ...]) -> ModelMemory:
+        asked: dict[int, ModelMemory] = {}
+
+        def need(layers: int) -> ModelMemory:
+            if layers not in asked:
+                asked[layers] = needs(layers)
+            return asked[layers]
+
+        def fits(layers: int) -> bool:
+            return not shortages(offload, (*beside, need(layers)), margin)
+
+        most = need(ALL_LAYERS).most_layers
+        return need(most_that_fits(fits, most)) if offload else need(0)
+
+    target = best(needs_target, ())
+    return target, best(needs_draft, (target,)) if needs_draft else None

@@ -1,0 +1,132 @@
+"""Devices: what can hold layers, this machine's own and those of workers elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.engine.builds import build_command
+from app.engine.errors import SettingError
+from app.engine.memory import CPU, Device
+from app.engine.native import ggml
+from app.engine.types import ModelOptions, split_list
+from app.engine.workers import WorkerError, check_worker
+
+NO_DEVICE = "none"
+_KINDS = {
+    ggml.CPU: "CPU",
+    ggml.GPU: "GPU",
+    ggml.INTEGRATED: "integrated GPU",
+    ggml.ACCELERATOR: "accelerator",
+}
+
+# Workers whose devices hold layers now. llama.cpp keeps one connection to each for the whole process, and a
+# worker greets nobody while it serves one: those are not asked again whether they are there.
+_in_use: Counter[str] = Counter()
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadDevice:
+    """A device besides the CPU; `handle` is ggml's."""
+
+    handle: int
+    name: str  # of this pair's options: RPC devices are counted in the order of `rpc`
+    endpoint: str = ""  # of the worker it belongs to
+    index: int = 0  # among the worker's own
+
+    def has_buffer(self, buffer: str) -> bool:
+        """Whether llama.cpp's report means a buffer in this device's memory."""
+        own = f"{ggml.RPC}{self.index}[{self.endpoint}]" if self.endpoint else self.name
+        return buffer == own or (buffer.startswith(own) and buffer[len(own)] in "_ ")
+
+
+def offload_devices(endpoints: Sequence[str]) -> list[OffloadDevice]:
+    """Workers' devices, then GPUs, integrated ones only where there are no others: llama.cpp's order.
+
+    Raises WorkerError where a worker cannot be reached.
+    """
+    found: list[OffloadDevice] = []
+    for endpoint in endpoints:
+        for index, handle in enumerate(_worker_devices(endpoint)):
+            found.append(OffloadDevice(handle, f"{ggml.RPC}{len(found)}", endpoint, index))
+    own = [handle for handle in ggml.registered() if ggml.kind(handle) in (ggml.GPU, ggml.INTEGRATED)]
+    kind = ggml.GPU if any(ggml.kind(handle) == ggml.GPU for handle in own) else ggml.INTEGRATED
+    seen = set()
+    for handle in own:
+        hardware = ggml.hardware_id(handle) or ggml.name(handle)
+        if ggml.kind(handle) == kind and hardware not in seen:  # two backends may see one GPU
+            seen.add(hardware)
+            found.append(OffloadDevice(handle, ggml.name(handle)))
+    return found
+
+
+def _worker_devices(endpoint: str) -> list[int]:
+    if ggml.RPC not in ggml.backends():
+        raise WorkerError(
+            "This build of llama.cpp cannot use workers.", f"Build another: {build_command('none')}", endpoint
+        )
+    if not _in_use[endpoint]:
+        check_worker(endpoint)
+    return ggml.worker_devices(endpoint)
+
+
+def hold(endpoints: Iterable[str]) -> None:
+    """Layers lie on these workers from now on."""
+    _in_use.update(endpoints)
+
+
+def release(endpoints: Iterable[str]) -> None:
+    """The other half of `hold`."""
+    _in_use.subtract(endpoints)
+
+
+def list_devices(endpoints: Sequence[str] = ()) -> tuple[Device, ...]:
+    """All devices with their memory, those that hold layers first, the CPU last; raises WorkerError."""
+    offload = offload_devices(endpoints)
+    found = [_describe(one.handle, one.name, one.endpoint) for one in offload]
+    others = [one for one in ggml.registered() if ggml.kind(one) in (ggml.ACCELERATOR, ggml.CPU)]
+    found += [_describe(one, ggml.name(one)) for one in sorted(others, key=ggml.kind, reverse=True)]
+    return tuple(found)
+
+
+def _describe(handle: int, name: str, endpoint: str = "") -> Device:
+    free, total = ggml.memory(handle)
+    if name == CPU:
+        free = _available(free)
+    return Device(
+        name=name,
+        description=" ".join(ggml.description(handle).split()),
+        kind="worker" if endpoint else _KINDS[ggml.kind(handle)],
+        backend=ggml.backend(handle),
+        free=free,
+        total=total,
+        endpoint=endpoint,
+    )
+
+
+def _available(total: int) -> int:
+    """What programs can still have of main memory: llama.cpp calls all of it free on Linux and macOS."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        kilobytes = next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+        return int(kilobytes) * 1024
+    except (OSError, StopIteration, ValueError):
+        return total
+
+
+def chosen_devices(options: ModelOptions) -> list[OffloadDevice]:
+    """The devices that `options` name, in their order; raises SettingError, WorkerError."""
+    found = offload_devices(options.endpoints)
+    wanted = split_list(options.device)
+    if not wanted:
+        return found
+    if wanted == (NO_DEVICE,):
+        return []
+    by_name = {one.name: one for one in found}
+    for name in wanted:
+        if name not in by_name:
+            there = ", ".join(by_name) or "there is none besides the CPU"
+            raise SettingError(f"There is no device {name}.", f"Devices: {there}; or {NO_DEVICE}.")
+    return [by_name[name] for name in wanted]

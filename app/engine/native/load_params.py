@@ -1,0 +1,111 @@
+"""Load options as llama.cpp takes them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import llama_cpp
+
+from app.engine.cores import default_threads
+from app.engine.errors import SettingError
+from app.engine.native import ggml
+from app.engine.native.devices import OffloadDevice
+from app.engine.types import DEFAULT_CTX, ModelOptions
+
+_SPLIT = {"none": 0, "layer": 1, "row": 2}
+_LOAD = {"auto": -1, "none": 0, "mmap": 1, "mlock": 2, "mmap+mlock": 3, "dio": 4}
+_FLASH = {"auto": -1, "off": 0, "on": 1}
+_TYPES = {
+    "f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "iq4_nl": 20, "bf16": 30,
+}  # fmt: skip
+_EXPERTS = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"  # llama.cpp's own, of --cpu-moe
+MEASURED = 0  # load mode of what is only measured: nothing is mapped
+
+
+class ModelParams:
+    """llama_model_params, and the arrays that it points to: keep it while the model is loaded."""
+
+    def __init__(self, options: ModelOptions, devices: Sequence[OffloadDevice]) -> None:
+        """`devices` hold the layers, in this order. Raises SettingError where options contradict them."""
+        self.value = llama_cpp.llama_model_default_params()
+        self.value.n_gpu_layers = options.n_gpu_layers
+        self.value.use_extra_bufts = options.repack
+        self.value.split_mode = _SPLIT[options.split_mode]
+        self.value.load_mode = _LOAD[options.load_mode]
+        self.value.main_gpu = options.main_gpu
+        if options.split_mode == "none" and devices and options.main_gpu >= len(devices):
+            raise SettingError(
+                f"main_gpu cannot be {options.main_gpu}: there are {len(devices)} devices.",
+                f"Allowed: 0 to {len(devices) - 1}.",
+            )
+        # A list of our own, also where it is empty: workers of earlier pairs are still known to llama.cpp.
+        self._devices = (ctypes.c_void_p * (len(devices) + 1))(*(one.handle for one in devices), None)
+        self._point("devices", self._devices)
+        shares = read_shares(options.tensor_split, len(devices))
+        self._shares = (ctypes.c_float * llama_cpp.llama_max_devices())(*shares)
+        if shares:
+            self._point("tensor_split", self._shares)
+        self._patterns = [pattern.encode() for pattern in expert_patterns(options)]
+        self._overrides = (_Override * (len(self._patterns) + 1))(
+            *(_Override(pattern, ggml.cpu_buffer_type()) for pattern in self._patterns)
+        )
+        if self._patterns:
+            self._point("tensor_buft_overrides", self._overrides)
+
+    def _point(self, field: str, array: Any) -> None:
+        kind = dict(llama_cpp.llama_model_params._fields_)[field]
+        setattr(self.value, field, ctypes.cast(array, kind))
+
+
+class _Override(ctypes.Structure):
+    """llama_model_tensor_buft_override; an empty one ends the list."""
+
+    _fields_ = (("pattern", ctypes.c_char_p), ("buffer_type", ctypes.c_void_p))
+
+
+def read_shares(text: str, n_devices: int) -> list[float]:
+    """The numbers of `tensor_split`, one for each of the first devices; raises SettingError."""
+    if not text.strip():
+        return []
+    try:
+        shares = [float(word) for word in re.split(r"[,/]", text)]
+    except ValueError:
+        shares = [math.nan]
+    if not all(math.isfinite(one) and one >= 0 for one in shares) or not any(shares):
+        raise SettingError(f"tensor_split cannot be {text!r}.", "Allowed: numbers from 0 on, such as 3,1.")
+    if n_devices and len(shares) > n_devices:
+        raise SettingError(
+            f"tensor_split has {len(shares)} shares for {n_devices} device{'s' if n_devices > 1 else ''}.",
+            "Give one for each device, in their order.",
+        )
+    return shares
+
+
+def expert_patterns(options: ModelOptions) -> list[str]:
+    """Patterns of the names of weights that stay in main memory."""
+    if options.cpu_moe:
+        return [_EXPERTS]
+    return [rf"blk\.{layer}{_EXPERTS}" for layer in range(options.n_cpu_moe)]
+
+
+def context_params(options: ModelOptions, n_ctx_train: int, snapshots: int) -> Any:
+    """llama_context_params; `snapshots` as in Context."""
+    params = llama_cpp.llama_context_default_params()
+    params.n_ctx = options.ctx_size or min(n_ctx_train or DEFAULT_CTX, DEFAULT_CTX)
+    params.n_batch = min(options.batch_size, params.n_ctx)
+    params.n_ubatch = min(options.ubatch_size, params.n_batch)
+    params.n_threads = options.threads or default_threads()
+    params.n_threads_batch = options.threads_batch or params.n_threads
+    params.type_k = _TYPES[options.cache_type_k]
+    params.type_v = _TYPES[options.cache_type_v]
+    params.flash_attn_type = _FLASH[options.flash_attn]
+    params.offload_kqv = options.kv_offload
+    params.swa_full = options.swa_full
+    # llama.cpp aborts the process where a pass cannot hold the tokens that its snapshots are of.
+    params.n_rs_seq = max(0, min(snapshots, params.n_ubatch - 2))
+    params.no_perf = True
+    return params

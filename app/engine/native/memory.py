@@ -1,0 +1,142 @@
+"""What a model will need on each device, before it is loaded.
+
+llama.cpp lays everything out as for a real load, without taking the memory, and reports the caches and
+compute buffers. It does not report the weights then: they are counted here, from the file's list of tensors
+and from the layers that llama.cpp put on each device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+
+from app.engine.errors import ModelFileError
+from app.engine.memory import CPU, ModelMemory
+from app.engine.native.context import SNAPSHOTS, explain_context
+from app.engine.native.devices import OffloadDevice, chosen_devices
+from app.engine.native.library import captured_log, captured_report, lib
+from app.engine.native.load_params import MEASURED, ModelParams, context_params
+from app.engine.native.model import check_file, explain_failure
+from app.engine.native.report import Report
+from app.engine.types import ModelOptions
+
+_BLOCK = re.compile(r"blk\.(\d+)\.")
+_OUTPUT = re.compile(r"output")  # output.weight, output_norm.weight
+_EMBEDDING = "token_embd.weight"  # the output layer's too, where it has no weights of its own
+_OVERRIDDEN = re.compile(r"tensor (\S+) \(.*\) buffer type overridden to (\S+)")
+_CACHE_LAYER = re.compile(r"llama_kv_cache: layer +\d+: dev = (\S+)")
+_CACHE_SIZE = re.compile(r"llama_kv_cache: size = +([\d.]+) MiB")
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+_MIB = 2**20
+
+
+def measure(options: ModelOptions, snapshots: int = SNAPSHOTS) -> ModelMemory:
+    """What the model needs with these options; `snapshots` as in Context. Nothing is loaded.
+
+    Raises ModelFileError, SettingError, WorkerError as loading would.
+    """
+    path = Path(options.path)
+    check_file(path)
+    devices = chosen_devices(options)
+    with captured_report() as log:
+        _lay_out(options, devices, path, snapshots)
+    report = Report(log, devices)
+    # Of caches that are not there the buffers are empty; those of recurrent states are real.
+    buffers = [one for one in report.buffers if one[1] in ("context", "compute")]
+    buffers += [(device, "context", size) for device, size in _caches(log, devices)]
+    buffers += [(device, "weights", size) for device, size in _weights(path, report, log)]
+    return report.memory(buffers)
+
+
+def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path, snapshots: int) -> None:
+    params = ModelParams(options, devices)
+    params.value.no_alloc = True
+    params.value.load_mode = MEASURED
+    with captured_log() as lines:
+        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params.value)
+        if not model:
+            raise explain_failure(path.name, lines)
+        n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(model))
+        asked = context_params(options, n_ctx_train, snapshots)
+        context = llama_cpp.llama_init_from_model(model, asked)
+        if context:
+            llama_cpp.llama_free(context)
+        llama_cpp.llama_model_free(model)
+        if not context:
+            raise explain_context(path.name, asked.n_ctx, lines)
+
+
+def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[str, int]]:
+    """Each cache's size, over the devices of its layers: they are alike."""
+    names = Report([], devices)
+    layers: list[str] = []
+    for line in log:
+        if found := _CACHE_LAYER.search(line):
+            layers.append(names.device(found[1]))
+        elif found := _CACHE_SIZE.search(line):
+            size = float(found[1]) * _MIB
+            yield from ((device, round(size / len(layers))) for device in layers)
+            layers = []
+
+
+def _weights(path: Path, report: Report, log: list[str]) -> Iterator[tuple[str, int]]:
+    """Each tensor's size and its device."""
+    stay = {found[1] for line in log if (found := _OVERRIDDEN.search(line))}
+    output = report.layers.get(report.last_layer, CPU)
+    tensors = dict(tensor_sizes(path))
+    for name, size in tensors.items():
+        block = _BLOCK.match(name)
+        if name in stay:
+            yield CPU, size
+        elif block:
+            yield report.layers.get(int(block[1]), CPU), size
+        else:
+            yield output if _OUTPUT.match(name) else CPU, size
+    if "output.weight" not in tensors and output != CPU:
+        yield output, tensors.get(_EMBEDDING, 0)
+
+
+def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
+    """Name and bytes of every tensor of a model file, of all its shards."""
+    for shard in _shards(path):
+        head = _open(os.fsencode(shard), _NoAlloc(True, None))
+        if not head:
+            raise ModelFileError(f"{shard.name} is cut short or damaged.", "Download or copy it again.")
+        try:
+            for index in range(_count(head)):
+                yield _name(head, index).decode("utf-8", errors="replace"), _size(head, index)
+        finally:
+            _free(head)
+
+
+def _shards(path: Path) -> list[Path]:
+    found = _SHARD.search(path.name)
+    if found is None:
+        return [path]
+    stem = path.name[: found.start()]
+    return [path.with_name(f"{stem}-{n:05d}-of-{found[2]}.gguf") for n in range(1, int(found[2]) + 1)]
+
+
+class _NoAlloc(ctypes.Structure):
+    """gguf_init_params"""
+
+    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
+
+
+def _call(name: str, result: Any, *arguments: Any) -> Any:
+    function = getattr(lib, name)
+    function.restype, function.argtypes = result, list(arguments)
+    return function
+
+
+_open = _call("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, _NoAlloc)
+_free = _call("gguf_free", None, ctypes.c_void_p)
+_count = _call("gguf_get_n_tensors", ctypes.c_int64, ctypes.c_void_p)
+_name = _call("gguf_get_tensor_name", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
+_size = _call("gguf_get_tensor_size", ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int64)

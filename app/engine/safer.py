@@ -1,0 +1,122 @@
+"""What to say when an engine died or found no room, and the next safer way to load the same pair."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.engine.memory import CPU
+from app.engine.messages import Load, Measured, Offer
+from app.engine.types import DEFAULT_CTX, ModelOptions, split_list
+
+_FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
+_KILLED = getattr(signal, "SIGKILL", None)
+_LEAST_CTX = 512
+_KEPT = "What came before is kept, and the engine starts again by itself."
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """What is known of an engine process that is gone."""
+
+    code: int | None  # as multiprocessing gives it: the negative number of a signal
+    words: str  # the code in words
+    load: Load | None = None  # the pair that was there, or was being loaded
+    testing: bool = False  # in the self-test after loading
+    lost: tuple[str, ...] = ()  # workers that answer no more
+
+    @property
+    def is_fault(self) -> bool:
+        return self.code is not None and -self.code in _FAULTS
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What to tell people."""
+
+    message: str
+    hint: str
+    offer: Offer | None = None
+
+
+def explain_death(death: Death) -> Explanation:
+    """Why the engine is gone, as far as can be told, and what may help."""
+    load = death.load
+    if death.lost:
+        gone = " and ".join(death.lost)
+        return Explanation(
+            f"The worker at {gone} is gone, and the engine stopped with it ({death.words}).",
+            "What came before is kept. Start the worker again, or load without it.",
+            without_workers(load, death.lost) if load else None,
+        )
+    if death.testing:
+        offer = (safe_kernels(load) or on_the_cpu(load)) if load else None
+        return Explanation(
+            f"The kernels of this build of llama.cpp fault on this machine ({death.words}).",
+            "A test after loading found it; nothing is lost. "
+            + (f"{offer.words}, or build llama.cpp again." if offer else "Build llama.cpp again."),
+            offer,
+        )
+    message = f"The engine stopped unexpectedly ({death.words})."
+    return Explanation(message, _KEPT, _next(death) if load else None)
+
+
+def _next(death: Death) -> Offer | None:
+    if death.load is None:
+        return None
+    if death.code is not None and -death.code == _KILLED:  # the system's, where main memory ran out
+        return smaller_context(death.load)
+    if death.is_fault:
+        return safe_kernels(death.load) or on_the_cpu(death.load)
+    return on_the_cpu(death.load) or safe_kernels(death.load)
+
+
+def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
+    """The pair without the workers in `lost`. Their devices' names and shares go too: they are counted."""
+
+    def change(options: ModelOptions) -> ModelOptions:
+        rest = [one for one in options.endpoints if one not in lost]
+        devices = [one for one in split_list(options.device) if not one.startswith("RPC")]
+        return replace(options, rpc=",".join(rest), device=",".join(devices), tensor_split="", main_gpu=0)
+
+    return _offer(load, f"Load without the worker at {' and '.join(lost)}", change)
+
+
+def safe_kernels(load: Load) -> Offer | None:
+    return _offer(load, "Load with safe kernels", lambda options: replace(options, repack=False))
+
+
+def on_the_cpu(load: Load) -> Offer | None:
+    return _offer(load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0))
+
+
+def smaller_context(load: Load) -> Offer | None:
+    """Half the context, down to 512 tokens."""
+    half = (load.target.ctx_size or DEFAULT_CTX) // 2
+    if half < _LEAST_CTX:
+        return None
+    draft = load.draft
+    if draft is not None and draft.ctx_size:
+        draft = replace(draft, ctx_size=min(draft.ctx_size, half))
+    return Offer(f"Load with a context of {half:,} tokens", replace(load.target, ctx_size=half), draft)
+
+
+def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
+    """What needs less: the layers that should fit; half of those asked for, where all should have; and where
+    none is left on devices, half the context."""
+    if fitting is None:
+        return on_the_cpu(load) or smaller_context(load)
+    target, draft = fitting.memory.target, fitting.draft
+    asked = load.target.n_gpu_layers if load.target.n_gpu_layers >= 0 else target.most_layers
+    if asked == 0 or all(one.name == CPU for one in fitting.memory.devices):
+        return smaller_context(load)
+    layers = target.n_gpu_layers if target.n_gpu_layers < asked else asked // 2
+    words = f"Load with {layers} of {target.most_layers} layers on devices"
+    return Offer(words, replace(load.target, n_gpu_layers=layers), draft)
+
+
+def _offer(load: Load, words: str, change: Callable[[ModelOptions], ModelOptions]) -> Offer | None:
+    """None where the change changes nothing."""
+    target, draft = change(load.target), load.draft and change(load.draft)
+    return Offer(words, target, draft) if (target, draft) != (load.target, load.draft) else None

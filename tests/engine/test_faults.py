@@ -1,0 +1,314 @@
+"""Engines that die or find no room: what is said, and that the offered setting works."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.engine.host import ProcessHome
+from app.engine.messages import (
+    AnyCommand,
+    DevicesListed,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    ListDevices,
+    Load,
+    Loaded,
+    LoadProgress,
+    LoadStage,
+    Measure,
+    Measured,
+    RoundFinished,
+    Stop,
+)
+from app.engine.safer import Death, explain_death
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions
+from tests.tiny import Tiny
+from tests.workers import ROOT, Worker, worker
+
+PATIENCE = 60.0
+ENDS = (Loaded, Finished, Failed, DevicesListed, Measured)
+Kinds = type[Event] | tuple[type[Event], ...]
+LONG = GenerationRequest("abcabc", max_tokens=4000, ignore_eos=True)
+SHORT = GenerationRequest("abcabc", max_tokens=5, ignore_eos=True)
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and signals as Linux has them")
+
+FAULT = """
+import os, signal
+from app.engine.native.context import Context
+real = Context.self_test
+def faulty(self):
+    if self.model._params.value.use_extra_bufts:
+        os.kill(os.getpid(), signal.SIGILL)
+    real(self)
+Context.self_test = faulty
+"""
+
+
+class Talk:
+    """A conversation with an engine process."""
+
+    def __init__(self) -> None:
+        self.home = ProcessHome()
+        self._run = 0
+
+    def ask(
+        self, make: Callable[[int], AnyCommand], kind: type[Event] | tuple[type[Event], ...] = ENDS
+    ) -> Event:
+        """Send a command and wait for an event of that kind."""
+        self._run += 1
+        self.home.send(make(self._run))
+        return self.until(kind)
+
+    def until(self, kind: Kinds = ENDS) -> Event:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            event = self.home.receive(0.05)
+            if isinstance(event, kind):
+                return event
+            assert not isinstance(event, Failed), event
+        raise AssertionError(f"no {kind} within {PATIENCE} s")
+
+    def load(self, target: ModelOptions, draft: ModelOptions | None = None) -> Event:
+        return self.ask(lambda run: Load(run, target, draft))
+
+    def generate(self, request: GenerationRequest = SHORT) -> Event:
+        return self.ask(lambda run: Generate(run, request))
+
+
+@pytest.fixture
+def new_talk() -> Iterator[Callable[[], Talk]]:
+    talks: list[Talk] = []
+
+    def make() -> Talk:
+        talks.append(Talk())
+        return talks[-1]
+
+    yield make
+    for talk in talks:
+        talk.home.close()
+
+
+@pytest.fixture
+def workers() -> Iterator[tuple[Worker, Worker]]:
+    with worker() as one, worker() as other:
+        yield one, other
+
+
+@pytest.fixture
+def path(tiny_file: Callable[[Tiny], Path]) -> str:
+    return str(tiny_file(Tiny(name="wide", n_layers=6, n_embd=256, n_heads=4, n_ff=1024, n_ctx=4096)))
+
+
+def answers(talk: Talk) -> bool:
+    event = talk.generate()
+    return isinstance(event, Finished) and event.totals.finish_reason is FinishReason.LENGTH
+
+
+# ------------------------------------------------------------------------------------------- workers
+
+
+@on_linux
+def test_a_worker_that_dies_in_mid_answer(
+    workers: tuple[Worker, Worker], new_talk: Callable[[], Talk], path: str
+) -> None:
+    stays, dies = workers
+    options = ModelOptions(
+        path, ctx_size=4096, rpc=f"{dies.endpoint},{stays.endpoint}", tensor_split="1,1", device="RPC0,RPC1"
+    )
+    talk = new_talk()
+    loaded = talk.load(options)
+    assert isinstance(loaded, Loaded) and loaded.pair.devices == "RPC0, RPC1"
+    rounds = [talk.ask(lambda run: Generate(run, LONG), RoundFinished)]
+    dies.process.kill()
+    while not isinstance(event := talk.until((RoundFinished, Failed)), Failed):
+        rounds.append(event)
+    assert event.gone and not event.expected
+    assert f"The worker at {dies.endpoint} is gone" in event.message
+    assert "kept" in event.hint
+    assert event.offer is not None and event.offer.target.rpc == stays.endpoint
+    assert "without the worker" in event.offer.words
+    # The same pair again, as the window does by itself: refused with the same way out.
+    again = new_talk()
+    refused = again.load(options)
+    assert isinstance(refused, Failed) and refused.expected and not refused.gone
+    assert f"There is no worker at {dies.endpoint}" in refused.message
+    assert refused.offer == event.offer
+    better = again.load(event.offer.target, event.offer.draft)
+    assert isinstance(better, Loaded) and better.pair.devices == "RPC0"
+    assert answers(again)
+
+
+@on_linux
+def test_a_worker_without_memory(
+    workers: tuple[Worker, Worker],
+    new_talk: Callable[[], Talk],
+    path: str,
+    tiny_file: Callable[[Tiny], Path],
+) -> None:
+    """The weights find no room; the pair from before still answers."""
+    small, large = workers
+    heavy = str(tiny_file(Tiny(name="heavy", n_layers=6, n_embd=512, n_ff=2048, n_ctx=256)))  # 101 MB
+    talk = new_talk()
+    before = ModelOptions(path, ctx_size=256, rpc=large.endpoint)
+    assert isinstance(talk.load(before), Loaded)
+    limit_memory(small.process.pid, 8 * 2**20)
+    failed = talk.load(ModelOptions(heavy, rpc=small.endpoint))
+    assert isinstance(failed, Failed) and failed.expected and not failed.gone
+    assert f"the worker at {small.endpoint} has no room for its weights" in failed.message
+    assert "Lower the layers on devices" in failed.hint
+    assert failed.offer is not None and failed.offer.words == "Load with 3 of 7 layers on devices"
+    assert failed.offer.target.n_gpu_layers == 3
+    assert answers(talk)
+
+
+@on_linux
+def test_a_worker_without_memory_for_the_cache(new_talk: Callable[[], Talk], path: str) -> None:
+    with worker() as small:
+        limit_memory(small.process.pid, 100 * 2**20)
+        options = ModelOptions(path, ctx_size=65536, ubatch_size=16, rpc=small.endpoint)  # 402 MB of cache
+        failed = new_talk().load(options)
+        assert isinstance(failed, Failed) and failed.expected
+        assert f"the worker at {small.endpoint} has no room for a context of 65,536 tokens" in failed.message
+        assert "Lower the context size" in failed.hint and "main memory" in failed.hint
+
+
+def limit_memory(pid: int, more: int) -> None:
+    """Let a process have `more` bytes than it has, and nothing beyond."""
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        pages = int(file.read().split()[0])
+    limit = pages * resource.getpagesize() + more
+    resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
+
+
+def test_devices_and_memory_are_told_over_the_boundary(
+    workers: tuple[Worker, Worker], new_talk: Callable[[], Talk], path: str
+) -> None:
+    rpc = ",".join(one.endpoint for one in workers)
+    talk = new_talk()
+    listed = talk.ask(lambda run: ListDevices(run, rpc))
+    assert isinstance(listed, DevicesListed)
+    assert [one.name for one in listed.devices] == ["RPC0", "RPC1", "CPU"]
+    assert {"RPC", "CPU"} <= set(listed.backends)
+    options = ModelOptions(path, ctx_size=256, rpc=rpc, n_gpu_layers=2)
+    measured = talk.ask(lambda run: Measure(run, options))
+    assert isinstance(measured, Measured) and measured.target == options
+    assert measured.memory.target.n_gpu_layers == 2
+    fitted = talk.ask(lambda run: Measure(run, options, None, fit=True))
+    assert isinstance(fitted, Measured) and fitted.target == replace(options, n_gpu_layers=-1)
+    # What is loaded counts as free.
+    loaded = talk.load(fitted.target)
+    assert isinstance(loaded, Loaded)
+    assert {one.device for one in loaded.pair.target.memory} == {"RPC0", "RPC1", "CPU"}
+    again = talk.ask(lambda run: Measure(run, options, None, fit=True))
+    assert isinstance(again, Measured) and again.target == fitted.target
+    assert answers(talk)
+    refused = talk.ask(lambda run: ListDevices(run, "127.0.0.1:1"))
+    assert isinstance(refused, Failed) and refused.expected and refused.offer is None
+
+
+# ------------------------------------------------------------------------------------------- kernels
+
+
+@on_linux
+def test_a_kernel_that_faults(
+    new_talk: Callable[[], Talk], path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(FAULT)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    failed = new_talk().load(ModelOptions(path))
+    assert isinstance(failed, Failed) and failed.gone
+    assert "kernels of this build of llama.cpp fault on this machine" in failed.message
+    assert failed.offer is not None and failed.offer.words == "Load with safe kernels"
+    assert failed.offer.target == ModelOptions(path, repack=False)
+    safe = new_talk()
+    assert isinstance(safe.load(failed.offer.target), Loaded)
+    assert answers(safe)
+
+
+def test_every_file_is_tested_after_loading(
+    new_talk: Callable[[], Talk], path: str, pair_files: tuple[Path, Path]
+) -> None:
+    talk = new_talk()
+    talk.home.send(Load(1, ModelOptions(path), ModelOptions(str(pair_files[1]))))
+    stages = []
+    while not isinstance(event := talk.until((LoadProgress, Loaded)), Loaded):
+        assert isinstance(event, LoadProgress)
+        if not stages or stages[-1] is not event.stage:
+            stages.append(event.stage)
+    assert stages == [LoadStage.READING, LoadStage.TESTING] * 2
+    assert event.pair.target.n_ctx == 4096
+
+
+@on_linux
+def test_an_engine_that_is_killed_in_mid_answer(new_talk: Callable[[], Talk], path: str) -> None:
+    talk = new_talk()
+    assert isinstance(talk.load(ModelOptions(path)), Loaded)
+    talk.ask(lambda run: Generate(run, LONG), RoundFinished)
+    assert talk.home.pid is not None
+    os.kill(talk.home.pid, signal.SIGKILL)
+    while not isinstance(event := talk.until((RoundFinished, Failed)), Failed):
+        pass
+    assert event.gone and "signal 9" in event.message
+    assert event.offer is not None and event.offer.target.ctx_size == 4096
+
+
+def test_a_stop_of_long_ago_does_not_end_a_load(new_talk: Callable[[], Talk], path: str) -> None:
+    talk = new_talk()
+    assert isinstance(talk.load(ModelOptions(path)), Loaded)
+    talk.ask(lambda run: Generate(run, LONG), RoundFinished)
+    talk.home.send(Stop(2))
+    ended = talk.until(Finished)
+    assert isinstance(ended, Finished) and ended.totals.finish_reason is FinishReason.CANCELLED
+    assert isinstance(talk.load(ModelOptions(path, ctx_size=512)), Loaded)
+
+
+# ---------------------------------------------------------------------------------- what is offered
+
+
+def death(
+    code: int | None, target: ModelOptions, draft: ModelOptions | None = None, **known: object
+) -> Death:
+    return Death(code, "words", Load(1, target, draft), **known)  # type: ignore[arg-type]
+
+
+def test_the_offers_end() -> None:
+    """Each offer, taken and failed again in the same way, leads to the next until there is none."""
+    for code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGKILL, 1):
+        target, draft = ModelOptions("a.gguf"), ModelOptions("b.gguf", ctx_size=4096)
+        words = []
+        while (offer := explain_death(death(code, target, draft)).offer) is not None:
+            words.append(offer.words)
+            assert (offer.target, offer.draft) != (target, draft) and offer.draft is not None
+            target, draft = offer.target, offer.draft
+        expected = {
+            -signal.SIGSEGV: ["Load with safe kernels", "Load on the CPU alone"],
+            -signal.SIGKILL: [f"Load with a context of {n:,} tokens" for n in (4096, 2048, 1024, 512)],
+        }
+        assert words == expected.get(code, ["Load on the CPU alone", "Load with safe kernels"])
+
+
+def test_a_lost_worker_takes_its_devices_names_along() -> None:
+    target = ModelOptions("a", rpc="x:1,y:2", device="CUDA0,RPC1", tensor_split="1,2", main_gpu=1)
+    told = explain_death(death(-6, target, ModelOptions("b"), lost=("x:1",)))
+    assert "The worker at x:1 is gone" in told.message
+    assert told.offer is not None
+    assert told.offer.target == ModelOptions("a", rpc="y:2", device="CUDA0")
+    assert told.offer.draft == ModelOptions("b")
+
+
+def test_without_a_pair_there_is_nothing_to_offer() -> None:
+    for known in ({}, {"testing": True}, {"lost": ("x:1",)}):
+        told = explain_death(Death(-11, "signal 11", None, **known))  # type: ignore[arg-type]
+        assert told.offer is None and told.message and told.hint
