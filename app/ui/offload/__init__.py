@@ -1,0 +1,1 @@
+"""Where models run: layers, devices, workers elsewhere, and the memory that they take."""

@@ -1,0 +1,66 @@
+"""The devices and shares of a model's options, read and written. No widgets."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+
+from app.engine.memory import CPU, Device
+from app.engine.types import ModelOptions, split_list
+
+NO_DEVICE = "none"
+SEVERAL = ("layer", "row")  # split modes that use several devices
+
+
+def offload_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
+    """Those that can hold layers besides the CPU."""
+    return tuple(one for one in devices if one.name != CPU and one.kind != "accelerator")
+
+
+def chosen_devices(device: str, there: Sequence[str]) -> tuple[str, ...]:
+    """The names that the option `device` means, where `there` are all of them."""
+    names = split_list(device)
+    if not names:
+        return tuple(there)
+    return () if names == (NO_DEVICE,) else names
+
+
+def device_option(chosen: Sequence[str], there: Sequence[str]) -> str:
+    """The other way round: all of them need no names."""
+    if not chosen:
+        return NO_DEVICE
+    return "" if tuple(chosen) == tuple(there) else ",".join(chosen)
+
+
+def read_shares(text: str, chosen: Sequence[str]) -> dict[str, float] | None:
+    """Device name -> its share; None where they go by free memory, or where the text is no list of shares."""
+    try:
+        numbers = [float(word) for word in re.split(r"[,/]", text)] if text.strip() else []
+    except ValueError:
+        return None
+    if not numbers or not chosen:
+        return None
+    numbers += [0.0] * (len(chosen) - len(numbers))  # as llama.cpp reads a list that is too short
+    return dict(zip(chosen, numbers, strict=False))
+
+
+def shares_option(shares: Mapping[str, float] | None, chosen: Sequence[str]) -> str:
+    """The option `tensor_split`; a device that has had no share so far gets one like any other."""
+    if shares is None or len(chosen) < 2:
+        return ""
+    return ",".join(f"{shares.get(name, 1.0):g}" for name in chosen)
+
+
+def with_workers(options: ModelOptions, rpc: str) -> ModelOptions:
+    """The options with these workers. Their devices are counted in the order of `rpc`: where a worker goes,
+    those behind it get other names, and what was said by name or by place is no longer meant."""
+    before, after = options.endpoints, split_list(rpc)
+    if before == after:
+        return options
+    if options.device and after[: len(before)] == before:
+        return dataclasses.replace(options, rpc=",".join(after))
+    kept = [one for one in split_list(options.device) if not one.startswith("RPC")]
+    return dataclasses.replace(
+        options, rpc=",".join(after), device=",".join(kept), tensor_split="", main_gpu=0
+    )
