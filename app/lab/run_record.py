@@ -10,12 +10,19 @@ from app.engine.types import FinishReason
 
 
 class Divergence(msgspec.Struct, frozen=True):
-    """Where an answer first left its baseline."""
+    """Where an answer first left its baseline. A token is None where that answer had ended."""
 
     index: int  # in the answer
-    baseline_token: int
-    token: int
-    logit_gap: float  # between the baseline's logits of the two tokens
+    baseline_token: int | None
+    token: int | None
+    baseline_text: str = ""
+    token_text: str = ""
+    logit_gap: float | None = None
+    """Between the baseline's logits of the two tokens; None where a trace does not hold both."""
+    difference: float | None = None
+    """How far the same gap is from the one in this answer's own pass: what the batch shapes take away."""
+    near_tie: bool | None = None
+    """The batch shapes alone explain it. None where nothing tells, and where a rule keeps only the law."""
 
 
 class RunRecord(msgspec.Struct, frozen=True):
@@ -47,6 +54,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     acceptance_rate: float | None
     alpha: float | None
     tau: float | None
+    draft_share: float | None
+    drafted_rounds: int
     target_seconds: float
     draft_seconds: float
     engine_overhead: float | None
@@ -54,10 +63,25 @@ class RunRecord(msgspec.Struct, frozen=True):
     identical_to_baseline: bool | None
     first_divergence: Divergence | None
     finish_reason: FinishReason
+    lane: int = 0  # of an experiment with several
+    baseline_lane: int | None = None  # the lane that the three comparisons are with
+    error: str = ""  # why it failed, where it did
+    draft_prompt_in_rounds: float = 0.0  # of draft_prompt_seconds, within `seconds` too (length=auto)
+
+    @property
+    def whole_seconds(self) -> float:
+        """From the request to the end: reading the prompt and generating."""
+        return self.prompt_seconds + self.draft_prompt_seconds - self.draft_prompt_in_rounds + self.seconds
 
     @classmethod
     def of(
-        cls, trace: Trace, *, category: str | None = None, prompt_index: int = 0, repeat: int = 0
+        cls,
+        trace: Trace,
+        *,
+        category: str | None = None,
+        prompt_index: int = 0,
+        repeat: int = 0,
+        lane: int = 0,
     ) -> RunRecord:
         """The record of a trace; one without totals (a crash) counts as failed."""
         header, totals = trace.header, trace.totals
@@ -78,6 +102,7 @@ class RunRecord(msgspec.Struct, frozen=True):
             prompt_tokens=header.prompt_tokens,
             prompt_seconds=totals.prompt_seconds if totals else 0.0,
             draft_prompt_seconds=totals.draft_prompt_seconds if totals else 0.0,
+            draft_prompt_in_rounds=totals.draft_prompt_in_rounds if totals else 0.0,
             first_token_seconds=totals.first_token_seconds if totals else None,
             rounds=statistics.rounds,
             drafted=statistics.drafted,
@@ -87,6 +112,8 @@ class RunRecord(msgspec.Struct, frozen=True):
             acceptance_rate=statistics.acceptance_rate,
             alpha=statistics.alpha,
             tau=statistics.tau,
+            draft_share=statistics.draft_share,
+            drafted_rounds=statistics.drafted_rounds,
             target_seconds=statistics.target_seconds,
             draft_seconds=statistics.draft_seconds,
             engine_overhead=1 - statistics.native_seconds / seconds if seconds > 0 else None,
@@ -94,6 +121,8 @@ class RunRecord(msgspec.Struct, frozen=True):
             identical_to_baseline=None,
             first_divergence=None,
             finish_reason=totals.finish_reason if totals else FinishReason.FAILED,
+            lane=lane,
+            error=totals.error if totals else "",
         )
 
     def to_json(self) -> bytes:

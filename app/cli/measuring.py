@@ -1,0 +1,131 @@
+"""Runs a measurement on the terminal: progress on standard error, files at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from app.cli.console import say
+from app.cli.interrupt import Interrupt
+from app.cli.measure_options import Outputs
+from app.cli.recorder import cannot_write, write_file
+from app.cli.table import table
+from app.lab import words
+from app.lab.columns import COLUMNS
+from app.lab.csv_export import csv_table
+from app.lab.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted
+from app.lab.experiment import Experiment
+from app.lab.facts import sha256
+from app.lab.markdown_export import markdown
+from app.lab.page.page import html_page
+from app.lab.report import Report, SweepFacts, make_report
+from app.lab.runner import Runner
+
+_SHOWN = ("tokens_per_second", "speedup", "acceptance_rate", "alpha", "tau", "draft_share", "equal")
+
+
+class Progress:
+    """Says what goes on: a line for every run, or one that is written over on a terminal."""
+
+    def __init__(self, *, counted: bool = True) -> None:
+        """Not `counted`: how many runs there will be is not known."""
+        self._counted = counted
+        self._live = sys.stderr.isatty()
+        self._experiment: Experiment | None = None
+        self._done = 0
+
+    def show(self, event: LabEvent) -> None:
+        if isinstance(event, Begun):
+            self._experiment, self._done = event.experiment, event.done
+            if event.done:
+                say(f"Going on: {event.done} of {words.count(event.total, 'run')} are there.")
+        elif isinstance(event, PairLoaded):
+            draft = f" with {event.pair.draft.file}" if event.pair.draft else ""
+            self._line(f"Loaded {event.pair.target.file}{draft}.")
+        elif isinstance(event, EngineReplaced):
+            self._line(f"{event.message} Another engine goes on.")
+        elif isinstance(event, RunStarted) and self._live:
+            self._over(f"{self._name(event.job.lane)} …")
+        elif isinstance(event, RunDone):
+            self._done = event.done
+            self._run_done(event)
+
+    def end(self) -> None:
+        """Leave the line that is written over."""
+        if self._live:
+            self._over("")
+
+    def _run_done(self, event: RunDone) -> None:
+        left = f", {words.duration(event.seconds_left)} left" if event.seconds_left is not None else ""
+        speed = words.digits(event.record.tokens_per_second, "tokens/s")
+        what = event.record.error or speed
+        text = f"{self._name(event.job.lane)}: {what}"
+        if self._counted:
+            text = f"{event.done}/{event.total}  {text}{left}"
+        if event.record.error or not self._live:
+            self._line(text)
+        else:
+            self._over(text)
+
+    def _name(self, lane: int) -> str:
+        return self._experiment.lanes[lane].name if self._experiment else ""
+
+    def _line(self, text: str) -> None:
+        if self._live:
+            self._over("")
+        say(text)
+
+    def _over(self, text: str) -> None:
+        print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)
+
+
+def measure(runner: Runner, interrupt: Interrupt) -> None:
+    """Run to the end, or until Ctrl+C; what was measured is in the runner."""
+    interrupt.stops(runner.control.cancel)
+    progress = Progress()
+    try:
+        for event in runner.run():
+            progress.show(event)
+    finally:
+        progress.end()
+
+
+def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = None) -> Report:
+    """The report of what a runner measured, with the digests of the model files."""
+    digest = partial(sha256, stopped=lambda: interrupt.pressed)
+    return make_report(runner.experiment, runner.records, runner.pairs, digest, sweep)
+
+
+def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> None:
+    """All files that were asked for; raises UserError for the first that cannot be written."""
+    contents: list[tuple[object, Callable[[Report], bytes]]] = [
+        (outputs.json, Report.to_json),
+        (outputs.csv, lambda one: csv_table(one).encode()),
+        (outputs.html, lambda one: html_page(one).encode()),
+        (outputs.markdown, lambda one: markdown(one).encode()),
+    ]
+    for path, content in contents:
+        if path is not None:
+            write_file(path, content(report))  # type: ignore[arg-type]
+    if outputs.traces is not None:
+        try:
+            runner.traces.archive(outputs.traces)
+        except OSError as error:
+            raise cannot_write(outputs.traces, error) from error
+
+
+def summary_lines(report: Report) -> list[str]:
+    """The table, as the terminal shows it."""
+    shown = [one for one in COLUMNS if one.key in _SHOWN]
+    rows = [
+        [lane.name, *(column.text(one, lane) for column in shown)]
+        for one, lane in zip(report.summary, report.lanes, strict=True)
+    ]
+    lines = table(["strategy", *(column.title for column in shown)], rows)
+    failed = sum(one.failed for one in report.summary)
+    if failed:
+        lines.append(f"{words.count(failed, 'run')} failed; the reasons are in the JSON.")
+    if not report.complete:
+        lines.append("It was interrupted: these are the runs that came.")
+    return lines

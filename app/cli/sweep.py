@@ -1,0 +1,97 @@
+"""`draftscope sweep`: one strategy over a grid of two of its parameters."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from app.cli.arguments import Parser
+from app.cli.drafters import know_drafters
+from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.measure_options import (
+    Outputs,
+    add_journal_option,
+    add_measure_options,
+    add_output_options,
+    asked_experiment,
+    kept_seed,
+    outputs,
+)
+from app.cli.measuring import measure, report_of, write_outputs
+from app.cli.recorder import check_writable
+from app.cli.strategies import strategy_help
+from app.cli.table import table
+from app.engine.host import make_home
+from app.lab import words
+from app.lab.report import Report, SweepFacts
+from app.lab.runner import Runner
+from app.lab.sweep import Axis, best_cell, heat_map, make_sweep
+
+PROG = "draftscope sweep"
+_USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC --x KEY=V,V,... --y KEY=V,V,... [options]"
+_DESCRIPTION = """\
+Measure one strategy over a grid of two of its settings, like bench, each cell against strategy none. Two
+maps go to standard output: speed-up and acceptance."""
+
+
+def sweep(argv: list[str]) -> int:
+    """Parse, measure, report; returns the exit code. Raises UserError."""
+    know_drafters(PROG, argv)
+    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
+    grid = parser.add_argument_group("the grid")
+    grid.add_argument("--strategy", metavar="SPEC", required=True, help="The strategy, see below")
+    for name, where in (("--x", "across"), ("--y", "down")):
+        grid.add_argument(
+            name,
+            metavar="KEY=VALUES",
+            required=True,
+            help=f"A setting and its values, {where}: n_max=1,2,4 or n_max=1..8; in a mix PART.n_max=…",
+        )
+    add_measure_options(parser)
+    add_output_options(parser)
+    add_journal_option(parser)
+    arguments = parser.parse_args(argv)
+    files = outputs(arguments)
+    base = kept_seed(asked_experiment(arguments, (), arguments.repeat), arguments.journal)
+    experiment, facts = make_sweep(base, arguments.strategy, Axis.parse(arguments.x), Axis.parse(arguments.y))
+    for path in files.paths:
+        check_writable(path)
+    home = partial(make_home, arguments.engine)
+
+    def work(interrupt: Interrupt) -> int:
+        return _measure(Runner(experiment, home, journal=arguments.journal), facts, files, interrupt)
+
+    return run_interruptible(work)
+
+
+def _measure(runner: Runner, facts: SweepFacts, files: Outputs, interrupt: Interrupt) -> int:
+    try:
+        measure(runner, interrupt)
+        report = report_of(runner, interrupt, facts)
+        write_outputs(files, report, runner)
+    finally:
+        runner.close()
+    print("\n".join(_maps(report, facts)))
+    if interrupt.pressed:
+        return INTERRUPTED
+    return 0 if any(one.runs for one in report.summary) else 1
+
+
+def _maps(report: Report, facts: SweepFacts) -> list[str]:
+    cells = heat_map(report)
+    across = len(facts.x_values)
+    rows = [cells[at : at + across] for at in range(0, len(cells), across)]
+    lines = []
+    for title, written in (
+        ("speed-up over none", lambda one: words.factor(one.speedup)),
+        ("acceptance", lambda one: words.percent(one.acceptance_rate)),
+    ):
+        lines += [f"{title}; across {facts.x}, down {facts.y}"]
+        lines += table(
+            ["", *facts.x_values],
+            [[value, *map(written, row)] for value, row in zip(facts.y_values, rows, strict=True)],
+        )
+        lines += [""]
+    lines += dict.fromkeys(f"left out: {one.cell.refused}" for one in cells if one.cell.refused)
+    if best := best_cell(cells):
+        lines.append(f"fastest: {best.strategy}, {words.factor(best.speedup)}")
+    return lines

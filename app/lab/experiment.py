@@ -1,0 +1,172 @@
+"""What is measured: lanes over prompts and repeats, and the order in which they run."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import msgspec
+
+from app.engine.errors import SettingError
+from app.engine.params import check_params
+from app.engine.strategy import NONE, StrategySpec
+from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
+
+T = TypeVar("T")
+
+MOST_LANES = 8
+"""As many as can be told apart side by side. Sweeps have more: a lane a cell."""
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A target and its draft, as they are loaded."""
+
+    target: ModelOptions
+    draft: ModelOptions | None = None
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One way to answer: a strategy, on the experiment's own pair or on another one."""
+
+    strategy: str
+    label: str = ""  # what people call it; by default the strategy
+    pair: Pair | None = None
+
+    @property
+    def name(self) -> str:
+        return self.label or self.strategy
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """One prompt of a suite."""
+
+    prompt: str
+    category: str | None = None
+
+
+class Job(msgspec.Struct, frozen=True, order=True):
+    """One run of an experiment, by the indices of its repeat, prompt and lane."""
+
+    repeat: int
+    prompt: int
+    lane: int
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """Every lane answers every prompt in every repeat, cold, with the same seed and sampling."""
+
+    pair: Pair
+    lanes: tuple[Lane, ...]
+    prompts: tuple[Prompt, ...]
+    sampling: Sampling = msgspec.field(default_factory=Sampling)
+    max_tokens: int = 256
+    repeats: int = 3
+    chat: bool = True  # wrap a prompt as one user message by the target's template
+    system: str = ""  # with chat: the system message
+    stop: tuple[str, ...] = ()
+    ignore_eos: bool = False
+    drafters: tuple[str, ...] = ()  # files of the plug-ins in use
+    title: str = ""
+
+    def with_lanes(self, lanes: Sequence[Lane]) -> Experiment:
+        return msgspec.structs.replace(self, lanes=tuple(lanes))
+
+    def pair_of(self, lane: int) -> Pair:
+        return self.lanes[lane].pair or self.pair
+
+    def baseline_of(self, lane: int) -> int:
+        """The lane that `lane` is compared with: strategy none on the same target."""
+        target = self.pair_of(lane).target
+        for index, one in enumerate(self.lanes):
+            if one.strategy == NONE and self.pair_of(index).target == target:
+                return index
+        raise ValueError("an experiment without its baseline: make it with `experiment`")
+
+    def baseline_job(self, job: Job) -> Job:
+        """The run that `job` is compared with."""
+        return msgspec.structs.replace(job, lane=self.baseline_of(job.lane))
+
+    def jobs(self) -> tuple[Job, ...]:
+        """All runs in order. Lanes of one target follow each other for a prompt, so that what is compared is
+        measured side by side; who begins moves on with every prompt and repeat."""
+        jobs = []
+        groups = self._by_target()
+        for repeat in range(self.repeats):
+            for group in _rotated(groups, repeat):
+                for prompt in range(len(self.prompts)):
+                    jobs += [Job(repeat, prompt, lane) for lane in _rotated(group, repeat + prompt)]
+        return tuple(jobs)
+
+    def _by_target(self) -> list[list[int]]:
+        groups: dict[ModelOptions, list[int]] = {}
+        for lane in range(len(self.lanes)):
+            groups.setdefault(self.pair_of(lane).target, []).append(lane)
+        return list(groups.values())
+
+    def request(self, prompt: int, strategy: str) -> GenerationRequest:
+        """What is asked of the engine."""
+        text = self.prompts[prompt].prompt
+        system = (Message("system", self.system),) if self.system else ()
+        return GenerationRequest(
+            prompt=None if self.chat else text,
+            messages=(*system, Message("user", text)) if self.chat else (),
+            strategy=strategy,
+            sampling=self.sampling,
+            max_tokens=self.max_tokens,
+            stop=self.stop,
+            ignore_eos=self.ignore_eos,
+            cold=True,
+        )
+
+
+def with_baselines(lanes: Sequence[Lane], own: Pair) -> tuple[Lane, ...]:
+    """Lanes in one spelling, each once, and strategy none on every target, in front of its first lane.
+
+    `own` is the experiment's pair. Raises SettingError for a strategy that cannot be read.
+    """
+    known: dict[tuple[str, Pair | None], Lane] = {}
+    bases: set[ModelOptions] = set()
+    for lane in lanes:
+        pair = None if lane.pair == own else lane.pair
+        target = (pair or own).target
+        if target not in bases:
+            bases.add(target)
+            known[NONE, pair] = Lane(NONE, "", pair)
+        spec = StrategySpec.parse(lane.strategy)
+        # Without drafts it does not matter how they would be judged, or what lies beside the target.
+        if spec.parts:
+            known.setdefault((str(spec), pair), msgspec.structs.replace(lane, strategy=str(spec), pair=pair))
+    return tuple(known.values())
+
+
+def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Experiment:
+    """The experiment with its baselines and a seed, checked; raises SettingError."""
+    lanes = with_baselines([Lane(NONE), *experiment.lanes], experiment.pair)
+    if len(lanes) < 2:
+        raise SettingError("There is nothing to compare with none.", "Give at least one strategy.")
+    if len(lanes) > most_lanes:
+        raise SettingError(
+            f"{len(lanes)} lanes are too many.", f"Allowed: {most_lanes}, with the baseline of each target."
+        )
+    if not experiment.prompts:
+        raise SettingError("There is no prompt.", "Give at least one.")
+    for name in ("repeats", "max_tokens"):
+        if getattr(experiment, name) < 1:
+            raise SettingError(f"{name} cannot be below 1.", "Ask for at least one.")
+    sampling = experiment.sampling
+    check_params(sampling)
+    if sampling.seed < 0:  # one for all; 31 bits, as llama.cpp takes it too
+        sampling = replace(sampling, seed=secrets.randbits(31))
+    for lane in lanes:
+        spec = StrategySpec.parse(lane.strategy)
+        spec.verification_at(sampling.temperature)
+        if spec.needs_draft and (lane.pair or experiment.pair).draft is None:
+            raise SettingError(f"{lane.name} needs a draft model.", "Choose a draft for its lane.")
+    return msgspec.structs.replace(experiment, lanes=lanes, sampling=sampling)
+
+
+def _rotated(items: Sequence[T], by: int) -> list[T]:
+    by %= len(items)
+    return [*items[by:], *items[:by]]

@@ -1,0 +1,56 @@
+"""Lanes from a file: strategies, each on the pair of the command line or on one of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from app.engine.errors import SettingError
+from app.engine.types import ModelOptions
+from app.files import reason
+from app.lab.experiment import Lane, Pair
+
+
+class LaneEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A lane as it is written: models are paths, or objects with the options they are loaded by."""
+
+    strategy: str
+    label: str = ""
+    target: str | ModelOptions | None = None
+    draft: str | ModelOptions | None = None
+
+
+_entries = msgspec.json.Decoder(list[LaneEntry])
+
+
+def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tuple[Lane, ...]:
+    """The lanes of a JSON list of `LaneEntry`.
+
+    A lane without models runs on `own`, one with a draft only on own's target with that draft, one with a
+    target only without a draft. `resolve` makes a real path of a written one; relative ones are seen from
+    the file. Models are loaded by own's options where the file gives only a path. Raises SettingError.
+    """
+    try:
+        entries = _entries.decode(path.read_bytes())
+    except (OSError, ValueError) as error:  # a msgspec.DecodeError is a ValueError
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise SettingError(
+            f"{path.name} cannot be read: {why}.",
+            'Write a JSON list of {"strategy": "...", "target": "T.gguf", "draft": "D.gguf"}.',
+        ) from error
+
+    def options(written: str | ModelOptions, like: ModelOptions) -> ModelOptions:
+        given = replace(like, path=written) if isinstance(written, str) else written
+        return replace(given, path=str(path.parent / resolve(given.path)))
+
+    def pair(entry: LaneEntry) -> Pair | None:
+        if entry.target is None and entry.draft is None:
+            return None
+        target = own.target if entry.target is None else options(entry.target, own.target)
+        draft = None if entry.draft is None else options(entry.draft, own.draft or own.target)
+        return Pair(target, draft)
+
+    return tuple(Lane(entry.strategy, entry.label, pair(entry)) for entry in entries)

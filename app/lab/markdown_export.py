@@ -1,0 +1,99 @@
+"""The report as Markdown: for an issue, a pull request, a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.lab import words
+from app.lab.columns import COLUMNS
+from app.lab.facts import FileFacts
+from app.lab.report import Report
+from app.lab.words import count
+
+
+def markdown(report: Report) -> str:
+    """Title, table, what it was measured with, partings, commands."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    shown = [column for column in COLUMNS if any(_text(report, column.key))]
+    yield f"### {_escaped(report.title or 'Draftscope measurement')}"
+    yield ""
+    yield _row(["strategy", *(column.title for column in shown)])
+    yield _row([":--", *("--:" for _ in shown)])
+    for lane, one in zip(report.lanes, report.summary, strict=True):
+        yield _row([f"`{lane.name}`", *(column.text(one, lane) for column in shown)])
+    yield ""
+    yield f"- {what_was_measured(report)}"
+    for pair in report.pairs:
+        draft = f"; draft {_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""
+        yield f"- target {_file(pair.target)}{draft}"
+    system = report.system
+    cores, threads = count(system.cores, "core"), count(system.threads, "thread")
+    yield f"- {system.cpu}, {cores}, {threads}; {system.devices}"
+    yield f"- Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}, {system.system}"
+    partings = list(parting_lines(report))
+    if partings:
+        yield ""
+        yield "Where answers leave the baseline's:"
+        yield ""
+        for line in partings:
+            yield f"- {line}"
+    yield ""
+    yield "llama.cpp commands that come nearest:"
+    yield ""
+    yield "```sh"
+    for lane in report.lanes:
+        yield f"# {lane.name}"
+        yield lane.command
+    yield "```"
+
+
+def what_was_measured(report: Report) -> str:
+    """How much was measured and how, in a sentence."""
+    sampling = report.settings.sampling
+    drawing = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
+    done = "" if report.complete else f" ({len(report.runs)} runs came before it was stopped)"
+    return (
+        f"{count(len(report.prompts), 'prompt')} × {count(report.settings.repeats, 'repeat')}{done}, up to "
+        f"{count(report.settings.max_tokens, 'token')} each, {drawing}, seed {sampling.seed}; every run cold"
+    )
+
+
+def parting_lines(report: Report) -> Iterator[str]:
+    """One line for every lane and prompt whose answer leaves the baseline's, by the first repeat."""
+    seen = set()
+    for run in report.runs:
+        parting = run.first_divergence
+        key = run.lane, run.prompt_index
+        if parting is None or key in seen:
+            continue
+        seen.add(key)
+        gap = "" if parting.logit_gap is None else f", logit gap {words.digits(parting.logit_gap)}"
+        tie = " (near-tie: batch rounding)" if parting.near_tie else ""
+        yield (
+            f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, token {parting.index + 1}: "
+            f"{parting.token_text!r} instead of {parting.baseline_text!r}{gap}{tie}"
+        )
+
+
+def _text(report: Report, key: str) -> list[bool]:
+    """Whether a lane has something to show in that column."""
+    column = next(one for one in COLUMNS if one.key == key)
+    pairs = zip(report.summary, report.lanes, strict=True)
+    return [column.value(one, lane) is not None for one, lane in pairs]
+
+
+def _file(model: FileFacts) -> str:
+    digest = f", sha256 {model.sha256[:12]}…" if model.sha256 else ""
+    return f"`{model.file}` ({model.quantisation}, {words.digits(model.size / 1e6)} MB{digest})"
+
+
+def _row(cells: Sequence[str]) -> str:
+    escaped = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.replace("<", "&lt;").split())

@@ -1,0 +1,243 @@
+"""The report as one HTML page: opens offline, reads well printed, holds its own data.
+
+The page is a function of the report, and the report is embedded as JSON: whoever has the page can recompute
+every number in it (`Report.from_json(embedded_json(page))`).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from app.lab import words
+from app.lab.columns import COLUMNS
+from app.lab.facts import FileFacts
+from app.lab.interval import Finding
+from app.lab.markdown_export import parting_lines, what_was_measured
+from app.lab.page.charts import charts
+from app.lab.page.style import STYLE
+from app.lab.report import Report, ReportLane
+from app.lab.summary import Summary
+
+_OPEN = '<script type="application/json" id="report">'
+_CLOSE = "</script>"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched, nothing is run
+_e = html.escape
+
+
+def html_page(report: Report) -> str:
+    """The whole document."""
+    title = _e(report.title or "Draftscope measurement")
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f"<title>{title}</title>",
+        f"<style>\n{STYLE}\n</style></head><body>",
+        f"<h1>{title}</h1>",
+        f'<p class="soft">{_e(what_was_measured(report))}. {_day(report)}</p>',
+        f'<p class="verdict">{_e(verdict(report))}</p>',
+        *(_charts(report) if report.sweep else _table(report)),
+        *(_table(report) if report.sweep else _charts(report)),
+        *_by_category(report),
+        *_partings(report),
+        *_facts(report),
+        *_commands(report),
+        *_runs(report),
+        f"{_OPEN}{_embedded(report)}{_CLOSE}",
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def embedded_json(page: str) -> str:
+    """The report's JSON out of its page."""
+    found = re.search(re.escape(_OPEN) + "(.*?)" + re.escape(_CLOSE), page, re.DOTALL)
+    if found is None:
+        raise ValueError("this page holds no report")
+    return found.group(1)
+
+
+def _embedded(report: Report) -> str:
+    # JSON knows these escapes; without them a text could end the script element.
+    text = report.to_json().decode().strip()
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def verdict(report: Report) -> str:
+    """What came out, in one sentence."""
+    known = [one for one in report.summary if one.speedup and one.lane != report.lanes[one.lane].baseline]
+    if not known:
+        return "Nothing could be compared."
+    best = max(known, key=lambda one: one.speedup.factor if one.speedup else 0.0)
+    name, speedup = report.lanes[best.lane].name, best.speedup
+    assert speedup is not None
+    match speedup.finding:
+        case Finding.FASTER:
+            return f"{name} is the fastest: {words.speedup(speedup)} as fast as none."
+        case Finding.SLOWER:
+            return f"Nothing was faster than none; the nearest, {name}, was {words.speedup(speedup)} as fast."
+        case Finding.SAME:
+            return (
+                f"No lane is shown to be faster than none: the best, {name}, measured "
+                f"{words.speedup(speedup)}: 1 lies within."
+            )
+        case Finding.UNSURE:
+            return (
+                f"{name} measured {words.speedup(speedup)} in one repeat: how sure that is, more would tell."
+            )
+
+
+def _day(report: Report) -> str:
+    return f'<span class="whole">{_e(report.created_at[:10])}</span>'
+
+
+def _lane(name: str) -> str:
+    """A lane's name, which may break behind its settings only."""
+    pieces = [one for one in re.findall(r"[^:+]*[:+]?", name) if one]
+    whole = (f'<span class="whole">{_e(one)}</span>' for one in pieces)
+    return f"<code>{'<wbr>'.join(whole)}</code>"
+
+
+def _table(report: Report) -> Iterator[str]:
+    columns = [
+        column
+        for column in COLUMNS
+        if any(column.value(one, lane) is not None for one, lane in _rows(report))
+    ]
+    yield '<div class="scroll"><table><thead><tr><th>lane</th>'
+    yield "".join(f"<th>{_e(column.title)}</th>" for column in columns)
+    yield "</tr></thead><tbody>"
+    for one, lane in _rows(report):
+        cells = (
+            f'<td class="{_kind(one)}">{_e(text)}</td>' if column.key == "speedup" else f"<td>{_e(text)}</td>"
+            for column in columns
+            for text in [column.text(one, lane)]
+        )
+        yield f"<tr><td>{_lane(lane.name)}</td>{''.join(cells)}</tr>"
+    yield "</tbody></table></div>"
+    yield '<div class="definitions">'
+    yield from (f"<p><b>{_e(column.title)}</b>: {_e(column.definition)}</p>" for column in columns)
+    yield "</div>"
+
+
+def _rows(report: Report) -> Iterator[tuple[Summary, ReportLane]]:
+    return zip(report.summary, report.lanes, strict=True)
+
+
+def _kind(one: Summary) -> str:
+    return one.speedup.finding.name.lower() if one.speedup else ""
+
+
+def _charts(report: Report) -> Iterator[str]:
+    for title, about, picture in charts(report):
+        yield f"<h2>{_e(title)}</h2><figure>{picture}<figcaption>{_e(about)}</figcaption></figure>"
+
+
+def _by_category(report: Report) -> Iterator[str]:
+    if len(report.categories) < 2 or report.sweep:
+        return
+    yield "<h2>By category</h2><p class='soft'>Speed-up, and acceptance rate where something was drafted.</p>"
+    yield '<div class="scroll"><table><thead><tr><th>lane</th>'
+    yield "".join(f"<th>{_e(name)}</th>" for name in report.categories) + "</tr></thead><tbody>"
+    for lane, described in enumerate(report.lanes):
+        mine = {one.category: one for one in report.by_category if one.lane == lane}
+        cells = (_category_cell(mine[name]) for name in report.categories)
+        yield f"<tr><td>{_lane(described.name)}</td>{''.join(cells)}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _category_cell(one: Summary) -> str:
+    factor = words.factor(one.speedup.factor if one.speedup else None)
+    rate = (
+        ""
+        if one.acceptance_rate is None
+        else f" <span class='soft'>{words.percent(one.acceptance_rate)}</span>"
+    )
+    return f'<td class="{_kind(one)}">{factor}{rate}</td>'
+
+
+def _partings(report: Report) -> Iterator[str]:
+    yield "<h2>The same text?</h2>"
+    lines = list(parting_lines(report))
+    if not lines:
+        yield "<p>Every answer has the baseline's very tokens.</p>"
+        return
+    if report.settings.sampling.temperature > 0:
+        yield (
+            "<p>At a temperature, speculative and block verification keep the target's distribution, not the "
+            "text: these partings are as they should be. match keeps the text.</p>"
+        )
+    yield "<ul>"
+    yield from (f"<li>{_e(line)}</li>" for line in lines)
+    yield "</ul>"
+
+
+def _facts(report: Report) -> Iterator[str]:
+    system, sampling = report.system, report.settings.sampling
+    yield "<h2>Measured with</h2><dl class='facts'>"
+    for number, pair in enumerate(report.pairs, start=1):
+        which = f" {number}" if len(report.pairs) > 1 else ""
+        yield _fact(f"Target{which}", _file(pair.target))
+        if pair.draft is not None:
+            yield _fact(f"Draft{which}", f"{_file(pair.draft)}; {pair.vocabulary}")
+    yield _fact("Processor", f"{system.cpu}, {words.count(system.cores, 'core')}; {system.devices}")
+    yield _fact("Threads", str(system.threads))
+    yield _fact("System", f"{system.system}; Python {system.python}")
+    yield _fact("Versions", f"Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}")
+    yield _fact(
+        "Sampling",
+        f"temperature {sampling.temperature:g}, top-k {sampling.top_k}, top-p {sampling.top_p:g}, min-p "
+        f"{sampling.min_p:g}, repeat penalty {sampling.repeat_penalty:g}, seed {sampling.seed}",
+    )
+    yield _fact("Prompts", "chat template" if report.settings.chat else "raw text")
+    yield "</dl>"
+
+
+def _fact(name: str, text: str) -> str:
+    return f"<dt>{_e(name)}</dt><dd>{_e(text)}</dd>"
+
+
+def _file(model: FileFacts) -> str:
+    digest = f", SHA-256 {model.sha256}" if model.sha256 else ""
+    return (
+        f"{model.file}: {model.name}, {model.architecture}, {model.quantisation}, "
+        f"{words.digits(model.n_params / 1e6)} M parameters, {words.digits(model.size / 1e6)} MB, "
+        f"context {model.n_ctx:,}{digest}"
+    )
+
+
+def _commands(report: Report) -> Iterator[str]:
+    if report.sweep:
+        return
+    yield "<h2>In llama.cpp</h2><p class='soft'>The command that comes nearest to each lane.</p>"
+    for lane in report.lanes:
+        notes = "".join(f"\n# {one}" for one in lane.differences)
+        yield f"<pre># {_e(lane.name)}{_e(notes)}\n{_e(lane.command)}</pre>"
+
+
+def _runs(report: Report) -> Iterator[str]:
+    header = ("lane", "prompt", "repeat", "tokens", "tokens/s", "speed-up", "acceptance", "as none", "end")
+    yield f"<details><summary>Every run ({len(report.runs):,})</summary>"
+    yield '<div class="scroll"><table><thead><tr>'
+    yield "".join(f"<th>{name}</th>" for name in header) + "</tr></thead><tbody>"
+    for run in report.runs:
+        same = {None: words.NOTHING, True: "identical", False: "parts"}[run.identical_to_baseline]
+        cells: Sequence[str] = (
+            report.lanes[run.lane].name,
+            str(run.prompt_index + 1),
+            str(run.repeat + 1),
+            str(run.n_tokens),
+            words.digits(run.tokens_per_second),
+            words.factor(run.speedup),
+            words.percent(run.acceptance_rate),
+            same,
+            run.error or run.finish_reason,
+        )
+        yield f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
+    yield "</tbody></table></div></details>"
+    yield "<details><summary>Prompts</summary><ol>"
+    yield from (f"<li><pre>{_e(one.prompt)}</pre></li>" for one in report.prompts)
+    yield "</ol></details>"

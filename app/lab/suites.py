@@ -1,0 +1,93 @@
+"""Prompt suites: those that come with the app, and people's own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app.engine.errors import PromptError
+from app.files import reason
+from app.lab.experiment import Prompt
+from app.lab.report import categories_of
+
+SPEED_BENCH = {
+    "code": "coding",
+    "maths": "math",
+    "story": "writing",
+    "summarise": "summarization",
+    "extraction": "rag",
+    "long context": "rag",
+    "chat": "qa",
+}
+"""Our categories in the words of SPEED-Bench, where it has the same kind of prompt."""
+
+
+class Suite(msgspec.Struct, frozen=True):
+    """Prompts with a name."""
+
+    name: str
+    title: str
+    prompts: tuple[Prompt, ...]
+    about: str = ""
+    chat: bool = True  # its prompts are user messages
+    max_tokens: int = 256  # enough for its answers
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        return categories_of([one.category for one in self.prompts])
+
+    def only(self, categories: tuple[str, ...]) -> Suite:
+        """The prompts of some categories; raises PromptError for one that there is not."""
+        for name in categories:
+            if name not in self.categories:
+                allowed = ", ".join(self.categories) or "none: its prompts have no category"
+                raise PromptError(f"{self.title} has no category “{name}”.", f"Allowed: {allowed}.")
+        kept = tuple(one for one in self.prompts if one.category in categories)
+        return msgspec.structs.replace(self, prompts=kept)
+
+
+_Listed = list[str | Prompt]
+_suite = msgspec.json.Decoder(Suite | _Listed)
+
+
+def built_in(resources: Path) -> tuple[Suite, ...]:
+    """The suites that come with the app, in the order of their file names."""
+    return tuple(read_suite(path) for path in sorted((resources / "suites").glob("*.json")))
+
+
+def read_suite(path: Path) -> Suite:
+    """A suite from a file: a JSON list of strings or of {"category", "prompt"}, a suite as ours are written,
+    or text with one prompt a line. Raises PromptError.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise PromptError(f"{path.name} is not UTF-8 text.", "Save it as UTF-8.") from None
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise PromptError(f"{path.name} cannot be read: {why}.", "Choose another file.") from error
+    suite = parse_suite(text, path.stem, only_json=path.suffix.lower() == ".json")
+    if not suite.prompts:
+        raise PromptError(f"{path.name} holds no prompt.", "Write one prompt a line, or a JSON list.")
+    return suite
+
+
+def parse_suite(text: str, name: str, *, only_json: bool = False) -> Suite:
+    """A suite from its text: JSON where it is JSON, else one prompt a line.
+
+    `only_json`: what is no JSON is a mistake, not a line of text; raises PromptError.
+    """
+    try:
+        read = _suite.decode(text)
+    except msgspec.DecodeError as error:
+        if only_json:
+            raise PromptError(
+                f"{name} cannot be read: {error}.",
+                'Write a JSON list of strings or of {"category": "...", "prompt": "..."}.',
+            ) from error
+        read = list(text.splitlines())
+    if isinstance(read, Suite):
+        return read
+    prompts = (one if isinstance(one, Prompt) else Prompt(one.strip()) for one in read)
+    return Suite(name, name, tuple(one for one in prompts if one.prompt), chat=False)

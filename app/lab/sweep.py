@@ -1,0 +1,150 @@
+"""A sweep: one strategy over a grid of two of its parameters. A lane a cell, run like any experiment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from app.engine.errors import SettingError
+from app.engine.params import params_of
+from app.engine.strategy import RUN_KEYS, StrategySpec
+from app.lab.experiment import Experiment, Lane, make_experiment
+from app.lab.report import Cell, Report, SweepFacts
+
+MOST_CELLS = 256
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """One parameter and its values, as they are written. `key` is a name such as n_max or, where several
+    parts of the strategy have it, PART.n_max; verify and length go too."""
+
+    key: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Axis:
+        """Read `KEY=V,V,…` or, for whole numbers, `KEY=LOW..HIGH`; raises SettingError."""
+        key, equals, written = text.partition("=")
+        values = _values(written)
+        if not equals or not key.strip() or not values:
+            raise SettingError(f"“{text}” is not an axis.", "Write KEY=V,V,… or KEY=LOW..HIGH.")
+        return cls(key.strip(), values)
+
+
+class Heat(msgspec.Struct, frozen=True):
+    """One cell with its numbers, for a heat map."""
+
+    cell: Cell
+    strategy: str
+    tokens_per_second: float | None = None
+    acceptance_rate: float | None = None
+    speedup: float | None = None
+
+
+def with_value(strategy: str, key: str, value: str) -> str:
+    """The strategy with one setting changed; raises SettingError with what is allowed."""
+    spec = StrategySpec.parse(strategy)
+    if key in RUN_KEYS:
+        told = StrategySpec.parse(f"none:{key}={value}")
+        if key == "verify":
+            return str(replace(spec, verification=told.verification))
+        return str(replace(spec, length=told.length))
+    part_name, dot, name = key.rpartition(".")
+    having = [
+        index
+        for index, part in enumerate(spec.parts)
+        if (not dot or part.name == part_name) and name in _names(part.params)
+    ]
+    if len(having) != 1:
+        every = [f"{part.name}.{one}" for part in spec.parts for one in _names(part.params)]
+        problem = "is in several parts of" if having else "is no setting of"
+        raise SettingError(f"{key} {problem} {strategy}.", f"Allowed: {', '.join([*every, *RUN_KEYS])}.")
+    index = having[0]
+    part = spec.parts[index]
+    described = next(one for one in params_of(type(part.params)) if one.name == name)
+    changed = replace(part, params=replace(part.params, **{name: described.parse(value)}))
+    parts = (*spec.parts[:index], changed, *spec.parts[index + 1 :])
+    return str(replace(spec, parts=parts))
+
+
+def make_sweep(base: Experiment, strategy: str, x: Axis, y: Axis) -> tuple[Experiment, SweepFacts]:
+    """The experiment of a sweep, and its grid; `base` has no lanes of its own.
+
+    A cell whose values do not go together is left out and says why; where none is left, and for more than
+    MOST_CELLS, SettingError.
+    """
+    if x.key == y.key:
+        raise SettingError(f"Both axes are {x.key}.", "Take two parameters.")
+    if len(x.values) * len(y.values) > MOST_CELLS:
+        raise SettingError(
+            f"{len(x.values)} × {len(y.values)} cells are too many.", f"Allowed: {MOST_CELLS} in all."
+        )
+    for axis in (x, y):
+        _check_axis(strategy, axis)
+    grid = [(a, b, *_cell_strategy(strategy, x.key, a, y.key, b)) for b in y.values for a in x.values]
+    asked = [Lane(spec) for _, _, spec, refused in grid if not refused]
+    experiment = make_experiment(base.with_lanes(asked), most_lanes=MOST_CELLS + 1)
+    lanes = {lane.strategy: index for index, lane in enumerate(experiment.lanes)}
+    cells = tuple(Cell(a, b, None if refused else lanes[spec], refused) for a, b, spec, refused in grid)
+    return experiment, SweepFacts(x.key, y.key, x.values, y.values, cells)
+
+
+def heat_map(report: Report) -> tuple[Heat, ...]:
+    """The cells of a sweep with their numbers, row by row (y), each from the first column (x) on."""
+    if report.sweep is None:
+        return ()
+    heat = []
+    for cell in report.sweep.cells:
+        if cell.lane is None:
+            heat.append(Heat(cell, ""))
+            continue
+        one = report.summary[cell.lane]
+        heat.append(
+            Heat(
+                cell,
+                one.strategy,
+                one.tokens_per_second.median if one.tokens_per_second else None,
+                one.acceptance_rate,
+                one.speedup.factor if one.speedup else None,
+            )
+        )
+    return tuple(heat)
+
+
+def best_cell(cells: tuple[Heat, ...]) -> Heat | None:
+    """The fastest against the baseline; None where nothing was measured."""
+    known = [one for one in cells if one.speedup is not None]
+    return max(known, key=lambda one: one.speedup or 0.0, default=None)
+
+
+def _check_axis(strategy: str, axis: Axis) -> None:
+    """A key that is not there, or a range without one allowed value, is a mistake, not an empty cell."""
+    problem: SettingError | None = None
+    for value in axis.values:
+        try:
+            with_value(strategy, axis.key, value)
+            return
+        except SettingError as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+
+
+def _cell_strategy(strategy: str, x: str, x_value: str, y: str, y_value: str) -> tuple[str, str]:
+    """(the strategy of a cell, or why there is none)"""
+    try:
+        return with_value(with_value(strategy, x, x_value), y, y_value), ""
+    except SettingError as error:
+        return "", str(error)
+
+
+def _names(params: object) -> list[str]:
+    return [one.name for one in params_of(type(params))]
+
+
+def _values(written: str) -> tuple[str, ...]:
+    low, dots, high = written.partition("..")
+    if dots and low.strip().isdigit() and high.strip().isdigit():
+        return tuple(str(n) for n in range(int(low), int(high) + 1)[: MOST_CELLS + 1])
+    return tuple(dict.fromkeys(value.strip() for value in written.split(",") if value.strip()))

@@ -1,0 +1,40 @@
+"""How long the rest of an experiment will take, by what its runs took up to now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import fmean
+
+from app.lab.experiment import Job
+
+
+class TimeLeft:
+    """A fold over finished runs."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], list[float]] = {}
+
+    def add(self, job: Job, seconds: float) -> None:
+        self._known.setdefault((job.prompt, job.lane), []).append(seconds)
+
+    def seconds(self, todo: Iterable[Job]) -> float | None:
+        """None while nothing is known. A run that was not seen yet takes as long as others of its prompt or
+        of its lane, else as any."""
+        if not self._known:
+            return None
+        by_prompt, by_lane = self._means(0), self._means(1)
+        every = fmean(one for times in self._known.values() for one in times)
+        total = 0.0
+        for job in todo:
+            seen = self._known.get((job.prompt, job.lane))
+            if seen:
+                total += fmean(seen)
+            else:
+                total += by_prompt.get(job.prompt, by_lane.get(job.lane, every))
+        return total
+
+    def _means(self, key: int) -> dict[int, float]:
+        groups: dict[int, list[float]] = {}
+        for where, times in self._known.items():
+            groups.setdefault(where[key], []).extend(times)
+        return {one: fmean(times) for one, times in groups.items()}

@@ -1,0 +1,277 @@
+"""Tune for me: the fastest strategy on someone's own prompts, within a time budget, or none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+import msgspec
+
+from app.engine.advice import Finding as Advised
+from app.engine.advice import advise
+from app.engine.cost import CostModel
+from app.engine.stats import Statistics
+from app.engine.strategy import NONE, StrategySpec
+from app.engine.types import Round
+from app.lab import words
+from app.lab.candidates import candidates
+from app.lab.control import Control
+from app.lab.events import LabEvent, RunDone, RunStarted
+from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
+from app.lab.halving import FINALISTS, rungs_left, time_share
+from app.lab.interval import Finding, Speedup
+from app.lab.lab_engine import LabEngine
+from app.lab.run_record import RunRecord
+from app.lab.runner import MakeHome, Runner
+from app.lab.tuned import Rung, Score, Tuned, scored
+
+WORTH_IT = 1.03
+"""A smaller gain is not worth a setting, even where it is shown."""
+
+_FIRST_TOKENS = 64  # of an answer in the first rung; each next one takes twice as many
+_MOST_REPEATS = 1000  # a rung ends by the clock
+_BASELINE_ROUNDS = 200
+
+
+class RungBegun(LabEvent, frozen=True):
+    """Candidates of a rung (0 is the first) and the seconds it may take."""
+
+    rung: int
+    of: int
+    strategies: tuple[str, ...]
+    seconds: float
+
+
+class RungDone(LabEvent, frozen=True):
+    rung: int
+    result: Rung
+
+
+class TuneEnded(LabEvent, frozen=True):
+    result: Tuned
+
+
+class Tuner:
+    """One search. `run` is for one thread, `control` for any."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        make_home: MakeHome,
+        budget: float,
+        *,
+        strategies: Sequence[str] = (),
+        control: Control | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`experiment` gives pair, prompts, sampling and max_tokens; its lanes do not count. `budget` is in
+        seconds; loading is not part of it. `strategies` are tried instead of `candidates`.
+
+        Raises SettingError for a strategy that cannot be used.
+        """
+        self.control = control or Control()
+        tried = strategies or candidates(has_draft=experiment.pair.draft is not None)
+        self._base = make_experiment(experiment.with_lanes([Lane(one) for one in tried]), len(tried) + 1)
+        self._make_home = make_home
+        self._budget = budget
+        self._clock = clock
+        self._spent = 0.0
+        self._statistics: dict[str, Statistics] = {}
+        self._costs: dict[str, CostModel] = {}
+        self._plain: list[Round] = []  # of the baseline: passes over one token
+        self.result: Tuned | None = None
+
+    def run(self) -> Iterator[LabEvent]:
+        """Search; the result stands in the last event and in `result`. Raises UserError."""
+        engine = LabEngine(self._make_home, self.control)
+        left = tuple(lane.strategy for lane in self._base.lanes if lane.strategy != NONE)
+        done: list[Rung] = []
+        complete = False
+        try:
+            while left and not complete and not self.control.cancelled:
+                seconds = time_share(len(left), self._budget - self._spent)
+                if seconds <= 0:
+                    break
+                yield RungBegun(len(done), len(done) + rungs_left(len(left)), left, seconds)
+                result = yield from self._rung(engine, len(done), left, seconds)
+                if result is None:
+                    break
+                yield RungDone(len(done), result)
+                done.append(result)
+                complete = len(left) <= FINALISTS and not self.control.cancelled
+                left = tuple(one.strategy for one in result.scores if one.kept)
+        finally:
+            engine.close()
+        self.result = self._conclude(done, complete)
+        yield TuneEnded(self.result)
+
+    def _rung(
+        self, engine: LabEngine, rung: int, strategies: Sequence[str], seconds: float
+    ) -> Generator[LabEvent, None, Rung | None]:
+        """Measure until the time is up, on whole prompts: every candidate on the same ones.
+
+        Where even one prompt takes longer for all of them, those that were not reached are out: the
+        most promising come first. Returns None where nothing can be compared.
+        """
+        experiment = msgspec.structs.replace(
+            self._base,
+            lanes=(Lane(NONE), *map(Lane, strategies)),
+            prompts=_mixed(self._base.prompts, rung),
+            max_tokens=min(self._base.max_tokens, _FIRST_TOKENS * 2**rung),
+            repeats=_MOST_REPEATS,
+        )
+        control = _Ending(self.control)
+        engine.control = control
+        runner = Runner(experiment, self._make_home, control=control, engine=engine)
+        groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
+        started: float | None = None
+        try:
+            for event in runner.run():
+                yield event
+                if started is None and isinstance(event, RunStarted):
+                    started = self._clock()
+                if started is None or not isinstance(event, RunDone):
+                    continue
+                self._learn(experiment.lanes[event.job.lane].strategy, event)
+                group = groups.setdefault((event.job.repeat, event.job.prompt), {})
+                group |= {event.job.lane: event.record} | {other.lane: other for other in event.others}
+                late = self._clock() - started >= seconds
+                if late and (len(group) == len(experiment.lanes) or len(groups) == 1 < len(group)):
+                    control.end()
+        finally:
+            runner.close()
+        took = 0.0 if started is None else self._clock() - started
+        self._spent += took
+        whole = [group for group in groups.values() if len(group) == len(experiment.lanes)]
+        return scored(experiment, whole or list(groups.values())[:1], took)
+
+    def _learn(self, strategy: str, event: RunDone) -> None:
+        """Keep what explains a result: counts and costs."""
+        if event.trace is None:
+            return
+        if strategy == NONE:
+            self._plain = [*self._plain, *event.trace.rounds][-_BASELINE_ROUNDS:]
+            return
+        statistics = self._statistics.setdefault(strategy, Statistics())
+        cost = self._costs.setdefault(strategy, CostModel())
+        for one in event.trace.rounds:
+            statistics.add(one)
+            cost.add(one)
+
+    def _conclude(self, done: list[Rung], complete: bool) -> Tuned:
+        tried = len({one.strategy for rung in done for one in rung.scores})
+        every = len(self._base.lanes) - 1
+        known = [one for one in done[-1].scores if one.speedup] if done else []
+        if not known or known[0].speedup is None:
+            reason = (
+                "Nothing could be measured in this time: give it more." if not done else _errors(done[-1])
+            )
+            return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, self._spent, complete=False)
+        best, speedup = known[0], known[0].speedup
+        wins = speedup.factor >= WORTH_IT and speedup.finding is Finding.FASTER
+        reason = self._won(known, complete) if wins else self._lost(best.strategy, speedup, done, complete)
+        if tried < every:
+            reason += f" Only {tried} of {every} candidates could be tried in this time."
+        return Tuned(
+            best.strategy if wins else NONE,
+            speedup,
+            best.strategy,
+            reason,
+            tuple(done),
+            tried,
+            every,
+            self._spent,
+            complete,
+        )
+
+    def _won(self, known: Sequence[Score], complete: bool) -> str:
+        best = known[0]
+        text = f"{best.strategy} is {words.speedup(best.speedup)} as fast as none on these prompts."
+        if len(known) > 1:
+            text += f" Next came {known[1].strategy}, {words.speedup(known[1].speedup)}."
+        return text if complete else f"{text} The search was not over: a longer one may find a better one."
+
+    def _lost(self, best: str, speedup: Speedup, done: Sequence[Rung], complete: bool) -> str:
+        """Why it stays with none."""
+        shown = words.speedup(speedup)
+        if speedup.factor >= WORTH_IT:
+            text = (
+                f"none: the best that was found, {best}, measured {shown}, and that may be chance. "
+                "More time or more prompts would tell."
+            )
+        else:
+            text = (
+                "none: speculation does not pay here, because even the best that was tried, "
+                f"{best}, measured {shown}. {self._advice(best, speedup)}"
+            ).rstrip()
+            # One that seldom drafts comes near to none by doing nothing: the best model's costs say more.
+            model = None if StrategySpec.parse(best).needs_draft else _best_with_model(done)
+            if model is not None and model.speedup is not None:
+                text += (
+                    f" The best with the draft model, {model.strategy}, measured "
+                    f"{words.speedup(model.speedup)}. {self._advice(model.strategy, model.speedup)}"
+                ).rstrip()
+        return text if complete else f"{text} The search was not over."
+
+    def _advice(self, strategy: str, speedup: Speedup) -> str:
+        """The cause that its costs show."""
+        statistics, cost = self._statistics.get(strategy), self._costs.get(strategy)
+        if statistics is None or cost is None:
+            return ""
+        for one in self._plain:
+            cost.add(one)
+        found = advise(StrategySpec.parse(strategy), statistics, cost, speedup.factor)
+        if found is None or found.finding is Advised.SELDOM:
+            return "It seldom found a draft." if found else ""
+        return found.text
+
+
+def _best_with_model(done: Sequence[Rung]) -> Score | None:
+    """The last candidate with a draft model that was out, and there the best."""
+    for rung in reversed(done):
+        for one in rung.scores:
+            if one.speedup is not None and StrategySpec.parse(one.strategy).needs_draft:
+                return one
+    return None
+
+
+class _Ending(Control):
+    """The control of one rung: ends when its time is up, and follows the search's own."""
+
+    def __init__(self, whole: Control) -> None:
+        super().__init__()
+        self._whole = whole
+
+    @property
+    def paused(self) -> bool:
+        return self._whole.paused
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled or self._whole.cancelled
+
+    @property
+    def interrupted(self) -> bool:
+        return self.paused or self.cancelled
+
+    def end(self) -> None:
+        super().cancel()
+
+    def wait(self) -> None:
+        self._whole.wait()
+
+
+def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
+    """Prompts with the categories in turn, so that the first few are of all kinds; each rung begins with
+    others, or its winners would be those of the same prompts again."""
+    by_category: dict[str | None, list[Prompt]] = {}
+    for one in prompts:
+        by_category.setdefault(one.category, []).append(one)
+    longest = max(len(group) for group in by_category.values())
+    mixed = [group[at] for at in range(longest) for group in by_category.values() if at < len(group)]
+    start = rung * max(1, len(mixed) // 3) % len(mixed)
+    return tuple(mixed[start:] + mixed[:start])
+
+
+def _errors(rung: Rung) -> str:
+    return next((one.error for one in rung.scores if one.error), "Nothing could be measured.")

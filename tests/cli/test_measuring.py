@@ -1,0 +1,251 @@
+"""bench, sweep and tune on the command line: tables, files, journals, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from app.cli import main
+from app.engine.trace import parse_trace
+from app.lab.page.page import embedded_json
+from app.lab.report import Report
+from tests.tiny import Tiny
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 90.0
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command in this process."""
+
+    def run(*arguments: object) -> Ended:
+        code = main([str(one) for one in arguments])
+        return Ended(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def measure(command: Command, pair_files: tuple[Path, Path], tmp_path: Path) -> Command:
+    """Runs a measuring command over the tiny pair and two prompts."""
+    target, draft = pair_files
+    prompts = tmp_path / "prompts.json"
+    prompts.write_text('["abcabcabd abc", {"category": "code", "prompt": "def a(): def b():"}]')
+    pair = ["--target", target, "--draft", draft, "--prompts", prompts]
+    more = ["--max-tokens", 12, "--ignore-eos", "--engine", "thread", "--seed", 7]
+
+    def run(name: str, *arguments: object) -> Ended:
+        return command(name, *pair, *more, *arguments)
+
+    return run
+
+
+def test_bench_prints_its_table_and_writes_everything(measure: Command, tmp_path: Path) -> None:
+    files = {name: tmp_path / f"out.{name}" for name in ("json", "csv", "html", "md", "zip")}
+    ended = measure(
+        "bench",
+        *("--strategy", "draft-simple:n_max=4", "--strategy", "prompt-lookup", "--repeat", 2),
+        *("--json", files["json"], "--csv", files["csv"], "--html", files["html"]),
+        *("--markdown", files["md"], "--traces", files["zip"]),
+    )
+    assert ended.code == 0
+    rows = ended.out.splitlines()
+    assert rows[0].startswith("strategy") and "tokens/s" in rows[0]
+    assert [row.split()[0] for row in rows[2:]] == ["none", "draft-simple:n_max=4", "prompt-lookup"]
+    assert "12/12" in ended.err
+
+    report = Report.from_json(files["json"].read_bytes())
+    assert len(report.runs) == 3 * 2 * 2
+    assert {run.category for run in report.runs} == {None, "code"}
+    assert all(run.seed == 7 and run.cold for run in report.runs)
+    assert re.fullmatch(r"[0-9a-f]{64}", report.pair.target.sha256)
+    assert Report.from_json(embedded_json(files["html"].read_text(encoding="utf-8"))) == report
+    assert len(list(csv.DictReader(io.StringIO(files["csv"].read_text(encoding="utf-8"))))) == 12
+    assert "| `prompt-lookup` |" in files["md"].read_text(encoding="utf-8")
+    with zipfile.ZipFile(files["zip"]) as archive:
+        names = archive.namelist()
+        assert len(names) == 12
+        trace = parse_trace(io.BytesIO(archive.read(names[1])))
+    assert trace.totals is not None and len(trace.token_ids) == 12
+
+
+def test_bench_and_run_agree_on_the_tokens(
+    measure: Command, command: Command, pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target, draft = pair_files
+    spec = "draft-simple:n_max=4:verify=speculative"
+    bench_json, run_json = tmp_path / "b.json", tmp_path / "r.json"
+    assert measure("bench", "--strategy", spec, "--temperature", 0.9, "--json", bench_json).code == 0
+    words = ["run", "--target", target, "--draft", draft, "--prompt", "abcabcabd abc", "--seed", 7]
+    words += [
+        "--strategy",
+        spec,
+        "--temperature",
+        0.9,
+        "--max-tokens",
+        12,
+        "--ignore-eos",
+        "--json",
+        run_json,
+    ]
+    assert command(*words).code == 0
+    mine = json.loads(run_json.read_text())
+    runs = json.loads(bench_json.read_text())["runs"]
+    same = [run for run in runs if run["prompt_index"] == 0 and run["lane"] == 1]
+    assert len(same) == 3
+    assert {tuple(run["token_ids"]) for run in same} == {tuple(mine["token_ids"])}
+
+
+def test_a_journal_is_gone_on_with_although_the_seed_was_left_open(measure: Command, tmp_path: Path) -> None:
+    journal = tmp_path / "j.jsonl"
+    words = ["bench", "--strategy", "suffix", "--repeat", 1, "--journal", journal, "--seed", -1]
+    assert measure(*words).code == 0
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]))  # as if it had been broken off before the last run
+    again = measure(*words)
+    assert again.code == 0
+    assert "3 of 4 runs are there" in again.err
+    assert journal.read_bytes().count(b"\n") == len(lines) + 0
+    other = measure("bench", "--strategy", "prompt-lookup", "--repeat", 1, "--journal", journal)
+    assert other.code == 1 and "another measurement" in other.err
+
+
+def test_lanes_from_a_file_with_another_draft(
+    measure: Command, tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    near = tiny_file(Tiny(name="near", n_ctx=1024, noise=0.05, noise_seed=3))
+    lanes = tmp_path / "lanes.json"
+    lanes.write_text(json.dumps([{"strategy": "draft-simple", "label": "near", "draft": str(near)}]))
+    out = tmp_path / "out.json"
+    ended = measure("bench", "--strategy", "draft-simple", "--lanes", lanes, "--repeat", 1, "--json", out)
+    assert ended.code == 0
+    report = Report.from_json(out.read_bytes())
+    assert [lane.name for lane in report.lanes] == ["none", "draft-simple", "near"]
+    assert report.pairs[report.lanes[2].pair].draft.name == "near"
+    assert report.summary[2].acceptance_rate > report.summary[1].acceptance_rate
+
+
+def test_sweep_prints_two_maps(measure: Command, tmp_path: Path) -> None:
+    out = tmp_path / "s.json"
+    ended = measure(
+        "sweep",
+        "--strategy",
+        "draft-simple",
+        "--x",
+        "n_max=1..3",
+        "--y",
+        "p_min=0,0.9",
+        "--repeat",
+        1,
+        "--json",
+        out,
+    )
+    assert ended.code == 0
+    assert "speed-up over none; across n_max, down p_min" in ended.out
+    assert ended.out.count("×") >= 6
+    assert "fastest: draft-simple" in ended.out
+    assert len(Report.from_json(out.read_bytes()).sweep.cells) == 6
+
+
+def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:
+    out = tmp_path / "t.json"
+    words = [
+        "tune",
+        "--seconds",
+        3,
+        "--strategy",
+        "draft-simple:n_max=2",
+        "--strategy",
+        "suffix",
+        "--json",
+        out,
+    ]
+    ended = measure(*words)
+    assert ended.code == 0
+    assert ended.out.splitlines()[-1] in ("none", "draft-simple:n_max=2", "suffix")
+    written = json.loads(out.read_text())
+    assert written["winner"] == ended.out.splitlines()[-1]
+    assert written["reason"] in ended.out
+    assert {one["strategy"] for one in written["rungs"][0]["scores"]} == {"draft-simple:n_max=2", "suffix"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bench"], "nothing to measure"),
+        (["bench", "--strategy", "nosuch"], "no strategy"),
+        (["bench", "--strategy", "none"], "nothing to compare"),
+        (["bench", "--strategy", "suffix", "--repeat", "0"], "--repeat"),
+        (["bench", "--strategy", "suffix", "--json", "x", "--csv", "x"], "same file"),
+        (["sweep", "--strategy", "suffix", "--x", "n_max", "--y", "p_min=0"], "not an axis"),
+        (["tune", "--seconds", "0"], "--seconds"),
+        (["bench", "--strategy", "suffix", "--category", "nosuch"], "no category"),
+    ],
+)
+def test_wrong_usage_is_one_line(measure: Command, words: list[str], message: str) -> None:
+    ended = measure(*words)
+    assert ended.code in (1, 2)
+    assert message in ended.err and ended.err.count("\n") == 1
+
+
+def test_a_suite_that_is_not_there(command: Command) -> None:
+    ended = command("bench", "--suite", "nosuch", "--strategy", "suffix")
+    assert ended.code == 2
+    assert "Allowed: bundled, general" in ended.err
+
+
+def test_an_output_that_cannot_be_written_is_told_before_anything_runs(
+    measure: Command, tmp_path: Path
+) -> None:
+    ended = measure("bench", "--strategy", "suffix", "--json", tmp_path / "no" / "x.json")
+    assert ended.code == 1 and "cannot be written" in ended.err and "/4" not in ended.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_interrupted_it_writes_what_came(pair_files: tuple[Path, Path], tmp_path: Path) -> None:
+    target, draft = pair_files
+    out = tmp_path / "out.json"
+    words = ["bench", "--target", target, "--draft", draft, "--prompt", "abc", "--strategy", "draft-simple"]
+    words += ["--max-tokens", 400, "--ignore-eos", "--repeat", 500, "--json", out]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", *map(str, words)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    until = time.monotonic() + PATIENCE
+    for line in process.stderr:
+        if line.startswith("3/") or time.monotonic() > until:
+            break
+    process.send_signal(signal.SIGINT)
+    text, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    report = Report.from_json(out.read_bytes())
+    assert 3 <= len(report.runs) < 1000
+    assert not report.complete
+    assert "interrupted" in text

@@ -1,0 +1,89 @@
+"""Experiments: baselines, order, what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from app.engine.errors import SettingError
+from app.engine.types import ModelOptions, Sampling
+from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
+
+PAIR = Pair(ModelOptions("t.gguf"), ModelOptions("d.gguf"))
+OTHER_DRAFT = Pair(ModelOptions("t.gguf"), ModelOptions("e.gguf"))
+OTHER_TARGET = Pair(ModelOptions("u.gguf"), ModelOptions("d.gguf"))
+
+
+def experiment(*lanes: Lane, **settings: object) -> Experiment:
+    prompts = tuple(Prompt(str(n)) for n in range(3))
+    return make_experiment(Experiment(PAIR, lanes, prompts, **settings))  # type: ignore[arg-type]
+
+
+def test_the_baseline_is_always_there_and_first() -> None:
+    one = experiment(Lane("draft-simple"), Lane("none"), Lane("draft-simple:n_max=3"))
+    assert [lane.strategy for lane in one.lanes] == ["none", "draft-simple"]  # each once, in one spelling
+    assert one.baseline_of(1) == 0
+
+
+def test_every_target_has_a_baseline_of_its_own_and_drafts_share_it() -> None:
+    one = experiment(
+        Lane("draft-simple"), Lane("draft-simple", "e", OTHER_DRAFT), Lane("draft-simple", "u", OTHER_TARGET)
+    )
+    assert [(lane.strategy, lane.pair) for lane in one.lanes] == [
+        ("none", None),
+        ("draft-simple", None),
+        ("draft-simple", OTHER_DRAFT),
+        ("none", OTHER_TARGET),
+        ("draft-simple", OTHER_TARGET),
+    ]
+    assert [one.baseline_of(lane) for lane in range(5)] == [0, 0, 0, 3, 3]
+
+
+def test_a_lane_on_the_own_pair_has_no_pair_of_its_own() -> None:
+    one = experiment(Lane("draft-simple", "", PAIR))
+    assert [lane.pair for lane in one.lanes] == [None, None]
+
+
+def test_every_lane_runs_each_prompt_in_each_repeat_and_each_begins_as_often() -> None:
+    one = experiment(Lane("prompt-lookup"), Lane("suffix"), repeats=2)
+    jobs = one.jobs()
+    assert set(jobs) == {Job(r, p, lane) for r in range(2) for p in range(3) for lane in range(3)}
+    groups = [jobs[at : at + 3] for at in range(0, len(jobs), 3)]
+    assert all(len({(job.repeat, job.prompt) for job in group}) == 1 for group in groups)
+    assert Counter(group[0].lane for group in groups) == {0: 2, 1: 2, 2: 2}
+
+
+def test_lanes_of_one_target_stay_together() -> None:
+    one = experiment(Lane("suffix"), Lane("suffix", "", OTHER_TARGET), repeats=2)
+    targets = [one.pair_of(job.lane).target.path for job in one.jobs()]
+    changes = sum(a != b for a, b in pairwise(targets))
+    assert changes == 2  # t, u in the first repeat, u, t in the second
+
+
+def test_an_open_seed_is_chosen_once_for_all() -> None:
+    one = experiment(Lane("suffix"))
+    assert 0 <= one.sampling.seed < 2**31
+    assert experiment(Lane("suffix"), sampling=Sampling(seed=5)).sampling.seed == 5
+
+
+@pytest.mark.parametrize(
+    ("lanes", "settings", "words"),
+    [
+        ([Lane("none")], {}, "nothing to compare"),
+        ([Lane("nosuch")], {}, "no strategy"),
+        ([Lane("draft-simple", "", Pair(ModelOptions("t.gguf")))], {}, "needs a draft"),
+        ([Lane(f"suffix:n_max={n}") for n in range(1, 9)], {}, "9 lanes are too many"),
+        ([Lane("suffix")], {"repeats": 0}, "repeats"),
+        ([Lane("suffix:verify=greedy")], {"sampling": Sampling(temperature=1.0)}, "temperature"),
+    ],
+)
+def test_what_is_refused(lanes: list[Lane], settings: dict[str, object], words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        experiment(*lanes, **settings)
+
+
+def test_no_prompt_is_refused() -> None:
+    with pytest.raises(SettingError, match="no prompt"):
+        make_experiment(Experiment(PAIR, (Lane("suffix"),), ()))

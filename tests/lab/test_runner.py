@@ -1,0 +1,338 @@
+"""The runner: order, comparisons, pauses, crashes, journals; over real tiny models."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.errors import UserError
+from app.engine.host import ProcessHome, ThreadHome
+from app.engine.messages import AnyCommand, Event, Failed, Generate
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
+from app.lab.control import Control
+from app.lab.events import (
+    Begun,
+    Ended,
+    EngineReplaced,
+    PairLoaded,
+    Paused,
+    Resumed,
+    RunDone,
+    RunDropped,
+    RunRound,
+    RunStarted,
+    WarmingUp,
+)
+from app.lab.experiment import Lane, Pair, Prompt
+from app.lab.lab_engine import LabEngine
+from app.lab.runner import Runner
+from tests.answers import events_of, trace_of
+from tests.lab.experiments import DRAFT, LOOKUP, finished, pair_of, small
+from tests.tiny import Tiny
+
+Files = tuple[Path, Path]
+
+
+def test_every_run_is_done_cold_and_compared(pair_files: Files) -> None:
+    experiment = small(pair_files, DRAFT, LOOKUP, repeats=2)
+    runner, events = finished(experiment)
+    records = runner.records
+    assert list(records) == list(experiment.jobs())
+    assert isinstance(events[0], Begun) and events[-1] == Ended(complete=True)
+    assert all(one.cold and one.n_tokens == 12 for one in records.values())
+    for job, record in records.items():
+        base = records[experiment.baseline_job(job)]
+        assert record.tokens_per_second and base.tokens_per_second
+        assert record.speedup == record.tokens_per_second / base.tokens_per_second
+        assert record.identical_to_baseline and record.first_divergence is None
+        assert record.token_ids == base.token_ids
+        assert record.baseline_lane == 0
+    assert sum(record.drafted for record in records.values()) > 0
+    runner.close()
+
+
+def test_the_tokens_are_those_of_the_engine_itself(pair_files: Files, engine: Engine) -> None:
+    """Bench and window agree on the same seeds: both ask the same engine the same thing."""
+    experiment = small(pair_files, f"{DRAFT}:verify=speculative", sampling=Sampling(temperature=0.9, seed=11))
+    runner, _ = finished(experiment)
+    for job, record in runner.records.items():
+        request = experiment.request(0, experiment.lanes[job.lane].strategy)
+        assert isinstance(request, GenerationRequest)
+        assert record.token_ids == trace_of(events_of(engine, request)).token_ids
+
+
+def test_all_lanes_are_warmed_up_before_the_first_run(pair_files: Files) -> None:
+    _, events = finished(small(pair_files, DRAFT, LOOKUP))
+    kinds = [type(event) for event in events]
+    first = kinds.index(RunStarted)
+    assert kinds[:first].count(WarmingUp) == 3
+    assert WarmingUp not in kinds[first:]
+
+
+def test_events_carry_the_rounds_of_the_trace(pair_files: Files) -> None:
+    runner, events = finished(small(pair_files))
+    for done in (event for event in events if isinstance(event, RunDone)):
+        rounds = [one.round for one in events if isinstance(one, RunRound) and one.job == done.job]
+        assert done.trace is not None and done.trace.rounds == rounds
+        kept = runner.traces.get(done.job)
+        assert kept is not None and kept.rounds == rounds and kept.totals == done.trace.totals
+    runner.close()
+
+
+def test_time_left_is_told_and_ends_at_nothing(pair_files: Files) -> None:
+    _, events = finished(small(pair_files, repeats=2))
+    left = [event.seconds_left for event in events if isinstance(event, RunDone)]
+    assert left[0] is not None and left[0] > 0
+    assert left[-1] == 0
+
+
+def test_a_run_that_waited_for_its_baseline_is_compared_with_it(pair_files: Files) -> None:
+    experiment = small(pair_files, repeats=2)  # in the second repeat the draft's lane begins
+    _, events = finished(experiment)
+    done = [event for event in events if isinstance(event, RunDone)]
+    assert [event.job.lane for event in done] == [0, 1, 1, 0]
+    assert done[2].record.speedup is None
+    assert [one.lane for one in done[3].others] == [1]
+    assert done[3].others[0].speedup is not None
+
+
+def test_a_pause_drops_the_run_at_hand_and_does_it_again(pair_files: Files) -> None:
+    experiment = small(pair_files, max_tokens=300)
+    control = Control()
+    runner = Runner(experiment, ThreadHome, control=control)
+    kinds = []
+    paused_in = None
+    for event in runner.run():
+        kinds.append(type(event))
+        if isinstance(event, RunRound) and paused_in is None:
+            paused_in = event.job
+            control.pause()
+        if isinstance(event, Paused):
+            control.resume()
+    assert kinds.index(RunDropped) < kinds.index(Paused) < kinds.index(Resumed)
+    assert paused_in is not None
+    assert len(runner.records) == 2
+    assert all(one.n_tokens == 300 for one in runner.records.values())
+    runner.close()
+
+
+def test_cancel_keeps_what_came(pair_files: Files) -> None:
+    control = Control()
+    runner = Runner(small(pair_files, repeats=3), ThreadHome, control=control)
+    events = []
+    for event in runner.run():
+        events.append(event)
+        if isinstance(event, RunDone) and event.done == 2:
+            control.cancel()
+    assert events[-1] == Ended(complete=False)
+    assert len(runner.records) == 2
+    runner.close()
+
+
+def test_cancel_while_paused_ends(pair_files: Files) -> None:
+    control = Control()
+    control.pause()
+    runner = Runner(small(pair_files), ThreadHome, control=control)
+    events = []
+    for event in runner.run():
+        events.append(event)
+        if isinstance(event, Paused):
+            control.cancel()
+    assert events[-1] == Ended(complete=False)
+
+
+class Dying:
+    """Makes homes in processes that are killed in the given runs, counted from the first command."""
+
+    def __init__(self, *at: int) -> None:
+        self.at = set(at)
+        self.made = 0
+        self.count = 0
+
+    def __call__(self) -> Any:
+        outer = self
+        self.made += 1
+
+        class Home(ProcessHome):
+            def send(self, command: AnyCommand) -> None:
+                super().send(command)
+                if isinstance(command, Generate):
+                    outer.count += 1
+                    if outer.count in outer.at:
+                        assert self.pid is not None
+                        os.kill(self.pid, signal.SIGKILL)
+
+        return Home()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills by signal")
+def test_a_killed_engine_is_replaced_and_the_suite_runs_to_its_end(pair_files: Files) -> None:
+    homes = Dying(4, 9)
+    prompts = tuple(Prompt(f"abcabc {n}") for n in range(3))
+    experiment = small(pair_files, DRAFT, prompts=prompts, repeats=2)
+    runner, events = finished(experiment, homes)
+    assert homes.made == 3
+    assert sum(isinstance(event, EngineReplaced) for event in events) == 2
+    assert events[-1] == Ended(complete=True)
+    assert len(runner.records) == 12
+    assert all(one.finish_reason is FinishReason.LENGTH for one in runner.records.values())
+    runner.close()
+
+
+class AlwaysGone:
+    """A home whose engine dies at every answer of one strategy."""
+
+    def __init__(self, strategy: str) -> None:
+        self.inner = ThreadHome()
+        self.strategy = strategy
+        self.gone: Event | None = None
+
+    def send(self, command: AnyCommand) -> None:
+        if isinstance(command, Generate) and command.request.strategy == self.strategy:
+            self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)
+        else:
+            self.inner.send(command)
+
+    def receive(self, timeout: float) -> Event | None:
+        gone, self.gone = self.gone, None
+        return gone or self.inner.receive(timeout)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_a_lane_that_always_kills_the_engine_fails_and_the_others_go_on(pair_files: Files) -> None:
+    runner, events = finished(small(pair_files, DRAFT, LOOKUP), lambda: AlwaysGone(DRAFT))
+    assert events[-1] == Ended(complete=True)
+    by_lane = [runner.records[job] for job in sorted(runner.records, key=lambda job: job.lane)]
+    assert [one.finish_reason for one in by_lane] == ["length", "failed", "length"]
+    assert "stopped unexpectedly" in by_lane[1].error
+    assert by_lane[1].speedup is None
+    runner.close()
+
+
+def test_a_lane_alone_that_kills_the_engine_ends(pair_files: Files) -> None:
+    """Also where its warm-up was the only one left, nothing goes round in circles."""
+    homes = 0
+
+    def make() -> AlwaysGone:
+        nonlocal homes
+        homes += 1
+        return AlwaysGone("none")
+
+    runner, events = finished(small(pair_files, DRAFT), make)
+    assert events[-1] == Ended(complete=True)
+    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    assert ends == {0: "failed", 1: "length"}
+    assert homes <= 5
+    runner.close()
+
+
+def test_a_request_that_cannot_be_met_is_a_failed_run(pair_files: Files) -> None:
+    prompts = (Prompt("abc"), Prompt("a" * 3000))
+    runner, _ = finished(small(pair_files, prompts=prompts))
+    failed = [one for one in runner.records.values() if one.finish_reason is FinishReason.FAILED]
+    assert {one.prompt_index for one in failed} == {1}
+    assert "context holds" in failed[0].error
+    assert sum(one.speedup is not None for one in runner.records.values()) == 2
+    runner.close()
+
+
+def test_a_target_that_is_not_there_is_told(pair_files: Files, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.gguf"
+    runner = Runner(small((missing, pair_files[1])), ThreadHome)
+    with pytest.raises(UserError, match=r"missing\.gguf"):
+        list(runner.run())
+    runner.close()
+
+
+def test_lanes_with_other_pairs(pair_files: Files, tiny_file: Callable[[Tiny], Path]) -> None:
+    own = pair_of(pair_files)
+    near = tiny_file(Tiny(name="nearer", n_ctx=1024, noise=0.05, noise_seed=3))
+    other = tiny_file(Tiny(name="other", n_ctx=1024, seed=5))
+    lanes = (
+        Lane(DRAFT),
+        Lane(DRAFT, "nearer", Pair(own.target, ModelOptions(str(near), threads=1))),
+        Lane(LOOKUP, "other", Pair(ModelOptions(str(other), threads=1))),
+    )
+    runner, events = finished(small(pair_files, lanes=lanes))
+    records = {job.lane: one for job, one in runner.records.items()}
+    assert [lane.name for lane in runner.experiment.lanes] == ["none", DRAFT, "nearer", "none", "other"]
+    assert records[2].acceptance_rate > records[1].acceptance_rate
+    assert records[0].token_ids == records[1].token_ids == records[2].token_ids
+    assert records[3].token_ids == records[4].token_ids != records[0].token_ids
+    assert [records[lane].baseline_lane for lane in range(5)] == [0, 0, 0, 3, 3]
+    assert runner.pairs[2].draft is not None and runner.pairs[2].draft.name == "nearer"
+    assert sum(isinstance(event, PairLoaded) for event in events) == 3
+    runner.close()
+
+
+def test_another_pair_that_is_missing_costs_its_own_lanes(pair_files: Files, tmp_path: Path) -> None:
+    other = Pair(ModelOptions(str(tmp_path / "missing.gguf")))
+    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "other", other))))
+    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    assert ends == {0: "length", 1: "length", 2: "failed", 3: "failed"}
+    runner.close()
+
+
+# -------------------------------------------------------------------------------------- journal
+
+
+def test_a_journal_is_gone_on_with(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files, repeats=2)
+    control = Control()
+    first = Runner(experiment, ThreadHome, journal=file, control=control)
+    for event in first.run():
+        if isinstance(event, RunDone) and event.done == 3:
+            control.cancel()
+    # As after a hard end: half a line more.
+    with file.open("ab") as out:
+        out.write(b'{"type":"run","job":{"rep')
+
+    second, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 3, 4)
+    assert sum(isinstance(event, RunDone) for event in events) == 1
+    assert set(second.records) == set(experiment.jobs())
+    kept = list(first.records)
+    assert [second.records[job].seconds for job in kept] == [first.records[job].seconds for job in kept]
+    assert all(one.speedup is not None for one in second.records.values())
+    assert all(second.traces.get(job) is not None for job in second.records)
+    assert second.pairs.keys() == {0, 1}
+
+    third, events = finished(experiment, journal=file)  # all is there: nothing is loaded
+    assert events == [Begun(experiment, 4, 4), Ended(complete=True)]
+    assert third.records == second.records
+    assert third.pairs == second.pairs
+
+
+def test_a_journal_of_another_measurement_is_refused(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    finished(small(pair_files), journal=file)
+    with pytest.raises(UserError, match="another measurement"):
+        Runner(small(pair_files, LOOKUP), ThreadHome, journal=file)
+
+
+def test_what_is_no_journal_is_refused_and_left_alone(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("my notes\n")
+    with pytest.raises(UserError, match="not a journal"):
+        Runner(small(pair_files), ThreadHome, journal=file)
+    assert file.read_text() == "my notes\n"
+
+
+def test_a_lent_engine_stays_open(pair_files: Files) -> None:
+    control = Control()
+    engine = LabEngine(ThreadHome, control)
+    for strategy in (DRAFT, LOOKUP):
+        runner = Runner(small(pair_files, strategy), ThreadHome, control=control, engine=engine)
+        list(runner.run())
+        runner.close()
+    assert engine.info is not None
+    engine.close()

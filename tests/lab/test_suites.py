@@ -1,0 +1,98 @@
+"""Suites: those that come along, and people's own files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.errors import PromptError
+from app.engine.types import FinishReason
+from app.lab.experiment import Prompt
+from app.lab.suites import SPEED_BENCH, built_in, parse_suite, read_suite
+from app.paths import resource_folder
+from tests.answers import answer
+
+CATEGORIES = {"chat", "code", "rewrite", "summarise", "extraction", "maths", "story", "long context"}
+
+
+def test_both_sets_hold_every_category() -> None:
+    suites = {one.name: one for one in built_in(resource_folder())}
+    assert list(suites) == ["bundled", "general"]
+    for one in suites.values():
+        assert set(one.categories) == CATEGORIES
+        assert one.chat and one.title and one.about
+        texts = [prompt.prompt for prompt in one.prompts]
+        assert len(set(texts)) == len(texts)
+    assert len(suites["bundled"].prompts) >= 40
+    assert set(SPEED_BENCH) <= CATEGORIES
+
+
+def test_the_bundled_suite_fits_the_bundled_pair(demo_engine: Engine) -> None:
+    """Every prompt and its answer fit into the context."""
+    suite = next(one for one in built_in(resource_folder()) if one.name == "bundled")
+    for one in suite.prompts:
+        demo_engine.reset()
+        trace = answer(demo_engine, one.prompt, max_tokens=1)
+        assert trace.header.prompt_tokens + suite.max_tokens < demo_engine.pair.target.n_ctx
+        assert trace.totals is not None and trace.totals.finish_reason is not FinishReason.CONTEXT
+
+
+def test_a_category_of_a_suite() -> None:
+    suite = built_in(resource_folder())[0]
+    some = suite.only(("code", "story"))
+    assert set(some.categories) == {"code", "story"}
+    with pytest.raises(PromptError, match="Allowed: code"):
+        suite.only(("nosuch",))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "prompts"),
+    [
+        (
+            "a.json",
+            '["one", {"prompt": "two", "category": "code"}, ""]',
+            (Prompt("one"), Prompt("two", "code")),
+        ),
+        ("a.txt", "one\n\n  two \r\n[INST] three\n", (Prompt("one"), Prompt("two"), Prompt("[INST] three"))),
+        ("a.prompts", '["one"]', (Prompt("one"),)),
+        ("bom.txt", "\ufeffone\n", (Prompt("one"),)),
+    ],
+)
+def test_files_of_ones_own(tmp_path: Path, name: str, text: str, prompts: tuple[Prompt, ...]) -> None:
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    suite = read_suite(file)
+    assert suite.prompts == prompts
+    assert not suite.chat
+
+
+def test_a_suite_is_written_as_ours_are(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"name": "m", "title": "Mine", "prompts": [{"prompt": "a"}], "chat": True}))
+    assert read_suite(file).title == "Mine"
+    assert read_suite(file).chat
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.json", b'{"prompt": 3}', "cannot be read"),
+        ("a.json", b"[1, 2]", "cannot be read"),
+        ("a.txt", b"\n \n", "holds no prompt"),
+        ("a.txt", b"\xff\xfe\x00", "UTF-8"),
+        ("missing.txt", None, "cannot be read"),
+    ],
+)
+def test_what_is_no_suite_says_so(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
+    file = tmp_path / name
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(PromptError, match=words):
+        read_suite(file)
+
+
+def test_a_text_is_a_prompt_a_line() -> None:
+    assert parse_suite("a\nb", "name").prompts == (Prompt("a"), Prompt("b"))
