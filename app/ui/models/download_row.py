@@ -1,0 +1,174 @@
+"""One item of the queue: how far it is, what is the matter, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from app.engine.errors import UserError
+from app.hub.downloads import Download, DownloadQueue, State
+from app.hub.errors import Trouble
+from app.ui.icons import IconButton
+from app.ui.models.ask_first import AskFirst
+from app.ui.models.hub_session import HubSession
+from app.ui.models.token_panel import TokenPanel
+from app.ui.models.words import joined, progress_words, share, state_words
+from app.ui.panels.elided import ElidedLabel
+from app.ui.panels.model_words import file_size
+from app.ui.theme import Theme
+
+BARS = 1000
+PAUSABLE = (State.QUEUED, State.RUNNING, State.CHECKING, State.WAITING)
+RESUMABLE = (State.PAUSED, State.FAILED, State.WAITING)
+
+
+class DownloadRow(QWidget):
+    """Shows pictures of one item; what the user wants goes to the queue at once."""
+
+    library_wanted = Signal(object)
+
+    def __init__(self, theme: Theme, session: HubSession, one: Download) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self.one = one
+        title = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        title.set_text(one.title)
+        title.setProperty("role", "strong")
+        title.setToolTip("\n".join([one.repo, *(file.name for file in one.files[:12])]))
+        self._state = QLabel()
+        self._state.setProperty("role", "caption")
+        self.pause = self._button("pause", "Pause", lambda queue: queue.pause)
+        self.resume = self._button("demos", "Resume", lambda queue: queue.resume)
+        self.show_here = IconButton(theme, "folder", "Show it in the library")
+        self.show_here.clicked.connect(lambda: self.library_wanted.emit(self.one.path))
+        self.dismiss = self._button("check", "Done with it: take it off this list. The files stay.", _dismiss)
+        self.cancel = IconButton(theme, "trash", "Cancel, and delete what came")
+        self.cancel.clicked.connect(self._ask_to_cancel)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(title, 1)
+        head.addWidget(self._state)
+        for button in (self.pause, self.resume, self.show_here, self.dismiss, self.cancel):
+            head.addWidget(button)
+        self._bar = QProgressBar()
+        self._bar.setRange(0, BARS)
+        self._bar.setTextVisible(False)
+        self._progress = QLabel()
+        self._progress.setProperty("role", "caption")
+        self._message = QLabel()
+        self._message.setProperty("role", "error")
+        self._message.setWordWrap(True)
+        self._message.setTextFormat(Qt.TextFormat.PlainText)
+        self.asking = AskFirst()
+        self.token: TokenPanel | None = None
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self._column.addLayout(head)
+        self._column.addWidget(self._bar)
+        self._column.addWidget(self._progress)
+        self._column.addWidget(self._message)
+        self._column.addWidget(self.asking)
+        self.show_download(one)
+
+    def _button(
+        self, icon: str, tooltip: str, method: Callable[[DownloadQueue], Callable[[str], None]]
+    ) -> IconButton:
+        button = IconButton(self._theme, icon, tooltip)
+        button.clicked.connect(lambda: self._do(method))
+        return button
+
+    def show_download(self, one: Download) -> None:
+        """Show the item as it is now."""
+        if one.state is not self.one.state and self.asking.isVisible():
+            self.asking.hide()  # what was asked may not be so any more
+        self.one = one
+        self.tick()
+        self._bar.setValue(round(BARS * share(one)))
+        self._bar.setVisible(one.state is not State.DONE)
+        self._bar.setAccessibleName(f"{one.title}, {self._state.text()}")
+        self._progress.setText(progress_words(one))
+        self._progress.setVisible(one.state is not State.DONE)
+        self._message.setText(f"{one.message} {one.hint}".strip())
+        waits = one.trouble is Trouble.OFFLINE  # what it does says it all
+        self._message.setVisible(bool(one.message) and not waits)
+        held = self.pause.hasFocus() or self.resume.hasFocus()
+        self.pause.setVisible(one.state in PAUSABLE)
+        self.resume.setVisible(one.state in RESUMABLE and not waits)
+        self.resume.set_tooltip(
+            {State.PAUSED: "Resume", State.WAITING: "Try now"}.get(one.state, "Try again")
+        )
+        done = one.state is State.DONE
+        self.show_here.setVisible(done)
+        self.dismiss.setVisible(done)
+        if held:  # the keyboard stays at what can be done next, and does not fall on the waste bin
+            others = (self.pause, self.resume, self.show_here, self)
+            next(one for one in others if not one.isHidden()).setFocus()
+        self.cancel.set_tooltip("Delete the files…" if done else "Cancel, and delete what came")
+        self._show_token()
+
+    @Slot()
+    def tick(self) -> None:
+        """Time has passed."""
+        words = state_words(self.one, self._session.retry_in(self.one))
+        done = self.one.state is State.DONE
+        self._state.setText(joined(progress_words(self.one), words) if done else words)
+
+    @property
+    def state(self) -> str:
+        return self._state.text()
+
+    @property
+    def message(self) -> str:
+        return self._message.text()
+
+    def _show_token(self) -> None:
+        """A token may help: the field for it stands right here."""
+        wanted = self.one.state is State.FAILED and self.one.trouble in (Trouble.GATED, Trouble.DENIED)
+        if wanted and self.token is None:
+            self.token = TokenPanel(self._theme, self._session)
+            self.token.set_repo(self.one.repo)
+            self.token.words.hide()  # the message above says it
+            self.token.saved.connect(self._token_saved)
+            self._column.addWidget(self.token)
+        if self.token is not None:
+            self.token.setVisible(wanted)
+
+    @Slot()
+    def _token_saved(self) -> None:
+        self._do(lambda queue: queue.resume)
+
+    def _do(self, method: Callable[[DownloadQueue], Callable[[str], None]]) -> None:
+        try:
+            method(self._session.downloads_queue())(self.one.id)
+        except UserError as error:
+            self._message.setText(str(error))
+            self._message.show()
+
+    @Slot()
+    def _ask_to_cancel(self) -> None:
+        one = self.one
+        cancel = partial(self._do, _cancel)
+        if one.state is State.DONE:
+            found = all(file.found for file in one.files)
+            if found:
+                words = "These files were here before: they stay, and this line goes."
+                self.asking.ask(words, "Take off the list", cancel)
+            else:
+                self.asking.ask(f"Delete {file_size(one.total)} from the disk?", "Delete", cancel)
+        elif one.done:
+            self.asking.ask(f"Cancel, and delete the {file_size(one.done)} that came?", "Delete", cancel)
+        else:
+            cancel()
+
+
+def _dismiss(queue: DownloadQueue) -> Callable[[str], None]:
+    return queue.dismiss
+
+
+def _cancel(queue: DownloadQueue) -> Callable[[str], None]:
+    return queue.cancel

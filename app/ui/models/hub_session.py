@@ -1,0 +1,211 @@
+"""The window's side of the Hub: what is asked of it, what is downloaded, and what is here."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from app.engine.errors import UserError
+from app.hub.cache import Cache
+from app.hub.catalogue import load_catalogue
+from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
+from app.hub.fits import Fit, Room, judge
+from app.hub.hub import Hub
+from app.hub.library import (
+    DraftsChanged,
+    Library,
+    LibraryChanged,
+    LibraryEvent,
+    LocalModel,
+    Reader,
+    Shelf,
+)
+from app.hub.repo import HubFile
+from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
+from app.ui.models.asking import Askers, Question
+from app.ui.models.mailbox import Mailbox
+
+E = TypeVar("E")
+
+ROOM_SECONDS = 30.0  # how long free memory counts as known
+
+
+def free_room() -> Room:
+    """What is free on this machine now. Blocks for about a second; raises ModelFileError."""
+    with contextlib.closing(Reader()) as reader:
+        return reader.room()
+
+
+class HubSession(QObject):
+    """Owns the client, the queue and the library; tells the views, on their thread, what changed."""
+
+    downloads_changed = Signal()
+    library_changed = Signal()
+    drafts_changed = Signal(object)  # DraftsChanged
+    library_problem = Signal(str, str)  # message, hint
+    room_changed = Signal()
+    offline_changed = Signal(bool)
+    token_changed = Signal()
+
+    def __init__(self, paths: Paths, offline: bool, measure: Callable[[], Room] = free_room) -> None:
+        """`measure` says what is free on this machine; it may block."""
+        super().__init__()
+        self._offline = offline
+        self.hub = Hub(lambda: self._offline)
+        self.cache = Cache()
+        self.catalogue = load_catalogue(paths.resources / "catalogue.json")
+        self._bundled = {Path(paths.model(one)): one for one in (BUNDLED_TARGET, BUNDLED_DRAFT)}
+        self._mailbox = Mailbox(self)
+        self.askers = Askers(self._mailbox)
+        self._measure = measure
+        self._measured = 0.0
+        self._room_question: Question[Room] = Question(self.askers, self._set_room, self._no_room)
+        self.room: Room | None = None
+        self.downloads: dict[str, Download] = {}  # in the order they were added
+        self._heard: dict[str, float] = {}  # when each one was last told
+        self.queue: DownloadQueue | None = None
+        self.queue_problem: UserError | None = None
+        try:
+            self.queue = DownloadQueue(
+                paths.data / "downloads.json", self.hub, self._post(self._queue_event), self.cache
+            )
+            self.downloads = {one.id: one for one in self.queue.downloads}
+        except UserError as error:
+            self.queue_problem = error
+        self.models: tuple[LocalModel, ...] = ()
+        self.reading = True
+        shelf = Shelf(paths.data, self.cache, list(self._bundled))
+        self.library = Library(shelf, self._post(self._library_event))
+        self.library.refresh()
+
+    def close(self) -> None:
+        """Pause the downloads, end the threads and processes; nothing more is emitted."""
+        self._mailbox.close()
+        self.askers.close()
+        if self.queue is not None:
+            self.queue.close()
+        self.library.close()
+
+    # ------------------------------------------------------------------ the network
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the network is not used, by the switch or by HF_HUB_OFFLINE."""
+        return self.hub.is_offline
+
+    @property
+    def is_forced_offline(self) -> bool:
+        """Whether the switch has no say."""
+        return self.is_offline and not self._offline
+
+    def set_offline(self, offline: bool) -> None:
+        """Switch offline mode."""
+        if offline == self._offline:
+            return
+        self._offline = offline
+        if self.queue is not None:
+            self.queue.offline_changed()
+        self.offline_changed.emit(offline)
+
+    def fetch(self, wanted: Sequence[Wanted]) -> None:
+        """Queue models that belong together. Blocks shortly: for a Question. Raises UserError."""
+        self.downloads_queue().add(wanted)
+
+    def downloads_queue(self) -> DownloadQueue:
+        """The queue; raises UserError where another window has it."""
+        if self.queue is None:
+            assert self.queue_problem is not None
+            raise self.queue_problem
+        return self.queue
+
+    # ------------------------------------------------------------------ this machine
+
+    def measure_room(self) -> None:
+        """Look how much memory is free, unless that was done a moment ago."""
+        if self._room_question.pending or time.monotonic() - self._measured < ROOM_SECONDS:
+            return
+        self._room_question.ask(self._measure)
+
+    def fit(self, size: int) -> Fit | None:
+        """Where so many bytes of model would run; None while the memory is not known."""
+        return judge(size, self.room) if self.room is not None else None
+
+    def _set_room(self, room: Room) -> None:
+        self._measured = time.monotonic()
+        if room != self.room:
+            self.room = room
+            self.room_changed.emit()
+
+    def _no_room(self, _error: UserError) -> None:
+        """Without it there are no lights; everything else works."""
+        self._measured = time.monotonic()
+
+    # ------------------------------------------------------------------ what is here
+
+    def find(self, repo: str, files: Iterable[HubFile]) -> Path | None:
+        """The file to load of a model that is here whole, by the cache or by a download that is done."""
+        wanted = list(files)
+        paths = [self.cache.find(repo, one.name, one.size, one.sha256) for one in wanted]
+        if paths and all(paths):
+            return paths[0]
+        one = self.download_of(repo, wanted[0].name) if wanted else None
+        return Path(one.path) if one is not None and one.path and Path(one.path).exists() else None
+
+    def download_of(self, repo: str, file: str) -> Download | None:
+        """The item of the queue that brings this file."""
+        for one in self.downloads.values():
+            if one.repo == repo and any(part.name == file for part in one.files):
+                return one
+        return None
+
+    def retry_in(self, one: Download) -> float:
+        """Seconds until a waiting item tries again."""
+        passed = time.monotonic() - self._heard.get(one.id, time.monotonic())
+        return max(0.0, (one.retry_in or 0.0) - passed)
+
+    def as_setting(self, path: Path | str) -> str:
+        """A model's path as the settings name it: bundled files by their symbol."""
+        return self._bundled.get(Path(path), str(path))
+
+    def place_of(self, model: LocalModel) -> Path | None:
+        """The file or folder that was added and has brought this model; None for others."""
+        for place in self.library.added:
+            if model.path == place or place in model.path.parents:
+                return place
+        return None
+
+    # ------------------------------------------------------------------ what threads say
+
+    def _post(self, take: Callable[[E], None]) -> Callable[[E], None]:
+        """`take` on the window's thread, for those who tell on one of their own."""
+        return lambda event: self._mailbox.post(partial(take, event))
+
+    def _queue_event(self, event: QueueEvent) -> None:
+        if isinstance(event, DownloadChanged):
+            one = event.download
+            before = self.downloads.get(one.id)
+            self.downloads[one.id] = one
+            self._heard[one.id] = time.monotonic()
+            if one.state is State.DONE and (before is None or before.state is not State.DONE):
+                self.library.refresh()
+        else:
+            gone = self.downloads.pop(event.id, None)
+            self._heard.pop(event.id, None)
+            if gone is not None and gone.state is State.DONE:
+                self.library.refresh()
+        self.downloads_changed.emit()
+
+    def _library_event(self, event: LibraryEvent) -> None:
+        if isinstance(event, LibraryChanged):
+            self.models, self.reading = event.models, event.reading
+            self.library_changed.emit()
+        elif isinstance(event, DraftsChanged):
+            self.drafts_changed.emit(event)
+        else:
+            self.library_problem.emit(event.message, event.hint)

@@ -1,0 +1,224 @@
+"""The models that are here, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSortFilterProxyModel,
+    Qt,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from app.hub.library import LocalModel
+from app.ui.models.words import ORIGINS
+from app.ui.numbers import NONE, count
+from app.ui.panels.model_words import file_size
+from app.ui.theme import Theme
+
+Index = QModelIndex | QPersistentModelIndex
+SORT = Qt.ItemDataRole.UserRole
+
+COLUMNS = (
+    ("Name", "As the file calls itself"),
+    ("Architecture", "The kind of model, as llama.cpp calls it"),
+    ("Parameters", "How many numbers it was trained to"),
+    ("Quantisation", "The number format of its weights"),
+    ("Context", "Tokens that it was trained to look back over"),
+    ("Size", "All of its files on the disk"),
+    ("From", "Hub: the Hugging Face cache. Added: a file or folder of yours. Bundled: part of Draftscope"),
+)
+NAME, ARCHITECTURE, PARAMETERS, QUANTISATION, CONTEXT, SIZE, ORIGIN = range(len(COLUMNS))
+RIGHT = (PARAMETERS, CONTEXT, SIZE)
+# The first to go where there is no room; the details beside have them all.
+GIVING_WAY = (ORIGIN, ARCHITECTURE, CONTEXT, QUANTISATION)
+NAME_WIDTH = 180  # pixels at text scale 1, at least
+
+
+class LibraryRows(QAbstractTableModel):
+    """Models in the order in which they are given."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.models: tuple[LocalModel, ...] = ()
+
+    def set_models(self, models: Sequence[LocalModel]) -> None:
+        """Show these; what is selected stays selected where the same files are there."""
+        new = tuple(models)
+        if [one.path for one in new] == [one.path for one in self.models]:
+            self.models = new
+            if new:
+                self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(COLUMNS) - 1))
+            return
+        self.beginResetModel()
+        self.models = new
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.models)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section][0]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return COLUMNS[section][1]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        model, column = self.models[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return cell(model, column)
+        if role == SORT:
+            return _sort_key(model, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return f"{model.path}\n{model.refusal}".strip()
+        if role == Qt.ItemDataRole.ForegroundRole and (model.refusal or column != NAME):
+            return QColor(self._theme.palette.secondary)
+        if role == Qt.ItemDataRole.FontRole and model.refusal:
+            font = QFont(self._theme.sans())
+            font.setItalic(True)
+            return font
+        return None
+
+
+class LibraryTable(QTableView):
+    """One row a model; columns give way where there is no room for all."""
+
+    chosen = Signal()
+    """Another model is selected, or none."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.rows = LibraryRows(theme, self)
+        self._sorted = QSortFilterProxyModel(self)
+        self._sorted.setSourceModel(self.rows)
+        self._sorted.setSortRole(SORT)
+        self.setModel(self._sorted)
+        self.setAccessibleName("Models that are here")
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setShowGrid(False)
+        self.setStyleSheet("QTableView::item { padding: 0 5px; }")
+        self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setSortingEnabled(True)
+        self.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
+        self.setTabKeyNavigation(False)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        head = self.horizontalHeader()
+        head.setHighlightSections(False)
+        head.setMinimumSectionSize(24)
+        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        head.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        self.selectionModel().selectionChanged.connect(self.chosen)
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    def set_models(self, models: Sequence[LocalModel]) -> None:
+        """Show these, and keep the one that is selected."""
+        before = self.current.path if self.current else None
+        self.rows.set_models(models)
+        if before is not None and self.current is None:
+            self.select(before)
+        self._fit()
+
+    @property
+    def current(self) -> LocalModel | None:
+        """The model that is selected."""
+        rows = self.selectionModel().selectedRows()
+        return self.rows.models[self._sorted.mapToSource(rows[0]).row()] if rows else None
+
+    def select(self, path: Path) -> bool:
+        """Select the model that has this file; False where there is none."""
+        for row, model in enumerate(self.rows.models):
+            if path in model.files:
+                index = self._sorted.mapFromSource(self.rows.index(row, NAME))
+                flags = QItemSelectionModel.SelectionFlag
+                self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+                self.scrollTo(index)
+                return True
+        return False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        scale = self._theme.scale
+        height = QFontMetrics(self._theme.sans()).height() + round(14 * scale)
+        self.verticalHeader().setDefaultSectionSize(height)
+        room = self.viewport().width() - round(NAME_WIDTH * scale)
+        hidden = set(GIVING_WAY)
+        others = [column for column in range(1, len(COLUMNS)) if column not in hidden]
+        room -= sum(self._wanted(column) for column in others)
+        for column in reversed(GIVING_WAY):
+            room -= self._wanted(column)
+            if room < 0:
+                break
+            hidden.discard(column)
+        for column in GIVING_WAY:
+            self.setColumnHidden(column, column in hidden)
+
+    def _wanted(self, column: int) -> int:
+        metrics = QFontMetrics(self._theme.sans())
+        widest = max((metrics.horizontalAdvance(cell(one, column)) for one in self.rows.models), default=0)
+        return max(widest, metrics.horizontalAdvance(COLUMNS[column][0]) + 16) + 16
+
+
+def cell(model: LocalModel, column: int) -> str:
+    """What stands in a column."""
+    facts = model.facts
+    match column:
+        case 0:
+            return model.name
+        case 1:
+            return facts.architecture if facts else NONE
+        case 2:
+            return model.parameters or NONE
+        case 3:
+            return model.quantisation if model.quantisation != "?" else NONE
+        case 4:
+            return count(facts.context) if facts and facts.context else NONE
+        case 5:
+            return file_size(model.size)
+        case _:
+            return ORIGINS[model.origin]
+
+
+def _sort_key(model: LocalModel, column: int) -> object:
+    facts = model.facts
+    if column == PARAMETERS:
+        return float(facts.parameters) if facts else 0.0
+    if column == CONTEXT:
+        return float(facts.context) if facts else 0.0
+    if column == SIZE:
+        return float(model.size)
+    return cell(model, column).lower()
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    sides = Qt.AlignmentFlag
+    return (sides.AlignRight if column in RIGHT else sides.AlignLeft) | sides.AlignVCenter

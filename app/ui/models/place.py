@@ -1,0 +1,191 @@
+"""The Models place: catalogue, search, downloads and library, and the switch for offline mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+
+from app.engine.errors import UserError
+from app.ui.models.catalogue_page import CataloguePage
+from app.ui.models.door import ModelsInUse, UseModels
+from app.ui.models.download_strip import DownloadStrip
+from app.ui.models.downloads_page import DownloadsPage
+from app.ui.models.hub_session import HubSession
+from app.ui.models.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
+from app.ui.models.search_page import SearchPage
+from app.ui.models.words import room_words
+from app.ui.panels.segmented import Segmented
+from app.ui.panels.switch import Switch
+from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
+
+VIEWS = ("Catalogue", "Search", "Downloads", "Library")
+OFFLINE = "On: the network is not used. No search, no downloads; what is here works."
+FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
+
+
+class ModelsPlace(QWidget):
+    """Four views, one at a time."""
+
+    offline_changed = Signal(bool)
+
+    def __init__(
+        self,
+        theme: Theme,
+        session: HubSession,
+        use: UseModels,
+        in_use: ModelsInUse,
+        choose_files: Chooser = ask_for_files,
+        choose_folder: Chooser = ask_for_folder,
+    ) -> None:
+        """`use` loads models into the chat, `in_use` tells those that are there."""
+        super().__init__()
+        self._theme = theme
+        self.session = session
+        session.setParent(self)
+        self._use = use
+        self.catalogue = CataloguePage(theme, session)
+        self.search = SearchPage(theme, session)
+        self.downloads = DownloadsPage(theme, session)
+        self.library = LibraryPage(theme, session, in_use, choose_files, choose_folder)
+        self.strip = DownloadStrip(theme, session)
+        self._pages = QStackedWidget()
+        for page in (self.catalogue, self.search, self.downloads, self.library):
+            self._pages.addWidget(page)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._build_head())
+        line = QFrame()
+        line.setProperty("kind", "line")
+        layout.addWidget(line)
+        layout.addWidget(self._pages, 1)
+        layout.addWidget(self.strip)
+        self._connect()
+        self._show_offline()
+        self._show_room()
+        self.show_view("Catalogue")
+
+    def _build_head(self) -> QWidget:
+        self.views = Segmented(self._theme, "View", VIEWS)
+        self.views.picked.connect(self.show_view)
+        self._room = QLabel()
+        self._room.setProperty("role", "caption")
+        self._room.setToolTip("What is free on this machine; the lights go by it")
+        self._offline_words = QLabel("Offline")
+        self.offline = Switch(self._theme, "Offline")
+        self.offline.toggled.connect(self._switch)
+        head = QWidget()
+        row = QHBoxLayout(head)
+        row.setContentsMargins(24, 8, 16, 8)
+        row.setSpacing(8)
+        row.addWidget(self.views)
+        row.addStretch(1)
+        row.addWidget(self._room)
+        row.addSpacing(16)
+        row.addWidget(self._offline_words)
+        row.addWidget(self.offline)
+        return head
+
+    def _connect(self) -> None:
+        session = self.session
+        session.downloads_changed.connect(self._show_strip)
+        session.room_changed.connect(self._show_room)
+        session.offline_changed.connect(self._show_offline)
+        session.offline_changed.connect(self.offline_changed)
+        for user in (self.catalogue, self.downloads, self.library):
+            user.use_wanted.connect(lambda target, draft, page=user: self._use_models(page, target, draft))
+        for fetcher in (self.catalogue, self.search, self.strip):
+            fetcher.downloads_wanted.connect(lambda: self.show_view("Downloads"))
+        for finder in (self.search, self.downloads):
+            finder.library_wanted.connect(self._show_in_library)
+        for empty in (self.downloads, self.library):
+            empty.catalogue_wanted.connect(lambda: self.show_view("Catalogue"))
+
+    @property
+    def view(self) -> str:
+        """The view that is shown, one of VIEWS."""
+        return VIEWS[self._pages.currentIndex()]
+
+    @Slot(str)
+    def show_view(self, view: str) -> None:
+        """Show one of VIEWS."""
+        self.views.set_choice(view)
+        held = QApplication.focusWidget()
+        inside = held is not None and self._pages.isAncestorOf(held)  # what has the keyboard goes
+        self._pages.setCurrentIndex(VIEWS.index(view))
+        if view == "Search" and not ring_shown(self.views):
+            self.search.field.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif inside:
+            self._pages.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._show_strip()
+
+    def close_models(self) -> None:
+        """Before the window goes: pause the downloads, end threads and processes."""
+        self.session.close()
+
+    def _use_models(
+        self,
+        page: CataloguePage | DownloadsPage | LibraryPage,
+        target: Path | str | None,
+        draft: Path | str | None,
+    ) -> None:
+        """Load into the chat; where that cannot be, say so where it was asked for."""
+        name = self.session.as_setting
+        try:
+            self._use(name(target) if target else None, name(draft) if draft else _kept(draft))
+        except UserError as error:
+            page.show_use_error(error)
+
+    @Slot(object)
+    def _show_in_library(self, path: Path | str | None) -> None:
+        self.show_view("Library")
+        if path:
+            self.library.show_model(Path(path))
+
+    @Slot()
+    def _show_strip(self) -> None:
+        self.strip.refresh()
+        self.strip.setVisible(self.strip.is_busy and self.view != "Downloads")
+
+    @Slot()
+    def _show_room(self) -> None:
+        room = self.session.room
+        self._room.setText(room_words(room) if room is not None else "")
+        self._fit()
+
+    @Slot()
+    def _show_offline(self) -> None:
+        self.offline.blockSignals(True)
+        self.offline.setChecked(self.session.is_offline)
+        self.offline.blockSignals(False)
+        self.offline.setEnabled(not self.session.is_forced_offline)
+        words = FORCED if self.session.is_forced_offline else OFFLINE
+        self.offline.setToolTip(words)
+        self._offline_words.setToolTip(words)
+
+    @Slot(bool)
+    def _switch(self, offline: bool) -> None:
+        self.session.set_offline(offline)
+
+    def _fit(self) -> None:
+        """The free memory is told where there is room for it."""
+        others = self.views.sizeHint().width() + self._offline_words.sizeHint().width()
+        others += self.offline.sizeHint().width() + 120
+        self._room.setVisible(self._room.sizeHint().width() + others <= self.width())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.session.measure_room()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+
+def _kept(draft: Path | str | None) -> str | None:
+    """None keeps the draft, "" takes it away."""
+    return None if draft is None else ""

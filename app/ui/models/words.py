@@ -1,0 +1,144 @@
+"""Models, repositories and downloads in a few words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from app.hub.downloads import Download, State
+from app.hub.errors import Trouble
+from app.hub.fits import Fit, Light, Room
+from app.hub.library import Candidate, LocalModel, Origin, Verdict
+from app.hub.repo import Repo
+from app.hub.search import RepoHit
+from app.ui.numbers import SPACE, count, percent
+from app.ui.panels.model_words import file_size, parameters
+from app.ui.relative_time import relative_time
+
+DOT = " · "
+ORIGINS = {Origin.HUB: "Hub", Origin.ADDED: "added", Origin.BUNDLED: "bundled"}
+
+
+def joined(*parts: str) -> str:
+    """The parts that there are, with dots between."""
+    return DOT.join(part for part in parts if part)
+
+
+def capital(words: str) -> str:
+    """A phrase as the beginning of a line."""
+    return words[:1].upper() + words[1:]
+
+
+def time_left(seconds: float | None) -> str:
+    """Coarse, so that it does not jitter: "42 s left", "12 min left", "3 h 05 min left"; "" for unknown."""
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f"{max(1, round(seconds))}{SPACE}s left"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes}{SPACE}min left"
+    return f"{minutes // 60}{SPACE}h {minutes % 60:02d}{SPACE}min left"
+
+
+def share(one: Download) -> float:
+    """How much of a download is here, in [0, 1]."""
+    return min(1.0, one.done / one.total) if one.total else 0.0
+
+
+def speed(value: float | None) -> str:
+    return f"{file_size(round(value))}/s" if value is not None else ""
+
+
+def state_words(one: Download, retry_in: float) -> str:
+    """What an item of the queue is doing."""
+    match one.state:
+        case State.QUEUED:
+            return "waits for its turn"
+        case State.RUNNING:
+            return "downloading" if one.speed is not None or one.done else "starting"
+        case State.CHECKING:
+            return "checking the bytes"
+        case State.WAITING:
+            return f"tries again in {round(retry_in)}{SPACE}s"
+        case State.PAUSED:
+            return "paused"
+        case State.FAILED:
+            return "goes on when offline mode is off" if one.trouble is Trouble.OFFLINE else "stopped"
+        case State.DONE:
+            return "here"
+
+
+def progress_words(one: Download) -> str:
+    """Bytes, share, speed and time left, as far as they are known."""
+    if one.state is State.DONE:
+        parts = f"{len(one.files)} files" if len(one.files) > 1 else ""
+        return joined(file_size(one.total), parts)
+    sizes = f"{file_size(one.done)} of {file_size(one.total)}"
+    return joined(sizes, percent(share(one)), speed(one.speed), time_left(one.seconds_left))
+
+
+def fit_words(fit: Fit) -> str:
+    """The light with its two numbers."""
+    free = fit.room.device if fit.light is Light.GPU and fit.room.device else fit.room.memory
+    return f"{capital(fit.light)}: needs about {file_size(fit.needed)}, {file_size(free)} free"
+
+
+def room_words(room: Room) -> str:
+    """What is free, as the lights count it."""
+    memory = f"{file_size(room.memory)} of memory free"
+    return memory if room.device is None else f"{file_size(room.device)} on the GPU and {memory}"
+
+
+def hit_words(hit: RepoHit) -> str:
+    """A found repository in one line."""
+    size = parameters(hit.parameters) if hit.parameters else ""
+    downloads = f"{parameters(hit.downloads)} downloads"
+    return joined(size, hit.architecture, hit.licence, downloads, "gated" if hit.gated else "")
+
+
+def hit_tooltip(hit: RepoHit) -> str:
+    """All that is known of a found repository."""
+    updated = f"updated {relative_time(hit.updated, datetime.now(UTC))}" if hit.updated else ""
+    more = joined(f"{count(hit.downloads)} downloads", f"{count(hit.likes)} likes", updated)
+    return f"{hit.repo}\n{more}"
+
+
+def repo_words(repo: Repo) -> str:
+    """What the Hub says of a repository."""
+    size = f"{parameters(repo.parameters)} parameters" if repo.parameters else ""
+    context = f"context {count(repo.context)} tokens" if repo.context else ""
+    licence = f"licence {repo.licence}" if repo.licence else "no licence given"
+    return joined(repo.architecture, size, context, licence)
+
+
+def model_words(model: LocalModel) -> str:
+    """What a file is, once it is read."""
+    if model.facts is None:
+        return joined(model.quantisation, file_size(model.size))
+    facts = model.facts
+    return joined(
+        facts.architecture,
+        f"{model.parameters} parameters" if model.parameters else "",
+        model.quantisation,
+        file_size(model.size),
+    )
+
+
+def more_words(model: LocalModel) -> str:
+    """The second line about a file."""
+    facts = model.facts
+    if facts is None:
+        return ""
+    return joined(
+        f"context {count(facts.context)} tokens" if facts.context else "",
+        f"{count(facts.layers)} layers" if facts.layers else "",
+        f"{count(facts.vocabulary_size)} tokens in the vocabulary" if facts.vocabulary_size else "",
+        "chat template" if facts.chat else "no chat template",
+    )
+
+
+def candidate_words(one: Candidate) -> str:
+    """A verdict on a draft and its reason, as a line of its own."""
+    if one.verdict is Verdict.GOOD and one.reason:
+        return f"Good: {one.reason}"
+    return capital(str(one))

@@ -1,0 +1,96 @@
+"""The Models place over a Hub on loopback: real client, real queue, real library, tiny real models."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants, hf_api
+from pytestqt.qtbot import QtBot
+
+from app.hub.fits import Room
+from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths, find_paths
+from app.ui.models.hub_session import HubSession
+from app.ui.models.place import ModelsPlace
+from app.ui.theme import Theme
+from tests.hub.conftest import _server, home, server  # noqa: F401
+from tests.hub.server import FakeHub, FakeRepo
+from tests.ui.models.shop import Shop
+
+ROOM = Room(memory=2_000_000_000, device=1_000_000_000)
+
+
+@pytest.fixture
+def hub_home(
+    server: FakeHub,  # noqa: F811
+    home: Path,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """Everything of the client's points to the server on loopback and to a folder of the test's own."""
+    monkeypatch.setattr(constants, "ENDPOINT", server.address)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
+    # Logging in asks the Hub that HF_ENDPOINT named when the client was loaded.
+    monkeypatch.setattr(hf_api.api, "endpoint", server.address)
+    return home
+
+
+@pytest.fixture
+def paths(tmp_path: Path, pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Paths:
+    """A home of the test's own; the bundled pair is a tiny one."""
+    bundled = dict(zip((BUNDLED_TARGET, BUNDLED_DRAFT), map(str, pair_files), strict=True))
+    monkeypatch.setattr(Paths, "model", lambda _self, path: bundled.get(path, path))
+    made = find_paths({"DRAFTSCOPE_HOME": str(tmp_path / "draftscope")})
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def stocked(server: FakeHub, pair_files: tuple[Path, Path]) -> FakeHub:  # noqa: F811
+    """The first pair of the catalogue is on the Hub, and more."""
+    target, draft = (path.read_bytes() for path in pair_files)
+    server.repos["second-state/SmolLM2-1.7B-Instruct-GGUF"] = FakeRepo(
+        {"SmolLM2-1.7B-Instruct-Q4_K_M.gguf": target, "SmolLM2-1.7B-Instruct-Q8_0.gguf": target + b" "}
+    )
+    server.repos["unsloth/SmolLM2-135M-Instruct-GGUF"] = FakeRepo(
+        {"SmolLM2-135M-Instruct-Q8_0.gguf": draft}, downloads=20
+    )
+    server.repos["google/gated-GGUF"] = FakeRepo({"gated-Q4_0.gguf": draft}, gated=True, licence="gemma")
+    half = len(target) // 2
+    server.repos["owner/parts-GGUF"] = FakeRepo(
+        {
+            "parts-F16-00001-of-00002.gguf": target[:half],
+            "parts-F16-00002-of-00002.gguf": target[half:],
+            "parts-Q2_K-00001-of-00003.gguf": draft,
+        }
+    )
+    return server
+
+
+@pytest.fixture
+def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Iterator[Callable[..., Shop]]:
+    """Opens the place as the window does, with a counter instead of the chat."""
+    shops: list[Shop] = []
+
+    def make(offline: bool = False, room: Room = ROOM, **choosers: object) -> Shop:
+        shop = Shop(qtbot, HubSession(paths, offline, lambda: room))
+        shop.open(
+            lambda use, in_use: ModelsPlace(theme, shop.session, use, in_use, **choosers)  # type: ignore[arg-type]
+        )
+        shops.append(shop)
+        return shop
+
+    yield make
+    for shop in shops:
+        shop.place.close_models()
+    # What was asked last may still be on its way, and would reach the server in the next test.
+    for shop in shops:
+        shop.until(lambda: not any(one.name.startswith("asking") for one in threading.enumerate()))
+    for shop in shops:
+        shop.close()
+
+
+@pytest.fixture
+def shop(make_shop: Callable[..., Shop], stocked: FakeHub) -> Shop:
+    return make_shop()

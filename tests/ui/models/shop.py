@@ -1,0 +1,106 @@
+"""The Models place and a person in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtWidgets import QAbstractButton
+from pytestqt.qtbot import QtBot
+
+from app.engine.errors import UserError
+from app.ui.models.download_row import DownloadRow
+from app.ui.models.hub_session import HubSession
+from app.ui.models.pair_card import PairCard
+from app.ui.models.place import ModelsPlace
+from app.ui.models.quantisation_row import QuantisationRow
+
+PATIENCE = 30_000  # milliseconds; the machine may be busy
+
+FIRST = "SmolLM2 1.7B with 135M"
+
+
+class Shop:
+    """Clicks, waits and reads. What would go to the chat is kept in `used`."""
+
+    def __init__(self, qtbot: QtBot, session: HubSession) -> None:
+        self.qtbot = qtbot
+        self.session = session
+        self.used: list[tuple[str | None, str | None]] = []
+        self.in_use: tuple[str, str] = ("", "")
+        self.refusal: UserError | None = None
+        self.place: ModelsPlace
+
+    def open(self, build: Callable[..., ModelsPlace]) -> None:
+        self.place = build(self._use, lambda: self.in_use)
+        self.place.resize(1044, 660)
+        self.place.show()
+
+    def close(self) -> None:
+        self.place.close()
+        self.place.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+    def _use(self, target: str | None, draft: str | None) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.used.append((target, draft))
+
+    # ------------------------------------------------------------------ acting
+
+    def until(self, condition: Callable[[], object], timeout: int = PATIENCE) -> None:
+        self.qtbot.waitUntil(lambda: bool(condition()), timeout=timeout)
+
+    def click(self, button: QAbstractButton) -> None:
+        assert button.isVisible() and button.isEnabled(), button.text() or button.toolTip()
+        self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def view(self, name: str) -> None:
+        self.place.show_view(name)
+
+    def search(self, words: str) -> None:
+        """Type into the field, press Enter, wait for the answer."""
+        self.view("Search")
+        page = self.place.search
+        page.field.setText(words)
+        self.qtbot.keyClick(page.field, Qt.Key.Key_Return)
+        self.until(lambda: not page._question.pending)
+
+    def open_repo(self, repo: str) -> None:
+        self.search(repo)
+        self.until(lambda: self.place.search.repo.rows or "Asking" not in self.repo_words())
+
+    # ------------------------------------------------------------------ looking
+
+    def card(self, title: str = FIRST) -> PairCard:
+        return next(one for one in self.place.catalogue.cards if one.pair.title == title)
+
+    def row(self, quantisation: str) -> QuantisationRow:
+        return next(one for one in self.place.search.repo.rows if one.quantisation.name == quantisation)
+
+    def download(self, words: str = "") -> DownloadRow:
+        return next(one for one in self.place.downloads.rows if words in one.one.title)
+
+    def hits(self) -> list[str]:
+        rows = self.place.search.list.rows
+        return [str(rows.index(row).data()) for row in range(rows.rowCount())]
+
+    def search_words(self) -> str:
+        """What the search says instead of results."""
+        return self.place.search.placeholder.text if self.place.search.placeholder.isVisible() else ""
+
+    def repo_words(self) -> str:
+        """What stands in place of a repository."""
+        placeholder = self.place.search.repo.placeholder
+        return placeholder.text if placeholder.isVisible() else ""
+
+    def library_names(self) -> list[str]:
+        return [one.path.name for one in self.session.models]
+
+    def select(self, path: Path) -> None:
+        """Choose a model of the library, and wait for its drafts."""
+        self.view("Library")
+        self.until(lambda: not self.session.reading and self.place.library.table.select(path))
+        details = self.place.library.details
+        self.until(lambda: details.model is not None and not details._reading)

@@ -1,0 +1,159 @@
+"""The catalogue: confirmed when it is shown, fetched by one click, used by another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.engine.errors import UserError
+from app.hub.fits import Room
+from tests.hub.server import FakeHub, FakeRepo, Fault
+from tests.ui.models.shop import FIRST, Shop
+
+
+def test_names_and_sizes_are_confirmed_when_it_is_shown(shop: Shop, stocked: FakeHub) -> None:
+    page = shop.place.catalogue
+    shop.until(lambda: page.state == "Names and sizes are the Hub's")
+    exact = sum(len(stocked.repos[one.repo].files[one.file]) for one in shop.card().pair.models)
+    assert shop.card().weight == exact
+    assert shop.card().state == "Confirmed with the Hub."
+    # A pair that the Hub does not have says so in its own card.
+    other = next(card for card in page.cards if card.pair.title != FIRST)
+    assert "no repository" in other.state and other.weight == other.pair.size
+    assert page.error == ""
+
+
+def test_the_light_has_its_numbers_in_words_and_in_the_tooltip(
+    make_shop: Callable[..., Shop], stocked: FakeHub
+) -> None:
+    shop = make_shop(room=Room(memory=1_000_000_000, device=250_000_000))
+    light = shop.card().light
+    shop.until(lambda: shop.session.room is not None and shop.card().state == "Confirmed with the Hub.")
+    assert light.words.startswith("Fits on the GPU: needs about 20")
+    assert "weights" in light.toolTip() and "on the GPU" in light.toolTip()
+    large = next(card for card in shop.place.catalogue.cards if card.weight > 5_000_000_000)
+    assert large.light.words.startswith("Will not fit")
+
+
+def test_one_click_fetches_the_pair_and_another_uses_it(shop: Shop) -> None:
+    card = shop.card()
+    shop.until(lambda: card.state == "Confirmed with the Hub.")
+    assert card.button.text().startswith("Fetch ")
+    shop.click(card.button)
+    shop.until(lambda: card.button.text() == "Use this pair")
+    assert shop.used == []
+    shop.click(card.button)
+    ((target, draft),) = shop.used
+    assert target is not None and target.endswith("/SmolLM2-1.7B-Instruct-Q4_K_M.gguf")
+    assert draft is not None and draft.endswith("/SmolLM2-135M-Instruct-Q8_0.gguf")
+
+
+def test_while_it_comes_the_card_pauses_and_resumes(shop: Shop, stocked: FakeHub) -> None:
+    stocked.always["cdn"] = Fault(pace=0.05)
+    card = shop.card()
+    shop.until(lambda: card.state == "Confirmed with the Hub.")
+    shop.click(card.button)
+    shop.until(lambda: card.button.text() == "Pause" and card._bar.value() > 0)
+    assert shop.place.strip.isVisible() and "download" in shop.place.strip.words
+    shop.click(card.button)
+    shop.until(lambda: card.button.text() == "Resume")
+    stocked.always.clear()
+    shop.click(card.button)
+    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.until(lambda: not shop.place.strip.isVisible())
+
+
+def test_a_pair_that_cannot_be_used_now_says_so_in_its_card(shop: Shop) -> None:
+    card = shop.card()
+    shop.until(lambda: card.state == "Confirmed with the Hub.")
+    shop.click(card.button)
+    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.refusal = UserError("The engine is still at work.", "Stop the answer first.")
+    shop.click(card.button)
+    assert card.error == "The engine is still at work." and shop.used == []
+    shop.refusal = None
+    shop.click(card.button)
+    assert card.error == "" and len(shop.used) == 1
+
+
+def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
+    make_shop: Callable[..., Shop], stocked: FakeHub
+) -> None:
+    stocked.always["api"] = Fault(status=503)
+    shop = make_shop()
+    page = shop.place.catalogue
+    shop.until(lambda: page.error)
+    assert "trouble of its own" in page.error and page.state == "Names and sizes are as listed"
+    assert all(card.error == "" for card in page.cards)
+    assert len(stocked.requests("api")) <= 3  # nobody asks nine times for the same answer
+    stocked.always.clear()
+    shop.click(page.refresh)
+    shop.until(lambda: page.state == "Names and sizes are the Hub's")
+    assert page.error == ""
+
+
+def test_offline_nothing_is_asked_and_what_is_here_can_be_used(
+    make_shop: Callable[..., Shop], stocked: FakeHub
+) -> None:
+    shop = make_shop()
+    shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
+    shop.click(shop.card().button)
+    shop.until(lambda: shop.card().button.text() == "Use this pair")
+    shop.click(shop.place.offline)
+    page = shop.place.catalogue
+    assert page.state == "Offline: names and sizes are as listed"
+    other = next(card for card in page.cards if card.pair.title != FIRST)
+    assert other.state.startswith("Offline") and not other.button.isEnabled()
+    shop.click(shop.card().button)
+    assert len(shop.used) == 1
+
+
+def test_opened_offline_it_never_touches_the_network(
+    make_shop: Callable[..., Shop], stocked: FakeHub
+) -> None:
+    shop = make_shop(offline=True)
+    shop.until(lambda: shop.session.room is not None and not shop.session.reading)
+    for view in ("Search", "Downloads", "Library", "Catalogue"):
+        shop.view(view)
+        shop.qtbot.wait(60)
+    assert stocked.asked == []
+    assert not shop.card().button.isEnabled() and not shop.place.catalogue.refresh.isEnabled()
+    shop.click(shop.place.offline)  # off again: now it asks
+    shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
+
+
+def test_a_draft_that_another_pair_fetches_is_not_this_pair(shop: Shop, stocked: FakeHub) -> None:
+    """Two pairs of the catalogue share Qwen3 0.6B."""
+    one, other = (
+        next(card for card in shop.place.catalogue.cards if card.pair.id == id)
+        for id in ("qwen3-1.7b", "qwen3-4b-2507")
+    )
+    data = next(iter(stocked.repos["unsloth/SmolLM2-135M-Instruct-GGUF"].files.values()))
+    for card in (one, other):
+        for model in card.pair.models:
+            stocked.repos[model.repo] = FakeRepo({model.file: data})
+    shop.until(shop.place.catalogue.refresh.isEnabled)
+    shop.click(shop.place.catalogue.refresh)
+    shop.until(lambda: one.state == other.state == "Confirmed with the Hub.")
+    stocked.always["cdn"] = Fault(pace=0.05)
+    shop.click(one.button)
+    shop.until(lambda: one.button.text() == "Pause")
+    assert other.button.text().startswith("Fetch") and not other._bar.isVisible()
+    stocked.always.clear()
+    shop.until(lambda: one.button.text() == "Use this pair")
+    whole = other.weight
+    shop.click(other.button)
+    shop.until(lambda: other.button.text() == "Use this pair")
+    assert whole == 2 * len(data) and len(shop.session.downloads) == 3
+
+
+def test_what_was_deleted_can_be_fetched_again(shop: Shop) -> None:
+    card = shop.card()
+    shop.until(lambda: card.state == "Confirmed with the Hub.")
+    shop.click(card.button)
+    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.until(lambda: any("135M" in name for name in shop.library_names()))
+    draft = next(one for one in shop.session.models if "135M" in one.path.name)
+    shop.session.library.delete(draft)
+    shop.until(lambda: card.button.text().startswith("Fetch"))
+    shop.click(card.button)
+    shop.until(lambda: card.button.text() == "Use this pair")

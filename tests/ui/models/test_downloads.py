@@ -1,0 +1,176 @@
+"""The queue in the window: progress, pause, resume, cancel, dismiss, messages, restart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.hub.downloads import State
+from app.paths import Paths
+from app.ui.models.hub_session import HubSession
+from tests.hub.server import FakeHub, Fault
+from tests.ui.models.shop import FIRST, Shop
+
+
+def fetch(shop: Shop) -> None:
+    """Fetch the first pair, and look at the queue."""
+    shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
+    shop.click(shop.card().button)
+    shop.until(lambda: len(shop.place.downloads.rows) == 2)
+    shop.view("Downloads")
+
+
+def left(home: Path) -> list[str]:
+    return [one.name for one in (home / "hub").rglob("*") if one.is_file()]
+
+
+def test_an_empty_queue_says_what_to_do(shop: Shop) -> None:
+    shop.view("Downloads")
+    page = shop.place.downloads
+    assert page.placeholder.isVisible() and "No downloads" in page.placeholder.text
+    shop.click(page._catalogue)
+    assert shop.place.view == "Catalogue"
+
+
+def test_a_pair_stands_together_and_is_used_when_all_of_it_is_here(shop: Shop, stocked: FakeHub) -> None:
+    stocked.always["cdn"] = Fault(pace=0.01)
+    fetch(shop)
+    (group,) = shop.place.downloads.groups.values()
+    assert group._title.text() == FIRST and not group.use.isVisible()
+    row = shop.download("1.7B")
+    shop.until(lambda: row.one.state is State.RUNNING and 0 < row._bar.value() < 1000)
+    assert "MB of" in row._progress.text() or "kB of" in row._progress.text()
+    stocked.always.clear()
+    shop.until(group.use.isVisible)
+    shop.click(group.use)
+    ((target, draft),) = shop.used
+    assert target is not None and "1.7B" in target and draft is not None and "135M" in draft
+
+
+def test_pause_resume_and_cancel(shop: Shop, stocked: FakeHub, hub_home: Path) -> None:
+    stocked.always["cdn"] = Fault(pace=0.05)
+    fetch(shop)
+    row = shop.download("1.7B")
+    shop.until(lambda: row.one.done > 0)
+    shop.click(row.pause)
+    shop.until(lambda: row.state == "paused")
+    assert not row.pause.isVisible() and row.resume.isVisible()
+    shop.click(row.resume)
+    shop.until(lambda: row.one.state is State.RUNNING and row.one.done > 0)
+    shop.click(row.cancel)
+    assert row.asking.isVisible() and "Cancel, and delete" in row.asking._words.text()
+    shop.click(row.asking.no)
+    assert len(shop.place.downloads.rows) == 2
+    shop.click(row.cancel)
+    shop.click(row.asking.yes)
+    shop.until(lambda: len(shop.place.downloads.rows) == 1)
+    other = shop.download("135M")
+    if not other.one.done:
+        shop.until(lambda: other.one.done)
+    shop.click(other.cancel)
+    shop.click(other.asking.yes)
+    shop.until(lambda: not shop.place.downloads.rows)
+    assert left(hub_home) == [] and shop.place.downloads.placeholder.isVisible()
+
+
+def test_done_items_leave_the_list_or_the_disk(shop: Shop, hub_home: Path) -> None:
+    fetch(shop)
+    shop.until(lambda: all(row.one.state is State.DONE for row in shop.place.downloads.rows))
+    target, draft = shop.download("1.7B"), shop.download("135M")
+    shop.click(target.dismiss)
+    shop.until(lambda: len(shop.place.downloads.rows) == 1)
+    assert any("Q4_K_M" in name for name in left(hub_home))
+    shop.click(draft.cancel)
+    assert "Delete" in draft.asking._words.text() and "from the disk" in draft.asking._words.text()
+    shop.click(draft.asking.yes)
+    shop.until(lambda: not shop.place.downloads.rows)
+    assert not any("135M" in name for name in left(hub_home))
+    shop.until(lambda: not any("135M" in name for name in shop.library_names()))
+
+
+def test_a_wrong_checksum_is_told_and_tried_again(shop: Shop, stocked: FakeHub) -> None:
+    stocked.always["cdn"] = Fault(wrong=True)
+    fetch(shop)
+    row = shop.download("135M")
+    shop.until(lambda: row.one.state is State.FAILED)
+    assert "checksum" in row.message and row.resume.toolTip() == "Try again"
+    shop.view("Catalogue")
+    assert shop.card().button.text() == "Try again" and "checksum" in shop.card().state
+    assert "stopped" in shop.place.strip.words
+    stocked.always.clear()
+    shop.click(shop.card().button)
+    shop.until(lambda: shop.card().button.text() == "Use this pair")
+
+
+def test_it_says_when_it_tries_again_by_itself(shop: Shop, stocked: FakeHub) -> None:
+    stocked.always["cdn"] = Fault(status=503, headers=(("Retry-After", "60"),))
+    fetch(shop)
+    row = shop.download("1.7B")
+    shop.until(lambda: row.one.state is State.WAITING)
+    assert row.state.startswith("tries again in") and "trouble" in row.message
+    seconds = shop.session.retry_in(row.one)
+    shop.qtbot.wait(300)
+    assert shop.session.retry_in(row.one) < seconds
+    stocked.always.clear()
+    assert row.resume.toolTip() == "Try now"
+    shop.click(row.resume)
+    shop.until(lambda: row.one.state is State.DONE)
+
+
+def test_offline_stops_what_runs_and_goes_on_afterwards(shop: Shop, stocked: FakeHub) -> None:
+    stocked.always["cdn"] = Fault(pace=0.05)
+    fetch(shop)
+    row = shop.download("1.7B")
+    shop.until(lambda: row.one.done > 0)
+    shop.click(shop.place.offline)
+    shop.until(lambda: row.one.state is State.FAILED)
+    assert "goes on when offline mode is off" in row.state and not row.resume.isVisible()
+    stocked.always.clear()
+    shop.click(shop.place.offline)
+    shop.until(lambda: row.one.state is State.DONE)
+
+
+def test_after_a_restart_it_is_paused_and_goes_on(make_shop: Callable[..., Shop], stocked: FakeHub) -> None:
+    stocked.always["cdn"] = Fault(pace=0.05)
+    first = make_shop()
+    fetch(first)
+    shop_row = first.download("1.7B")
+    first.until(lambda: shop_row.one.done > 0)
+    first.place.close_models()
+    again = make_shop()
+    again.view("Downloads")
+    row = again.download("1.7B")
+    assert row.state == "paused" and row.one.done > 0
+    stocked.always.clear()
+    again.click(row.resume)
+    again.until(lambda: row.one.state is State.DONE)
+
+
+def test_a_second_window_says_who_keeps_the_queue(make_shop: Callable[..., Shop], stocked: FakeHub) -> None:
+    make_shop()
+    other = make_shop()
+    other.view("Downloads")
+    assert "Another Draftscope" in other.place.downloads.placeholder.text
+    other.view("Catalogue")
+    other.until(lambda: other.card().state == "Confirmed with the Hub.")
+    other.click(other.card().button)
+    other.until(lambda: other.card().error)
+    assert "Another Draftscope" in other.card().error
+
+
+def test_no_room_on_the_disk_is_told_in_the_card(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shop.session.cache, "free_bytes", lambda: 10)
+    shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
+    shop.click(shop.card().button)
+    shop.until(lambda: shop.card().error)
+    assert "no room" in shop.card().error and shop.card().button.text().startswith("Fetch")
+
+
+def test_a_damaged_queue_file_is_told(make_shop: Callable[..., Shop], paths: Paths, stocked: FakeHub) -> None:
+    (paths.data / "downloads.json").write_text("{ no json")
+    shop = make_shop()
+    shop.view("Downloads")
+    assert "damaged" in shop.place.downloads.notice.message
+    assert isinstance(shop.session, HubSession)

@@ -1,0 +1,136 @@
+"""Search and a repository's page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.ui.models import token_panel
+from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, Fault
+from tests.ui.models.shop import Shop
+
+TARGETS = "second-state/SmolLM2-1.7B-Instruct-GGUF"
+
+
+def test_words_find_repositories_and_the_first_is_open(shop: Shop) -> None:
+    shop.search("smollm2")
+    assert shop.hits() == ["unsloth/SmolLM2-135M-Instruct-GGUF", TARGETS]  # by downloads
+    shop.until(lambda: [row.quantisation.name for row in shop.place.search.repo.rows] == ["Q8_0"])
+    shop.qtbot.keyClick(shop.place.search.list, Qt.Key.Key_Down)
+    shop.until(lambda: [row.quantisation.name for row in shop.place.search.repo.rows] == ["Q4_K_M", "Q8_0"])
+
+
+def test_a_pasted_file_address_opens_its_repository_at_that_file(shop: Shop, stocked: FakeHub) -> None:
+    address = f"https://huggingface.co/{TARGETS}/blob/main/SmolLM2-1.7B-Instruct-Q8_0.gguf"
+    shop.search(address)
+    shop.until(lambda: shop.place.search.repo.rows)
+    shop.until(lambda: shop.row("Q8_0").property("kind") == "card")
+    assert shop.row("Q4_K_M").property("kind") != "card"
+    assert shop.hits() == [TARGETS]
+
+
+def test_nothing_found_and_a_hub_in_trouble_are_said_where_results_would_be(
+    shop: Shop, stocked: FakeHub
+) -> None:
+    shop.search("no such words")
+    assert "Nothing found" in shop.search_words() and not shop.place.search._again.isVisible()
+    shop.until(lambda: not shop.place.catalogue._question.pending)
+    stocked.always["api"] = Fault(status=503)
+    shop.search("smollm2")
+    assert "trouble of its own" in shop.search_words()
+    stocked.always.clear()
+    shop.click(shop.place.search._again)
+    shop.until(lambda: shop.search_words() == "")
+    assert TARGETS in shop.hits()
+
+
+def test_a_quantisation_is_fetched_and_ticked(shop: Shop) -> None:
+    shop.open_repo(TARGETS)
+    row = shop.row("Q8_0")
+    assert row.state == "" and row.light.words.startswith("Fits")
+    assert "needs about" in row.light.toolTip()
+    shop.click(row.button)
+    shop.until(lambda: row.state == "✓ here already")
+    shop.until(lambda: "SmolLM2-1.7B-Instruct-Q8_0.gguf" in shop.library_names())
+    assert shop.row("Q4_K_M").state == ""
+    shop.click(row.button)
+    assert shop.place.view == "Library"
+    shop.until(lambda: shop.place.library.details.model is not None)
+    shop.until(
+        lambda: shop.place.library.details.model.path.name == "SmolLM2-1.7B-Instruct-Q8_0.gguf"  # type: ignore[union-attr]
+    )
+
+
+def test_shards_are_one_row_and_what_is_left_out_is_named(shop: Shop) -> None:
+    shop.open_repo("owner/parts-GGUF")
+    (row,) = shop.place.search.repo.rows
+    assert row.quantisation.name == "F16" and len(row.quantisation.files) == 2
+    assert "1 of 3 parts" in shop.place.search.repo._notices.text()
+    assert row.state == "2 files"
+    shop.click(row.button)
+    shop.until(lambda: row.state == "2 files · ✓ here already")
+
+
+def test_a_gated_repository_says_so_and_takes_a_token(
+    shop: Shop, stocked: FakeHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.open_repo("google/gated-GGUF")
+    panel = shop.place.search.repo.token
+    assert panel.isVisible() and "gated" in panel.words.text()
+    panel.field.setText(BAD_TOKEN)
+    shop.click(panel.save)
+    shop.until(lambda: panel.error)
+    assert "does not know this token" in panel.error and panel.field.text() == ""
+    panel.field.setText(TOKEN)
+    shop.click(panel.save)
+    shop.until(token_panel.has_token)
+    shop.until(lambda: not panel.field.isVisible())
+    assert panel.field.text() == "" and "is used" in panel.words.text()
+    row = shop.row("Q4_0")
+    shop.click(row.button)
+    shop.until(lambda: row.state == "✓ here already")
+    assert TOKEN not in caplog.text
+
+
+def test_without_a_token_the_download_asks_for_one_and_goes_on_with_it(shop: Shop) -> None:
+    shop.open_repo("google/gated-GGUF")
+    row = shop.row("Q4_0")
+    shop.click(row.button)
+    shop.until(lambda: row.state == "stopped")
+    assert "gated" in row._state.toolTip()
+    shop.click(row.button)
+    assert shop.place.view == "Downloads"
+    item = shop.download("gated")
+    assert "gated" in item.message and item.token is not None
+    item.token.field.setText(TOKEN)
+    shop.qtbot.keyClick(item.token.field, Qt.Key.Key_Return)
+    shop.until(lambda: item.state.endswith("here"))
+    assert not item.token.isVisible()
+
+
+def test_a_repository_that_is_gone_can_be_asked_for_again(shop: Shop, stocked: FakeHub) -> None:
+    shop.search("smollm2")
+    shop.until(lambda: shop.place.search.repo.rows)
+    gone = stocked.repos.pop(TARGETS)
+    shop.place.search.list.select(1)
+    shop.until(lambda: "no repository" in shop.repo_words())
+    stocked.repos[TARGETS] = gone
+    shop.click(shop.place.search.repo._again)
+    shop.until(lambda: shop.repo_words() == "")
+    assert shop.row("Q4_K_M").button.isEnabled()
+
+
+def test_offline_the_search_says_so_and_comes_back(make_shop: Callable[..., Shop], stocked: FakeHub) -> None:
+    shop = make_shop()
+    shop.open_repo(TARGETS)
+    shop.click(shop.place.offline)
+    assert "Offline mode is on" in shop.search_words()
+    assert not shop.place.search.field.isEnabled()
+    asked = len(stocked.asked)
+    shop.place.search.search()
+    shop.qtbot.wait(80)
+    assert len(stocked.asked) == asked
+    shop.click(shop.place.offline)
+    assert shop.search_words() == "" and shop.row("Q8_0").button.isEnabled()
