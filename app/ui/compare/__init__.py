@@ -1,0 +1,1 @@
+"""The Compare place: lanes side by side, measured, raced, drawn and exported."""

@@ -1,0 +1,79 @@
+"""What can be saved of a measurement."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QThread, Signal
+
+from app.engine.errors import UserError
+from app.files import reason
+from app.lab.csv_export import csv_table
+from app.lab.facts import Digest, sha256
+from app.lab.markdown_export import markdown
+from app.lab.page.page import html_page
+from app.lab.report import Report
+from app.ui.instruments.export import write_export
+
+MakeReport = Callable[[Digest], Report]
+Made = Callable[[Report], bytes]
+
+KINDS: tuple[tuple[str, str, str, Made], ...] = (
+    (
+        "Report as one HTML page…",
+        "comparison.html",
+        "HTML page (*.html)",
+        lambda one: html_page(one).encode(),
+    ),
+    ("Markdown for an issue…", "comparison.md", "Markdown (*.md)", lambda one: markdown(one).encode()),
+    ("Everything as JSON…", "comparison.json", "JSON (*.json)", lambda one: one.to_json()),
+    ("Runs as CSV…", "runs.csv", "CSV table (*.csv)", lambda one: csv_table(one).encode()),
+)
+TRACES = ("Traces of all runs…", "traces.zip", "Archive (*.zip)")
+
+
+class Saving(QThread):
+    """Writes one file away from the window's thread: digests read whole models."""
+
+    done = Signal(str)  # the file's name
+    failed = Signal(object)  # UserError
+
+    def __init__(self, write: Callable[[Callable[[], bool]], None], name: str) -> None:
+        """`write` is given a function that says whether to stop."""
+        super().__init__()
+        self._write = write
+        self._name = name
+        self._stopped = False
+
+    def run(self) -> None:
+        try:
+            self._write(lambda: self._stopped)
+        except UserError as error:
+            self.failed.emit(error)
+        except OSError as error:
+            self.failed.emit(
+                UserError(f"{self._name} was not saved: {reason(error)}.", "Choose another folder.")
+            )
+        else:
+            self.done.emit(self._name)
+
+    def end(self) -> None:
+        """The window goes: do not read on."""
+        self._stopped = True
+        self.wait()
+
+
+def save_report(report: MakeReport, made: Made, path: Path) -> Saving:
+    """Writes a report, with the digests of its model files."""
+
+    def write(stopped: Callable[[], bool]) -> None:
+        write_export(path, made(report(functools.partial(sha256, stopped=stopped))))
+
+    return Saving(write, path.name)
+
+
+def save_traces(archive: Callable[[Path], None], path: Path) -> Saving:
+    """Writes all traces into one archive."""
+    return Saving(lambda _stopped: archive(path), path.name)

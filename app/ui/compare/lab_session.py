@@ -1,0 +1,134 @@
+"""One experiment in the window: what it does now, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+
+from app.engine.trace import Trace
+from app.engine.types import PairInfo
+from app.lab.control import Control
+from app.lab.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
+from app.lab.experiment import Experiment, Job
+from app.lab.report import Report, SweepFacts, make_report
+from app.lab.run_record import RunRecord
+from app.lab.runner import MakeHome, Runner
+from app.ui.compare.lab_thread import LabThread, Worker
+from app.ui.compare.work import LabWork, Stage
+from app.ui.engine_session import EngineSession
+
+
+class LabSession(LabWork):
+    """The runs of an experiment as they come."""
+
+    lanes_changed = Signal()  # other rounds, runs, numbers
+    run_over = Signal()  # the report is another one
+
+    def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
+        super().__init__(engine)
+        self._make_home = make_home
+        self.runner: Runner | None = None  # has the traces, also when it is over
+        self.experiment: Experiment | None = None
+        self.sweep: SweepFacts | None = None  # the grid, where the lanes are its cells
+        self.records: dict[Job, RunRecord] = {}
+        self.pairs: dict[int, PairInfo] = {}
+        self.live: dict[int, Trace] = {}  # by lane: the run at hand, or the last one
+        self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
+        self.job: Job | None = None  # the run at hand
+        self.done = 0
+        self.total = 0
+        self.seconds_left: float | None = None
+
+    def start(self, experiment: Experiment, journal: Path | None, sweep: SweepFacts | None = None) -> None:
+        """Measure, or go on where the journal is. Without one, what was measured goes with the window."""
+        self._prepare(experiment, sweep)
+        self._begin(self._maker(experiment, journal), needs_engine=True)
+
+    def show(self, experiment: Experiment, journal: Path) -> None:
+        """Show what a complete journal holds; no engine is needed for that."""
+        self._prepare(experiment, None)
+        self._begin(self._maker(experiment, journal), needs_engine=False)
+
+    def close(self) -> None:
+        super().close()
+        if self.runner is not None:
+            self.runner.close()
+
+    def trace(self, job: Job) -> Trace | None:
+        """The trace of a run that is over. Raises TraceError where its file is damaged."""
+        return self.runner.traces.get(job) if self.runner is not None else None
+
+    def archive(self, path: Path) -> None:
+        """Write all traces into one zip file. Raises OSError."""
+        if self.runner is not None:
+            self.runner.traces.archive(path)
+
+    def report(self) -> Report | None:
+        """The report of what was measured up to now; None without a run."""
+        if self.experiment is None or not self.records:
+            return None
+        return make_report(self.experiment, self.records, self.pairs, sweep=self.sweep)
+
+    # ------------------------------------------------------------------ inside
+
+    def _prepare(self, experiment: Experiment, sweep: SweepFacts | None) -> None:
+        if self.runner is not None:
+            self.runner.close()
+        self.runner, self.experiment, self.sweep = None, experiment, sweep
+        self.total = len(experiment.jobs())
+        self.records, self.pairs, self.live, self.jobs = {}, {}, {}, {}
+        self.job, self.done, self.seconds_left = None, 0, None
+
+    def _maker(self, experiment: Experiment, journal: Path | None) -> Callable[[Control], Worker]:
+        def make(control: Control) -> Worker:
+            self.runner = Runner(experiment, self._make_home, journal=journal, control=control)
+            return self.runner
+
+        return make
+
+    def _folded(self, events: list[LabEvent]) -> None:
+        self.lanes_changed.emit()
+        if any(isinstance(one, RunDone | Begun | Ended | PairLoaded) for one in events):
+            self.run_over.emit()
+
+    def _over(self, thread: LabThread) -> None:
+        self.job = None
+
+    def _fold(self, event: LabEvent) -> None:
+        if isinstance(event, RunRound):
+            self.live[event.job.lane].rounds.append(event.round)
+        elif isinstance(event, RunStarted):
+            self.job, self.jobs[event.job.lane] = event.job, event.job
+            self.live[event.job.lane] = Trace(event.header)
+            if self.stage not in (Stage.ENDING, Stage.RUNNING):
+                self._set(Stage.RUNNING)
+        elif isinstance(event, RunDone):
+            self._keep(event)
+        elif isinstance(event, RunDropped):
+            self.live.pop(event.job.lane, None)
+            self.jobs.pop(event.job.lane, None)
+            self.job = None
+        elif isinstance(event, Begun):
+            self.experiment, self.done, self.total = event.experiment, event.done, event.total
+            if self.runner is not None:
+                self.records, self.pairs = self.runner.records, dict(self.runner.pairs)
+        elif isinstance(event, PairLoaded):
+            self.pairs |= dict.fromkeys(event.lanes, event.pair)
+        elif isinstance(event, Ended):
+            self._set(Stage.ENDED)
+        else:
+            super()._fold(event)
+
+    def _keep(self, event: RunDone) -> None:
+        job = event.job
+        self.records[job] = event.record
+        for one in event.others:
+            self.records[Job(one.repeat, one.prompt_index, one.lane)] = one
+        self.done, self.total, self.seconds_left = event.done, event.total, event.seconds_left
+        if event.trace is None:
+            self.live.pop(job.lane, None)
+        elif job.lane in self.live:
+            self.live[job.lane].totals = event.trace.totals
+        self.jobs[job.lane] = job

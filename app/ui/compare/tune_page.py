@@ -1,0 +1,202 @@
+"""A search as it goes: what is still in, what is out, and in the end what to use."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetrics
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.strategy import NONE
+from app.lab import words
+from app.lab.tune import WORTH_IT
+from app.lab.tuned import Score, Tuned
+from app.ui.compare.summary_table import TABLE_STYLE
+from app.ui.compare.tune_session import TuneSession
+from app.ui.theme import Theme
+
+TITLES = (
+    ("setting", "The strategy and its parameters"),
+    ("speed-up (95 %)", "tokens/s over that of none on the same prompts; the interval is over the prompts"),
+    ("acceptance", "Accepted / drafted tokens"),
+    ("prompts", "Prompts that it answered in its last round, repeats counted anew"),
+    ("round", "The last round that it was in"),
+    ("", "What became of it"),
+)
+FINALISTS = 3
+
+
+class TunePage(QWidget):
+    """The sentence on top, the settings below, the best first."""
+
+    use_wanted = Signal(str)
+    compare_wanted = Signal(object)
+    """Compare these strategies side by side (a tuple of specs)."""
+    closed = Signal()
+
+    def __init__(self, theme: Theme, session: TuneSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self.title = QLabel()
+        self.title.setProperty("role", "title")
+        self.reason = QLabel()
+        self.reason.setWordWrap(True)
+        self.reason.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.use = QPushButton()
+        self.use.setProperty("kind", "primary")
+        self.use.clicked.connect(self._use)
+        self.compare = QPushButton("Compare the best side by side")
+        self.compare.clicked.connect(self._compare)
+        self.close_button = QPushButton("Back to the lanes")
+        self.close_button.clicked.connect(self.closed)
+        self.table = QTableWidget(0, len(TITLES))
+        self._build_table()
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button in (self.use, self.compare, self.close_button):
+            row.addWidget(button)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 8)
+        column.setSpacing(10)
+        column.addWidget(self.title)
+        column.addWidget(self.reason)
+        column.addLayout(row)
+        column.addWidget(self.table, 1)
+        theme.changed.connect(self._show)
+        session.changed.connect(self._show)
+        session.stage_changed.connect(self._show)
+        self._show()
+
+    def _build_table(self) -> None:
+        table = self.table
+        table.setAccessibleName("Settings that were tried")
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setTabKeyNavigation(False)
+        table.setStyleSheet(TABLE_STYLE)
+        table.verticalHeader().hide()
+        head = table.horizontalHeader()
+        head.setHighlightSections(False)
+        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        head.setStretchLastSection(True)
+        for column, (name, definition) in enumerate(TITLES):
+            item = QTableWidgetItem(name)
+            item.setToolTip(definition)
+            item.setTextAlignment(_side(column))
+            table.setHorizontalHeaderItem(column, item)
+
+    # ------------------------------------------------------------------ showing
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Every setting once, as it did in its last round: those that got furthest first."""
+        session = self._session
+        latest: dict[str, tuple[int, Score]] = {}
+        for rung, one in enumerate(session.rungs):
+            for score in one.scores:
+                latest[score.strategy] = rung, score
+        found: list[tuple[str, ...]] = []
+        order = sorted(
+            latest.values(),
+            key=lambda each: (-each[0], -(each[1].speedup.factor if each[1].speedup else 0.0)),
+        )
+        for rung, score in order:
+            fate = score.error or ("" if score.kept else "out")
+            result = session.result
+            if result is not None:
+                fate = "the winner" if score.strategy == result.winner else fate or "stayed in"
+            elif score.kept:
+                fate = "still in"
+            found.append(
+                (
+                    score.strategy,
+                    words.speedup(score.speedup),
+                    words.percent(score.acceptance_rate),
+                    str(score.prompts),
+                    str(rung + 1),
+                    fate,
+                )
+            )
+        found += [(one, "", "", "", "", "waits") for one in session.strategies if one not in latest]
+        return found
+
+    @Slot()
+    def _show(self) -> None:
+        session, result = self._session, self._session.result
+        over = not session.at_work
+        if result is None:
+            self.title.setText("Tune for me")
+            self.reason.setText(
+                "The search was broken off before anything could be compared."
+                if over
+                else "All settings answer the same prompts, cold, one after another, until time is up."
+            )
+        else:
+            self.title.setText(headline(result))
+            self.reason.setText(result.reason)
+            self.use.setText(f"Use {result.winner} in the chat")
+        self.use.setVisible(result is not None and over and bool(result.rungs))
+        self.compare.setVisible(over and len(self._finalists()) > 0)
+        self.close_button.setVisible(over)
+        self._fill(self.rows())
+
+    def _fill(self, rows: list[tuple[str, ...]]) -> None:
+        table, theme = self.table, self._theme
+        height = QFontMetrics(theme.sans()).height() + round(12 * theme.scale)
+        table.verticalHeader().setDefaultSectionSize(height)
+        table.setRowCount(len(rows))
+        winner = self._session.result.winner if self._session.result is not None else None
+        for row, cells in enumerate(rows):
+            for column, text in enumerate(cells):
+                item = table.item(row, column) or QTableWidgetItem()
+                item.setText(text)
+                item.setTextAlignment(_side(column))
+                item.setFont(theme.mono(-0.5) if column == 0 else theme.sans())
+                out = cells[-1] == "out"
+                best = cells[0] == winner
+                colours = theme.palette
+                colour = colours.accepted if best else colours.secondary if out else colours.text
+                item.setForeground(QColor(colour))
+                if table.item(row, column) is None:
+                    table.setItem(row, column, item)
+
+    # ------------------------------------------------------------------ what the user does
+
+    def _finalists(self) -> tuple[str, ...]:
+        """The best of the last round."""
+        rungs = self._session.rungs
+        return tuple(one.strategy for one in rungs[-1].scores[:FINALISTS] if one.speedup) if rungs else ()
+
+    @Slot()
+    def _use(self) -> None:
+        if self._session.result is not None:
+            self.use_wanted.emit(self._session.result.winner)
+
+    @Slot()
+    def _compare(self) -> None:
+        self.compare_wanted.emit(self._finalists())
+
+
+def headline(result: Tuned) -> str:
+    """What came out, no surer than it is."""
+    if result.winner != NONE:
+        return f"{result.winner} wins"
+    slower = result.speedup is not None and result.speedup.factor < WORTH_IT
+    return "Speculation does not pay here" if result.complete and slower else "No winner was found"
+
+
+def _side(column: int) -> Qt.AlignmentFlag:
+    sides = Qt.AlignmentFlag
+    return (sides.AlignRight if column in (1, 2, 3, 4) else sides.AlignLeft) | sides.AlignVCenter

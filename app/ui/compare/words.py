@@ -1,0 +1,108 @@
+"""What the Compare place says about runs, in a few words."""
+
+from __future__ import annotations
+
+from app.engine.drafters.registry import KINDS
+from app.engine.strategy import StrategySpec
+from app.engine.types import Verification
+from app.lab import words
+from app.lab.experiment import Experiment
+from app.lab.run_record import Divergence, RunRecord
+from app.ui.numbers import duration
+
+PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
+
+
+def place_words(place: int) -> str:
+    """1st, 2nd, 3rd, 4th; there are eight at most."""
+    return PLACES.get(place, f"{place}th")
+
+
+def amount_words(lanes: int, prompts: int, repeats: int) -> str:
+    """How much Run will measure."""
+    runs = lanes * prompts * repeats
+    return (
+        f"{words.count(lanes, 'lane')} × {words.count(prompts, 'prompt')} × "
+        f"{words.count(repeats, 'repeat')} = {words.count(runs, 'cold run')}"
+    )
+
+
+def keeps_text(strategy: str, temperature: float) -> bool:
+    """Whether a lane's rule promises the baseline's very tokens, near-ties apart."""
+    rule = StrategySpec.parse(strategy).verification_at(temperature)
+    return rule in (Verification.GREEDY, Verification.MATCH)
+
+
+def badge(record: RunRecord, strategy: str, temperature: float) -> tuple[str, str]:
+    """Whether an answer is its baseline's, and what that means."""
+    parting = record.first_divergence
+    if record.baseline_lane is None or record.lane == record.baseline_lane:
+        return "", ""
+    if record.identical_to_baseline:
+        return "identical", "The same tokens as the baseline, one for one."
+    if not keeps_text(strategy, temperature):
+        return "keeps the law, not the text", (
+            "At this temperature the rule draws its own tokens: their distribution is the target's, the text "
+            "is another one. verify=match keeps the text."
+        )
+    if parting is None:
+        return "", ""
+    where = f"parts at token {parting.index + 1}"
+    if parting.near_tie:
+        return f"equal but for rounding, {where}", _parting_words(parting)
+    return where, _parting_words(parting)
+
+
+def _parting_words(parting: Divergence) -> str:
+    lines = [
+        f"Token {parting.index + 1}: {token_words(parting, own=True)} instead of "
+        f"{token_words(parting, own=False)}."
+    ]
+    if parting.logit_gap is not None:
+        lines.append(f"The baseline's logits of the two are {words.digits(parting.logit_gap)} apart.")
+    if parting.difference is not None:
+        lines.append(f"Between the two passes that gap moved by {words.digits(parting.difference)}.")
+    if parting.near_tie:
+        lines.append("The size of the batch alone explains the parting.")
+    return "\n".join(lines)
+
+
+def token_words(parting: Divergence, *, own: bool) -> str:
+    """A token where answers part, in quotation marks; what an answer that is over has there."""
+    token, text = (
+        (parting.token, parting.token_text) if own else (parting.baseline_token, parting.baseline_text)
+    )
+    return "the end" if token is None else f"“{shown_text(text)}”"
+
+
+def lane_words(strategy: str) -> str:
+    """What a lane does, for where it has no answer yet."""
+    parts = StrategySpec.parse(strategy).parts
+    if not parts:
+        return "The target alone. Every other lane is held against it."
+    return "\n\n".join(KINDS[part.name].summary for part in parts)
+
+
+def left_words(seconds: float | None) -> str:
+    """The time that is left, or nothing as long as nobody knows."""
+    return "" if seconds is None else f"about {words.duration(max(1.0, seconds))} left"
+
+
+def ahead_words(seconds: float) -> str:
+    """How far a lane is from the baseline, in seconds of the race."""
+    if abs(seconds) < 0.0005:
+        return "level with none"
+    return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} none"
+
+
+def prompt_words(experiment: Experiment, prompt: int) -> str:
+    """One line that tells prompts apart."""
+    one = experiment.prompts[prompt]
+    text = " ".join(one.prompt.split())
+    category = f"{one.category} · " if one.category else ""
+    return f"{prompt + 1} · {category}{text[:80]}{'…' if len(text) > 80 else ''}"
+
+
+def shown_text(text: str) -> str:
+    """A token's text in one line: what has no picture of its own is written as in code."""
+    return text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text

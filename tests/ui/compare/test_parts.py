@@ -1,0 +1,125 @@
+"""Words, journals and the race's clock: what needs no engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.engine.errors import UserError
+from app.engine.types import ModelOptions
+from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
+from app.lab.journal import Journal
+from app.lab.run_record import Divergence, RunRecord
+from app.ui.compare.journals import KEPT, Journals
+from app.ui.compare.race_bar import RaceBar
+from app.ui.compare.scatter import Point, Scatter
+from app.ui.compare.words import ahead_words, badge, place_words
+from app.ui.theme import Theme
+from tests.ui.traces import drawing
+
+
+def experiment() -> Experiment:
+    return make_experiment(
+        Experiment(Pair(ModelOptions("target.gguf")), (Lane("prompt-lookup"),), (Prompt("abc"),), repeats=2)
+    )
+
+
+def record(**changes: object) -> RunRecord:
+    """A run of lane 1, compared with lane 0."""
+    made = RunRecord.of(drawing(), lane=1)
+    return msgspec.structs.replace(made, **{"baseline_lane": 0} | changes)
+
+
+def test_a_badge_says_identical_near_tie_law_or_where_it_parts() -> None:
+    parting = Divergence(4, 1, 2, " a", "\n", 0.5, 0.2, near_tie=False)
+    tie = msgspec.structs.replace(parting, near_tie=True)
+    assert badge(record(identical_to_baseline=True), "prompt-lookup", 0)[0] == "identical"
+    words, why = badge(record(identical_to_baseline=False, first_divergence=parting), "prompt-lookup", 0)
+    assert words == "parts at token 5"
+    assert "“\\n” instead of “ a”" in why
+    assert "0.500 apart" in why
+    shown = badge(record(identical_to_baseline=False, first_divergence=tie), "prompt-lookup", 0)[0]
+    assert shown == "equal but for rounding, parts at token 5"
+    drawn = badge(record(identical_to_baseline=False, first_divergence=parting), "prompt-lookup", 0.8)[0]
+    assert drawn == "keeps the law, not the text"
+    matched = record(identical_to_baseline=False, first_divergence=parting)
+    assert badge(matched, "prompt-lookup:verify=match", 0.8)[0] == "parts at token 5"
+    assert badge(record(lane=0), "none", 0) == ("", "")
+
+
+def test_places_and_gaps() -> None:
+    assert [place_words(one) for one in (1, 2, 3, 4, 8)] == ["1st", "2nd", "3rd", "4th", "8th"]
+    assert ahead_words(0.25).endswith("ahead of none")
+    assert ahead_words(-0.25).endswith("behind none")
+    assert ahead_words(0.0) == "level with none"
+
+
+def test_a_journal_that_is_being_written_is_no_offer_and_the_oldest_go(tmp_path: Path) -> None:
+    mine = Journals(tmp_path)
+    path = mine.new()
+    Journal.create(path, experiment())
+    other = Journals(tmp_path)
+    assert other.latest() is None
+    with pytest.raises(UserError, match="Another window"):
+        other.take(path)
+    mine.release()
+    earlier = other.latest()
+    assert earlier is not None
+    assert (earlier.path, earlier.done, earlier.total) == (path, 0, 4)
+    for _ in range(KEPT + 2):
+        Journal.create(mine.new(), experiment())
+    assert len(list(tmp_path.glob("*.jsonl"))) <= KEPT
+    assert not path.exists()
+
+
+def test_a_damaged_journal_is_no_offer(tmp_path: Path) -> None:
+    (tmp_path / "20260101-000000.jsonl").write_text("rubbish\n")
+    assert Journals(tmp_path).latest() is None
+
+
+def test_the_race_runs_at_true_speed_and_slower(qtbot: QtBot, theme: Theme) -> None:
+    bar = RaceBar(theme)
+    qtbot.addWidget(bar)
+    bar.show()
+    bar.set_seconds(0.3)
+    assert bar.at == 0.3
+    moments: list[float] = []
+    bar.moved.connect(moments.append)
+    bar.play.click()
+    assert moments[0] < 0.1  # from its end it begins anew
+    qtbot.waitUntil(lambda: not bar.playing, timeout=5000)
+    assert moments == sorted(moments)
+    assert moments[-1] == pytest.approx(0.3)
+    bar.speed.setCurrentText("20 × slower")
+    bar.slider.setValue(0)
+    bar.play.click()
+    qtbot.wait(300)
+    assert bar.playing
+    assert 0 < bar.at < 0.2
+    bar.slider.setValue(1000)  # a seek while it plays
+    assert bar.at == pytest.approx(0.15)
+    bar.play.click()
+    assert not bar.playing
+    bar.set_seconds(0.0)
+    assert not bar.play.isEnabled()
+    assert bar.slider.orientation() is Qt.Orientation.Horizontal
+
+
+def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
+    plot = Scatter(theme)
+    qtbot.addWidget(plot)
+    plot.resize(600, 240)
+    points = [Point("a", 0.1, 0.5, 0.4, 0.6), Point("b", 0.9, 1.4)]
+    plot.set_points(points)
+    bottom, top, _ = plot._range()
+    assert bottom <= 0.4
+    assert top >= 1.4
+    for at, one in enumerate(points):
+        assert plot._near(plot._at(one.acceptance, one.factor)) == at
+    assert plot._at(0.9, 1.4).y() < plot._at(0.1, 0.5).y()
+    assert plot._near(plot._plot().center()) is None
+    assert not plot.grab().isNull()

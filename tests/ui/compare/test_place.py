@@ -1,0 +1,389 @@
+"""The Compare place over real engines: set up, run, race, read, save, break and go on."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import zipfile
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QWidget
+
+from app.engine.errors import UserError
+from app.lab.columns import COLUMNS
+from app.lab.experiment import Job, Lane, Pair
+from app.lab.page.page import embedded_json
+from app.lab.report import Report
+from app.lab.suites import Suite, built_in
+from app.paths import resource_folder
+from app.ui.compare.journals import Journals
+from app.ui.compare.place import ComparePlace
+from app.ui.compare.setup import Amount, Source, first_setup
+from app.ui.compare.work import Stage
+from app.ui.engine_session import Activity
+from tests.ui.windows import Desk, Windows
+
+
+def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabcabc") -> ComparePlace:
+    """The place with a short prompt of one's own."""
+    desk.window.go("compare")
+    place = desk.window.compare.place
+    assert place is not None
+    place.head.prompts_panel.source.picked.emit(Source.OWN)
+    place.head.prompts_panel.own.setPlainText(prompt)
+    place.head.prompts_panel.amount.field("repeats").set_value(repeats)
+    place.head.prompts_panel.amount.changed.emit()
+    options = place.setup.options
+    place.head.sampling_panel.options_changed.emit(type(options)(options.sampling, tokens, options.stop))
+    return place
+
+
+def measured(desk: Desk, place: ComparePlace) -> Report:
+    """Press Run and wait for the end."""
+    desk.qtbot.mouseClick(place.head.run, Qt.MouseButton.LeftButton)
+    desk.until(lambda: place.session.at_work)
+    desk.until(lambda: place.session.stage is Stage.ENDED and place.session.may_start)
+    report = place.session.report()
+    assert report is not None
+    return report
+
+
+def test_run_on_the_defaults_measures_every_lane_and_gives_the_engine_back(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    report = measured(desk, place)
+    assert next(lane.strategy for lane in report.lanes) == "none"
+    assert len(report.lanes) == 4
+    assert report.complete
+    assert len(report.runs) == 4 * 2
+    table = place.results.table
+    assert table.rows.rowCount() == 4
+    desk.until_ready()
+    assert desk.ask("xyz").text  # the chat has its models again
+
+
+def test_the_chats_engine_is_away_while_it_is_measured(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=200, repeats=20)
+    place.run()
+    assert desk.session.activity is Activity.LENT
+    assert desk.session.pair is None
+    desk.until(lambda: place.session.stage is Stage.RUNNING)
+    desk.window.go("chat")
+    desk.type("xyz")
+    assert "Compare is measuring" in desk.error()
+    assert desk.page.prompt._edit.toPlainText() == "xyz"
+    place.session.cancel()
+    desk.until_ready()
+    assert desk.session.pair is not None
+
+
+def test_pause_stops_cancel_ends_and_what_was_measured_stays(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=64, repeats=50)
+    place.run()
+    desk.until(lambda: place.session.done >= 5)
+    place.head.pause.click()
+    desk.until(lambda: place.session.stage is Stage.PAUSED)
+    assert place.head.pause.text() == "Go on"
+    done = place.session.done
+    desk.qtbot.wait(200)
+    assert place.session.done == done
+    place.head.pause.click()
+    desk.until(lambda: place.session.done > done)
+    place.head.cancel.click()
+    desk.until(lambda: not place.session.at_work)
+    report = place.session.report()
+    assert report is not None
+    assert not report.complete
+    assert len(report.runs) >= done
+    assert place.head.run.isVisible()
+    assert f"of {place.session.total:,} runs" in place.strip.words.text()
+
+
+def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    measured(desk, place)
+    stage = place.stage
+    assert not stage.following
+    race = stage.race
+    assert race is not None
+    rounds = [card.rounds for card in stage.lanes.cards]
+    assert rounds == [len(race.lanes[lane].times) for lane in range(4)]
+    stage.bar.slider.setValue(0)
+    assert [card.rounds for card in stage.lanes.cards] == [0, 0, 0, 0]
+    middle = race.seconds / 2
+    stage.bar.slider.setValue(1000)
+    assert stage.bar.at == pytest.approx(middle)
+    shown = [card.rounds for card in stage.lanes.cards]
+    assert shown == [race.at(middle)[lane].rounds for lane in range(4)]
+    stage.bar.play.click()
+    desk.until(lambda: not stage.bar.playing)
+    assert [card.rounds for card in stage.lanes.cards] == rounds
+    first = race._by_finish()[0]
+    assert stage.lanes.cards[first].caption.text().startswith("1st")
+
+
+def test_lanes_show_the_text_of_their_runs_and_whether_it_is_the_baselines(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    measured(desk, place)
+    records = place.session.records
+    for lane, card in enumerate(place.stage.lanes.cards):
+        assert card.text.text_of("answer") == records[Job(0, 0, lane)].text
+        expected = "" if lane == 0 else "identical"
+        if lane == 0 or records[Job(0, 0, lane)].identical_to_baseline:
+            assert card.badge.text() == expected
+        else:
+            assert "parts at token" in card.badge.text()
+
+
+def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    report = measured(desk, place)
+    table = place.results.table
+    model = table.sorted
+    assert [model.index(row, 0).data() for row in range(4)] == [lane.name for lane in report.lanes]
+    table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    speeds = [COLUMNS[0].value(one, lane) for one, lane in zip(report.summary, report.lanes, strict=True)]
+    fastest = report.lanes[speeds.index(max(one or 0 for one in speeds))].name
+    assert model.index(0, 0).data() == fastest
+    for column, one in enumerate(COLUMNS, start=1):
+        horizontal = Qt.Orientation.Horizontal
+        assert model.headerData(column, horizontal, Qt.ItemDataRole.ToolTipRole) == one.definition
+    table.selectRow(0)
+    table.copy()
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["lane", fastest]
+    table.copy_all()
+    assert len(QGuiApplication.clipboard().text().splitlines()) == 5
+    place.exports.copy_command(2)
+    assert "--model" in QGuiApplication.clipboard().text()
+
+
+def test_exports_hold_the_same_report(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    report = measured(desk, place)
+    asked: list[str] = []
+
+    def choose(_window: QWidget, name: str, _pattern: str) -> str:
+        asked.append(name)
+        return str(tmp_path / name)
+
+    place.exports.choose = choose
+    for action in place.head.export_menu.actions()[:6]:
+        action.trigger()
+    desk.until(lambda: not place.exports.saving)
+    assert asked == ["comparison.html", "comparison.md", "comparison.json", "runs.csv", "traces.zip",
+                     "chart.png"]  # fmt: skip
+    saved = Report.from_json((tmp_path / "comparison.json").read_bytes())
+    assert saved.runs == report.runs
+    assert saved.pair is not None
+    assert len(saved.pair.target.sha256 or "") == 64
+    page = (tmp_path / "comparison.html").read_text()
+    assert Report.from_json(embedded_json(page)).runs == report.runs
+    assert "draft-simple" in (tmp_path / "comparison.md").read_text()
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 9
+    with zipfile.ZipFile(tmp_path / "traces.zip") as archive:
+        assert len(archive.namelist()) == 8
+    picture = QImage(str(tmp_path / "chart.png"))
+    colours = {
+        picture.pixelColor(x, y).name()
+        for x in range(0, picture.width(), 3)
+        for y in range(0, picture.height(), 3)
+    }
+    assert len(colours) > 4  # and not the ground alone
+
+
+def test_an_export_that_cannot_be_written_says_so(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    measured(desk, place)
+    place.exports.choose = lambda _window, name, _pattern: str(tmp_path / "nowhere" / name)
+    place.head.export_menu.actions()[2].trigger()
+    desk.until(place.notice.isVisible)
+    assert "was not saved" in place.notice.message
+    place.head.export_menu.actions()[4].trigger()
+    desk.until(lambda: "traces.zip" in place.notice.message)
+
+
+def test_an_engine_that_dies_is_replaced_and_the_measurement_is_whole(windows: Windows) -> None:
+    desk = windows.open(engine="process")
+    place = opened(desk, tokens=200, repeats=4)
+    place.run()
+    desk.until(lambda: place.session.stage is Stage.RUNNING and place.session.done >= 2)
+    runner = place.session.runner
+    assert runner is not None
+    home = runner._engine._home
+    os.kill(home._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+    desk.until(place.notice.isVisible)
+    desk.until(lambda: place.session.stage is Stage.ENDED)
+    report = place.session.report()
+    assert report is not None
+    assert report.complete
+    assert not any(one.error for one in report.runs)
+
+
+def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=100, repeats=20)
+    place.run()
+    desk.until(lambda: place.session.done >= 3)
+    windows.close(desk)
+    desk = windows.open()
+    desk.window.go("compare")
+    again = desk.window.compare.place
+    assert again is not None
+    assert again.offer.isVisible()
+    assert "broken off" in again.offer.text
+    earlier = again._earlier
+    assert earlier is not None
+    before = dict(earlier.journal.records)
+    again.offer.accept.click()
+    assert not again.offer.isVisible()
+    desk.until(lambda: again.session.done > len(before))
+    again.session.cancel()
+    desk.until(lambda: again.session.may_start)
+    for job, record in before.items():  # what was measured is not measured again
+        assert again.session.records[job].seconds == record.seconds
+    desk.until_ready()
+
+
+def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows) -> None:
+    desk = windows.open()
+    report = measured(desk, opened(desk))
+    windows.close(desk)
+    desk = windows.open()
+    desk.window.go("compare")
+    place = desk.window.compare.place
+    assert place is not None
+    assert "All 8 runs" in place.offer.text
+    place.offer.accept.click()
+    desk.until(lambda: place.session.stage is Stage.ENDED and place.session.may_start)
+    shown = place.session.report()
+    assert shown is not None
+    assert shown.runs == report.runs
+    assert desk.session.activity is Activity.READY  # no engine was needed for that
+    assert place.stage.race is not None
+    assert place.setup.prompts == tuple(one for one in place.session.experiment.prompts)  # type: ignore[union-attr]
+
+
+def test_what_is_being_measured_is_locked(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=100, repeats=20)
+    for _ in range(2):
+        place.run()
+        desk.until(lambda: place.session.done >= 1)
+        path = place._journals._paths()[0]
+        with pytest.raises(UserError, match="Another window"):
+            Journals(place._journals.folder).take(path)
+        place.session.cancel()
+        desk.until(lambda: place.session.may_start)
+        desk.until_ready()
+
+
+def test_discarding_what_was_broken_off_removes_it(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=100, repeats=20)
+    place.run()
+    desk.until(lambda: place.session.done >= 2)
+    windows.close(desk)
+    desk = windows.open()
+    desk.window.go("compare")
+    again = desk.window.compare.place
+    assert again is not None
+    again.offer.dismiss.click()
+    assert not again.offer.isVisible()
+    assert again._journals.latest() is None
+    assert not list(again._journals.folder.glob("*traces*"))
+
+
+def test_a_pair_that_cannot_be_loaded_says_so_and_the_place_stays_usable(
+    windows: Windows, tmp_path: Path
+) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    real = place._chat.pair()
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF rubbish")
+    object.__setattr__(place._chat, "pair", lambda: Pair(type(real.target)(str(broken)), real.draft))
+    place.run()
+    desk.until(lambda: place.session.stage is Stage.FAILED)
+    assert place.notice.isVisible()
+    assert place.head.run.isVisible()
+    desk.until_ready()
+
+
+def test_a_set_up_that_cannot_run_says_why(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, prompt="  ")
+    place.run()
+    assert not place.session.at_work
+    assert place.notice.message == "There is no prompt."
+    place.head.prompts_panel.own.setPlainText("abc")
+    place.head.lanes_panel._edit(strategy="draft-simple", pair=Pair(place._chat.pair().target))
+    place.run()
+    assert "needs a draft" in place.notice.message
+
+
+def test_while_the_chat_answers_nothing_is_measured(windows: Windows) -> None:
+    desk = windows.open(max_tokens=900)
+    place = opened(desk)
+    desk.window.go("chat")
+    desk.type("abc")
+    desk.until_streaming()
+    place.run()
+    assert "still being answered" in place.notice.message
+    assert not place.session.at_work
+    desk.controller.stop()
+    desk.until_ready()
+
+
+def test_lanes_are_added_labelled_and_removed(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    panel = place.head.lanes_panel
+    panel.add.click()
+    assert len(place.setup.lanes) == 4
+    panel.label.setText("mine")
+    panel.label.textEdited.emit("mine")
+    assert place.setup.lanes[3].name == "mine"
+    panel.strategy.text.typed.emit("draft-simple:n_max=2")
+    assert place.setup.lanes[3] == Lane("draft-simple:n_max=2", "mine")
+    for _ in range(5):
+        panel.add.click()
+    assert len(place.setup.lanes) == 7  # eight with the baseline
+    assert not panel.add.isEnabled()
+    panel._remove(0)
+    assert place.setup.lanes[0].strategy != "prompt-lookup"
+    assert len(place.stage.lanes.cards) == 7
+    assert len({lane.strategy for lane in place.setup.lanes}) == 6
+
+
+def test_a_winner_is_taken_into_the_chat(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    measured(desk, place)
+    place._use(1)
+    assert desk.window._settings.strategy == "prompt-lookup"
+    assert desk.header.strategy_panel.spec() == "prompt-lookup"
+
+
+def test_prompts_are_taken_by_category() -> None:
+    suite = next(one for one in built_in(resource_folder()) if one.name == "bundled")
+    setup = first_setup(suite, has_draft=True)
+    assert len(setup.prompts) == len(suite.categories)
+    assert {one.category for one in setup.prompts} == set(suite.categories)
+    code = dataclasses.replace(setup, categories=("code",), amount=Amount(1, 0))
+    assert {one.category for one in code.prompts} == {"code"}
+    assert len(code.prompts) == sum(one.category == "code" for one in suite.prompts)
+    assert not dataclasses.replace(setup, source=Source.FILE).prompts
+    none = dataclasses.replace(setup, source=Source.FILE, file=Suite("a", "a", ()))
+    assert none.prompts == ()

@@ -1,0 +1,137 @@
+"""Sweep and "Tune for me" in the window, over real engines."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+
+from app.engine.strategy import StrategySpec
+from app.lab.interval import Speedup
+from app.lab.sweep import heat_map
+from app.lab.tuned import Tuned
+from app.ui.compare.heat_view import METRICS, cell_words
+from app.ui.compare.place import ComparePlace
+from app.ui.compare.sweep_panel import keys_of, suggested
+from app.ui.compare.tune_page import headline
+from app.ui.compare.work import Stage
+from app.ui.engine_session import Activity
+from tests.ui.compare.test_place import opened
+from tests.ui.windows import Desk, Windows
+
+
+def swept(desk: Desk, place: ComparePlace) -> None:
+    panel = place.head.sweep_panel
+    panel.across.values.setText("1,3")
+    panel.down.values.setText("0,0.5")
+    panel.check()
+    assert panel.amount.text() == "4 cells and the baseline: 5 cold runs"
+    panel.start.click()
+    desk.until(lambda: place.sweeping.stage is Stage.ENDED and place.sweeping.may_start)
+
+
+def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, repeats=1)
+    swept(desk, place)
+    report = place.sweeping.report()
+    assert report is not None
+    cells = heat_map(report)
+    heat = place.sweep_page.heat
+    assert heat._cells == cells
+    assert [(one.cell.x, one.cell.y) for one in cells] == [
+        ("1", "0"), ("3", "0"), ("1", "0.5"), ("3", "0.5")
+    ]  # fmt: skip
+    assert all(value(one) is not None for one in cells for value, _ in METRICS.values())
+    place_of_last = heat._place(3).center().toPoint()
+    desk.qtbot.mouseClick(heat, Qt.MouseButton.LeftButton, pos=place_of_last)
+    assert heat.current is not None
+    assert heat.current.strategy == "draft-simple:p_min=0.5"
+    assert place.sweep_page.cell.text() == cell_words(cells[3])
+    desk.qtbot.keyClick(heat, Qt.Key.Key_Left)
+    assert heat.current.strategy == "draft-simple:n_max=1:p_min=0.5"
+    desk.qtbot.keyClick(heat, Qt.Key.Key_Left)
+    desk.qtbot.keyClick(heat, Qt.Key.Key_Up)
+    assert heat.current.cell.y == "0"
+    strategy = heat.current.strategy
+    desk.until_ready()
+    place.sweep_page.use.click()
+    assert desk.window._settings.strategy == strategy
+
+
+def test_a_cell_is_compared_side_by_side(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, repeats=1)
+    swept(desk, place)
+    desk.until_ready()
+    place.sweep_page.compare.click()
+    desk.until(lambda: place.session.stage is Stage.ENDED and place.session.may_start)
+    assert len(place.session.experiment.lanes) == 2  # type: ignore[union-attr]
+    assert place._body.currentWidget() is place.splitter
+
+
+def test_a_sweep_that_cannot_be_says_why(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    panel = place.head.sweep_panel
+    panel.across.values.setText("1,3")
+    panel.across.values.textEdited.emit("1,3")
+    assert panel.start.isEnabled()
+    panel.across.values.setText("nonsense")
+    panel.across.values.textEdited.emit("nonsense")
+    assert not panel.start.isEnabled()
+    assert "nonsense" in panel.amount.text()
+    panel.strategy.setText("prompt-lookup")
+    panel.strategy.textEdited.emit("prompt-lookup")
+    assert panel.across.key.currentText() == "max_ngram_size"
+    assert panel.start.isEnabled()
+
+
+@pytest.mark.parametrize("strategy", ["draft-simple", "ngram-mod+draft-simple:n_max=2", "suffix"])
+def test_what_a_sweep_suggests_is_allowed(strategy: str) -> None:
+    names = keys_of(strategy)
+    assert len(names) >= 2
+    for param in names.values():
+        for value in suggested(param).split(","):
+            param.parse(value)
+    assert StrategySpec.parse(strategy).parts
+
+
+def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=12)
+    place.tune(5)
+    assert desk.session.activity is Activity.LENT
+    desk.until(lambda: place.tuning.stage is Stage.ENDED and place.tuning.may_start)
+    result = place.tuning.result
+    assert result is not None
+    page = place.tune_page
+    assert page.reason.text() == result.reason
+    shown = [row[0] for row in page.rows()]
+    assert len(shown) == len(set(shown)) == result.tried
+    assert page.table.rowCount() == result.tried
+    desk.until_ready()
+    page.use.click()
+    assert desk.window._settings.strategy == result.winner
+
+
+def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=12)
+    place.tune(600)
+    desk.until(lambda: place.tuning.runs >= 3)
+    place.head.cancel.click()
+    desk.until(lambda: not place.tuning.at_work)
+    desk.until_ready()
+    assert place.head.run.isVisible()
+    place.tune_page.close_button.click()
+    assert place._body.currentWidget() is place.splitter
+
+
+def test_a_headline_is_no_surer_than_the_search() -> None:
+    lost = Tuned("none", Speedup(0.9, 0.8, 1.0, 3), "suffix", "", (), 3, 3, 1.0, complete=True)
+    assert headline(lost) == "Speculation does not pay here"
+    assert headline(msgspec.structs.replace(lost, complete=False)) == "No winner was found"
+    chance = msgspec.structs.replace(lost, speedup=Speedup(4.7))
+    assert headline(chance) == "No winner was found"
+    assert headline(msgspec.structs.replace(lost, winner="suffix")) == "suffix wins"
