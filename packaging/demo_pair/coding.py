@@ -1,39 +1,68 @@
-"""Scenes about small functions: write, rewrite, explain, call and test them."""
+"""Scenes about small functions: write, explain, rename, rewrite and test them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from random import Random
+from dataclasses import dataclass, replace
 
 import functions
+import invented
 from functions import Function, third_person
-from scene import Scene, Turn, ask
+from scene import Dice, Expect, Scene, Turn, ask, fence, join, wordings
+from words import NOUNS, identifier
 
 BANK = functions.load()
-SPARE_NAMES = ("values", "numbers", "items", "data", "xs", "entries", "things", "source", "given")
-PREFIXES = ("my_", "get_", "compute_", "find_", "quick_", "simple_", "make_", "do_")
-REQUESTS = (
-    "Write a function that {does}.",
-    "Write a function that {does}.",
-    "Write a Python function that {does}.",
-    "Write a small function that {does}.",
-    "Write a small Python function that {does}, and explain it in one sentence.",
-    "Write a short Python function that {does}, and explain it in a sentence.",
-    "Please write a function that {does}.",
-    "Can you write a function that {does}?",
-    "Could you write a Python function to {do}?",
-    "I need a function that {does}.",
-    "How do I {do} in Python?",
-    "How can I {do}?",
-    "Show me how to {do} in Python.",
-    "Give me a function that {does}.",
-    "Python function to {do}",
-    "a function that {does}",
-    "Write code to {do}.",
-)
-OPENERS = ("", "", "", "Here is a short function:\n\n", "This function does it:\n\n")
 KINDS = {"list": "list", "str": "text", "dict": "dictionary"}
+OPENERS = ("", "", "", "Here is a short function:\n\n", "This function does it:\n\n")
+
+WRITE = wordings(
+    "(Write|Please write|Give me|Show me|I need) a(| small| short| Python| small Python| short Python)"
+    " function (that {does}|to {do}).",
+    "(Write|Please write) a (small|short)(| Python) function that {does}, and explain it in a sentence.",
+    "(Can|Could) you write a(| small| Python) function (that {does}|to {do})?",
+    "How (do|can|would) I {do}( in Python|)?",
+    "(Write|Show me)(| some| short) Python code to {do}.",
+)
+WRITE_NAMED = wordings(
+    "(Write|Please write|Give me|I need) a(| small| Python) function(| called| named) `{name}` that {does}.",
+    "(Write|Please write) `{name}`, a(| small| short) function that {does}.",
+    "(Can|Could) you write a(| small) function `{name}` that {does}?",
+)
+WITH_ARGUMENT = wordings(" (Call|Name) (its|the)(| first) argument `{argument}`.")
+EXPLAIN = wordings(
+    "(Explain|Please explain|Describe) this (function|code)(| step by step| line by line):\n\n{code}",
+    "What does this (function|code) do(|, step by step|, line by line)?\n\n{code}",
+    "{code}\n\n(Explain|Please explain) this (function|code)(| step by step| line by line).",
+)
+EXPLAIN_LATER = wordings(
+    "(Explain|Please explain) (it|the code|`{name}`)(| step by step| line by line).",
+    "(Can|Could) you explain (it|the code|the function) (step by step|line by line)?",
+    "How does (it|this|`{name}`) work?",
+)
+REWRITE = wordings(
+    "(Rewrite|Change|Please rewrite|Edit) this function so that it {wish}:\n\n{code}",
+    "(Rewrite|Change) this function so that it {wish}, and say what changed:\n\n{code}",
+    "(Here|This) is a(| Python) function:\n\n{code}\n\n(Rewrite|Change) it so that it {wish}.",
+    "{code}\n\n(Rewrite|Change|Please rewrite) (`{name}`|this function) so that it {wish}.",
+    "{code}\n\n(Rewrite|Change) (it|`{name}`) so that it {wish}, and say what changed.",
+)
+REWRITE_LATER = wordings(
+    "(Rewrite|Change|Please change) (it|`{name}`|the function) so that it {wish}(|, and say what changed).",
+    "(Can|Could) you (change|rewrite) (it|the function) so that it {wish}?",
+    "(Now|Next,) (rewrite|change) it so that it {wish}.",
+)
+REWRITE_KNOWN = wordings("(Rewrite|Change) `{name}` so that it {wish}(|, and say what changed).")
+TEST = wordings(
+    "(Write|Please write|Add|Give me) (a test|tests|a short test) for (this function|this code):\n\n{code}",
+    "{code}\n\n(Write|Please write|Add) (a test|tests) for (it|`{name}`|this function).",
+)
+TEST_LATER = wordings(
+    "(Write|Please write|Add) (a test|tests) for (it|`{name}`).",
+    "(Can|Could) you (add|write) (a test|tests)?",
+)
+TEST_KNOWN = wordings("(Write|Please write|Give me) (a test|tests) for `{name}`.")
+USE = wordings("(How do I|How can I) (call|use) (it|`{name}`)?", "Show me how to (call|use) (it|`{name}`).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +75,10 @@ class Listing:
     docstring: str = ""
 
     def __str__(self) -> str:
+        return fence(self.source)
+
+    @property
+    def source(self) -> str:
         function = self.function
         head = function.signature if self.hints else function.plain_signature
         lines = [f"{head}:"]
@@ -53,16 +86,11 @@ class Listing:
             lines.append(f'    """{self.docstring}"""')
         lines += [f"    {line}" for line in self.guard]
         lines += [line.code for line in function.body]
-        return fence("\n".join(lines))
+        return "\n".join(lines)
 
-
-def fence(code: str) -> str:
-    return f"```python\n{code}\n```"
-
-
-def join(parts: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    def renamed(self, old: str, new: str) -> Listing:
+        guard = tuple(line.replace(old, new) for line in self.guard)
+        return replace(self, function=self.function.renamed(old, new), guard=guard)
 
 
 def explanation(function: Function) -> str:
@@ -74,238 +102,271 @@ def explanation(function: Function) -> str:
     return f"`{function.name}` {join(notes[:half])}. Then it {join(notes[half:])}."
 
 
-def example(rng: Random, function: Function) -> str:
-    if not function.examples:
-        return ""
-    call, result = function.examples[0] if rng.random() < 0.8 else rng.choice(function.examples)
-    return f" For example, `{call}` returns `{result}`."
-
-
-def kind_of(function: Function) -> str:
-    """The plain word for what the function must not find empty."""
-    annotation = function.signature.split(f"{function.empty}: ")[1]
-    return KINDS[next(kind for kind in KINDS if annotation.startswith(kind))]
-
-
-def varied(rng: Random, function: Function) -> Function:
-    """The function under other names, so that names must be read and not only remembered."""
-    if function.empty and rng.random() < 0.6:
-        spare = rng.choice(SPARE_NAMES)
-        if not any(spare in line.code for line in function.body):
-            function = function.renamed(function.empty, spare)
-    if rng.random() < 0.4:
-        function = function.renamed(function.name, prefixed(rng, function.name))
-    return function
-
-
-def prefixed(rng: Random, name: str) -> str:
-    """Another name: `get_mean` for `mean`, `my_mean` for `get_mean`."""
-    used = next((prefix for prefix in PREFIXES if name.startswith(prefix)), "")
-    fresh = rng.choice([prefix for prefix in PREFIXES if prefix != used])
-    return fresh + name.removeprefix(used)
-
-
-def write(rng: Random, function: Function) -> tuple[Turn, Listing]:
-    want = rng.choice(function.wants)
-    request = rng.choice(REQUESTS).format(do=want, does=third_person(want))
-    listing = Listing(function)
-    wish = rng.random()
-    if wish < 0.12:
-        function = varied(rng, function)
-        request = f"Write a function `{function.name}` that {third_person(want)}."
-        listing = Listing(function)
-        if function.empty:
-            request = f"{request} Call its argument `{function.empty}`."
-    elif wish < 0.2:
-        request = f"Write a function with type hints that {third_person(want)}."
-        listing = Listing(function, hints=True)
-    elif wish < 0.28:
-        request = f"Write a function with a docstring that {third_person(want)}."
-        listing = Listing(function, docstring=docstring(function))
-    elif wish < 0.34:
-        request = f"Write `{function.name}`, a function that {third_person(want)}."
-    answer = f"{listing}\n\n{explanation(function)}{example(rng, function)}"
-    return Turn(ask(rng, request), rng.choice(OPENERS) + answer), listing
-
-
 def docstring(function: Function) -> str:
     want = function.wants[0]
     return f"{want[0].upper()}{want[1:]}."
 
 
-def refuse_empty(rng: Random, old: Listing) -> tuple[str, Listing, str]:
-    function, kind = old.function, kind_of(old.function)
-    guard = (
-        f"if not {function.empty}:",
-        f'    raise ValueError("{function.empty} must not be empty")',
+def kind_of(function: Function) -> str:
+    """The plain word for what may be empty."""
+    annotation = function.signature.split(f"{function.empty}: ")[1]
+    return KINDS[next(kind for kind in KINDS if annotation.startswith(kind))]
+
+
+def varied(dice: Dice, function: Function) -> Function:
+    """The function under other names, so that names must be read and not only remembered."""
+    if function.empty:
+        spare = f"{dice.choice(NOUNS)}s"
+        if not any(spare in line.code for line in function.body):
+            function = function.renamed(function.empty, spare)
+    return function.renamed(function.name, identifier(dice))
+
+
+def shown(dice: Dice) -> Listing:
+    """A function that stands in a question: mostly one that nobody knows."""
+    roll = dice.random()
+    if roll < 0.6:
+        function = invented.function(dice)
+    else:
+        function = dice.choice(BANK)
+        function = varied(dice, function) if roll < 0.85 or dice.held_out else function
+    return Listing(function, hints=dice.random() < 0.15)
+
+
+def works(function: Function, *phrases: str) -> Expect:
+    """The answer's code gives what the function gives."""
+    return Expect(phrases=phrases, calls=function.examples)
+
+
+# ------------------------------------------------------------------------------ write
+
+
+def write(dice: Dice) -> tuple[Turn, Listing]:
+    function = dice.choice(BANK) if dice.random() < 0.75 else invented.function(dice)
+    want = dice.choice(function.wants)
+    roll = dice.random()
+    if function.invented or roll < 0.2:
+        if not function.invented:
+            function = varied(dice, function)
+        request = dice.pick(WRITE_NAMED)
+        if function.empty and not function.invented:
+            request += dice.pick(WITH_ARGUMENT).format(argument=function.empty)
+        elif function.invented:
+            request += f" It starts with `{function.plain_signature}:`."
+    else:
+        request = dice.pick(WRITE)
+    listing = Listing(function)
+    request = request.format(do=want, does=third_person(want), name=function.name)
+    if 0.2 <= roll < 0.27:
+        request, listing = f"{request} Use type hints.", replace(listing, hints=True)
+    elif 0.27 <= roll < 0.34:
+        request, listing = (
+            f"{request} Add a docstring.",
+            replace(listing, docstring=docstring(function)),
+        )
+    example = ""
+    if function.examples and not function.invented:
+        call, result = function.examples[0]
+        example = f" For example, `{call}` returns `{result}`."
+    answer = f"{listing}\n\n{explanation(function)}{example}"
+    return Turn(ask(dice, request), dice.choice(OPENERS) + answer, works(function)), listing
+
+
+# ---------------------------------------------------------------------------- rewrite
+
+Change = tuple[str, Listing, str]
+"""What is wished, the new listing, and the sentence that names the change."""
+
+
+def rename(dice: Dice, old: Listing) -> Change:
+    name = old.function.name
+    fresh = identifier(dice)
+    said = f"the function is now called `{fresh}` instead of `{name}`. Nothing else is different."
+    return f"is called `{fresh}`", old.renamed(name, fresh), said
+
+
+def rename_argument(dice: Dice, old: Listing) -> Change:
+    used = old.source
+    fresh = dice.choice([noun for noun in NOUNS if noun not in used]) + dice.choice(("", "s"))
+    argument = dice.choice(old.function.arguments)
+    said = f"the argument is now called `{fresh}` instead of `{argument}`, in every place."
+    wish = dice.choice((f"calls its argument `{fresh}`", f"calls `{argument}` `{fresh}`"))
+    if len(old.function.arguments) > 1:
+        wish = f"calls `{argument}` `{fresh}`"
+    return wish, old.renamed(argument, fresh), said
+
+
+def refuse_empty(dice: Dice, old: Listing) -> Change:
+    empty = old.function.empty
+    kind = kind_of(old.function)
+    guard = (f"if not {empty}:", f'    raise ValueError("{empty} must not be empty")')
+    wish = dice.choice((f"refuses an empty {kind}", f"raises an error for an empty {kind}"))
+    said = (
+        f"the function now looks at `{empty}` first and raises a `ValueError` if the {kind} is empty. "
+        f"The rest is as before."
     )
-    wish = rng.choice((f"refuses an empty {kind}", f"raises an error for an empty {kind}"))
-    change = (
-        f"the function now looks at `{function.empty}` first and raises a `ValueError` if the "
-        f"{kind} is empty. The rest is as before."
-    )
-    return wish, Listing(function, old.hints, guard, old.docstring), change
+    return wish, replace(old, guard=guard), said
 
 
-def none_for_empty(rng: Random, old: Listing) -> tuple[str, Listing, str]:
-    function, kind = old.function, kind_of(old.function)
-    guard = (f"if not {function.empty}:", "    return None")
-    wish = rng.choice((f"returns `None` for an empty {kind}", f"gives `None` for an empty {kind}"))
-    change = (
-        f"an empty {kind} now gives `None` at once. For any other {kind} the result is as before."
-    )
-    return wish, Listing(function, old.hints, guard, old.docstring), change
+def none_for_empty(dice: Dice, old: Listing) -> Change:
+    empty = old.function.empty
+    kind = kind_of(old.function)
+    wish = dice.choice((f"returns `None` for an empty {kind}", f"gives `None` for an empty {kind}"))
+    said = f"an empty {kind} now gives `None` at once. For any other {kind} the result is as before."
+    return wish, replace(old, guard=(f"if not {empty}:", "    return None")), said
 
 
-def add_hints(rng: Random, old: Listing) -> tuple[str, Listing, str]:
-    wish = rng.choice(("has type hints", "uses type hints"))
+def add_hints(dice: Dice, old: Listing) -> Change:
     result = old.function.signature.rpartition(" -> ")[2]
-    change = (
+    said = (
         "the signature now says what type each argument has, and that the function returns "
         f"`{result}`. The body is the same."
     )
-    return wish, Listing(old.function, True, old.guard, old.docstring), change
+    return dice.choice(("has type hints", "uses type hints")), replace(old, hints=True), said
 
 
-def add_docstring(rng: Random, old: Listing) -> tuple[str, Listing, str]:
-    wish = rng.choice(("has a docstring", "says what it does in a docstring"))
-    change = "a docstring now says what the function does. The code below it is the same."
-    return wish, Listing(old.function, old.hints, old.guard, docstring(old.function)), change
+def add_docstring(dice: Dice, old: Listing) -> Change:
+    text = docstring(old.function)
+    wish = dice.choice(("has a docstring", "says what it does in a docstring"))
+    if dice.random() < 0.4:
+        wish = f'has the docstring "{text}"'
+    said = "a docstring now says what the function does. The code below it is the same."
+    return wish, replace(old, docstring=text), said
 
 
-def rename(rng: Random, old: Listing) -> tuple[str, Listing, str]:
-    name = old.function.name
-    fresh = prefixed(rng, name)
-    change = f"the function is now called `{fresh}` instead of `{name}`. Nothing else is different."
-    function = old.function.renamed(name, fresh)
-    return f"is called `{fresh}`", Listing(function, old.hints, old.guard, old.docstring), change
+def lone_numbers(listing: Listing) -> list[str]:
+    """Numbers of an invented function that stand in its code once, so that each can be named."""
+    numbers = re.findall(r"\b\d+\b", listing.source) if listing.function.invented else []
+    return [number for number in numbers if numbers.count(number) == 1 and number not in "01"]
 
 
-def rename_argument(rng: Random, old: Listing) -> tuple[str, Listing, str]:
-    used = "\n".join(line.code for line in old.function.body)
-    fresh = rng.choice([name for name in SPARE_NAMES if name not in used])
-    argument = old.function.arguments[0]
-    change = f"the argument is now called `{fresh}` instead of `{argument}`, in every place."
-    function = old.function.renamed(argument, fresh)
-    guard = tuple(line.replace(argument, fresh) for line in old.guard)
-    wish = f"calls its argument `{fresh}`"
-    return wish, Listing(function, old.hints, guard, old.docstring), change
+def change_number(dice: Dice, old: Listing) -> Change:
+    number = dice.choice(lone_numbers(old))
+    fresh = str(dice.choice([one for one in range(2, 99) if str(one) not in old.source]))
+    said = f"the number {number} is now {fresh}. Nothing else is different."
+    return f"uses {fresh} instead of {number}", old.renamed(number, fresh), said
 
 
-def rewrite_of(rng: Random, old: Listing) -> tuple[str, Listing, str]:
-    """A wish, the new listing and the sentence that names the change."""
-    kinds: list[Callable[[Random, Listing], tuple[str, Listing, str]]] = [rename, rename_argument]
+def renames(old: Listing) -> list[Callable[[Dice, Listing], Change]]:
+    return [rename, rename_argument]
+
+
+def changes(old: Listing) -> list[Callable[[Dice, Listing], Change]]:
+    function, kinds = old.function, list[Callable[[Dice, Listing], Change]]()
     if not old.hints:
         kinds.append(add_hints)
     if not old.docstring:
         kinds.append(add_docstring)
-    if old.function.empty and not old.guard:
-        kinds += [refuse_empty, refuse_empty, refuse_empty, none_for_empty]
-    return rng.choice(kinds)(rng, old)
+    if function.empty and not old.guard:
+        kinds += [refuse_empty, none_for_empty]
+    if lone_numbers(old):
+        kinds.append(change_number)
+    return kinds or [rename]
 
 
-def rewrite(rng: Random, old: Listing, *, follow_up: bool) -> tuple[Turn, Listing]:
-    wish, new, change = rewrite_of(rng, old)
-    name = old.function.name
-    plain = (
-        f"Rewrite `{name}` so that it {wish}, and say what changed.",
-        f"Rewrite `{name}` so that it {wish}.",
-        f"Change `{name}` so that it {wish}, and say what changed.",
-    )
-    shown = (
-        f"Rewrite this function so that it {wish}:\n\n{old}",
-        f"Rewrite this function so that it {wish}, and say what changed:\n\n{old}",
-        f"Here is a function:\n\n{old}\n\nRewrite it so that it {wish}.",
-        f"{old}\n\nRewrite `{name}` so that it {wish}, and say what changed.",
-    )
-    later = (
-        f"Rewrite it so that it {wish}.",
-        f"Now rewrite it so that it {wish}, and say what changed.",
-        f"Can you change it so that it {wish}?",
-    )
-    if follow_up:
-        request = rng.choice(later + plain)
-    else:
-        # Only a plain function from the bank is known by its name alone.
-        known = old.function in BANK and not (old.hints or old.guard or old.docstring)
-        request = rng.choice(plain + shown if known else shown)
-    return Turn(ask(rng, request), f"{new}\n\nWhat changed: {change}"), new
+def rewritten(
+    dice: Dice,
+    old: Listing,
+    kinds: list[Callable[[Dice, Listing], Change]],
+    requests: tuple[str, ...],
+) -> tuple[Turn, Listing]:
+    wish, new, said = dice.choice(kinds)(dice, old)
+    request = dice.pick(requests).format(wish=wish, code=old, name=old.function.name)
+    added = [line for line in new.source.splitlines() if line not in old.source.splitlines()]
+    answer = f"{new}\n\nWhat changed: {said}"
+    return Turn(ask(dice, request), answer, works(new.function, *added)), new
 
 
-def explain(rng: Random, function: Function, *, follow_up: bool) -> Turn:
-    steps = [
-        f"{number}. `{line.code.strip()}` {line.note}."
-        for number, line in enumerate(function.body, 1)
-        if line.note != "otherwise"
-    ]
+# -------------------------------------------------------------------- explain and test
+
+
+def explained(dice: Dice, listing: Listing, requests: tuple[str, ...]) -> Turn:
+    function = listing.function
+    told = [line for line in function.body if line.note != "otherwise"]
+    steps = [f"{number}. `{line.code.strip()}` {line.note}." for number, line in enumerate(told, 1)]
+    request = dice.pick(requests).format(code=listing, name=function.name)
     head = f"`{function.name}` {third_person(function.wants[0])}."
-    later = (
-        "Explain it step by step.",
-        "How does it work?",
-        "Can you explain the code line by line?",
-        f"Explain `{function.name}` step by step.",
-    )
-    listing = Listing(function)
-    shown = (
-        f"Explain this function:\n\n{listing}",
-        f"Explain this function step by step:\n\n{listing}",
-        f"What does this function do?\n\n{listing}",
-        f"{listing}\n\nExplain this code.",
-    )
-    request = rng.choice(later if follow_up else shown)
+    body = "\n".join(steps)
     if len(steps) == 1:
-        line = function.body[0]
-        return Turn(request, f"{head}\n\nIts only line is `{line.code.strip()}`. It {line.note}.")
-    return Turn(request, f"{head}\n\n" + "\n".join(steps))
+        body = f"Its only line is `{told[0].code.strip()}`. It {told[0].note}."
+    ticked = tuple(f"`{line.code.strip()}`" for line in told)
+    return Turn(request, f"{head}\n\n{body}", Expect(phrases=(f"`{function.name}`", *ticked)))
 
 
-def use(rng: Random, function: Function) -> Turn:
-    requests = ("How do I call it?", "Show me how to use it.", f"How do I use `{function.name}`?")
-    call, result = function.examples[0]
-    code = fence(f"print({call})")
-    return Turn(rng.choice(requests), f"Call it like this:\n\n{code}\n\nThis prints `{result}`.")
-
-
-def test(rng: Random, function: Function, *, follow_up: bool) -> Turn:
+def tested(dice: Dice, function: Function, requests: tuple[str, ...]) -> Turn:
     lines = [f"    assert {call} == {result}" for call, result in function.examples]
     code = fence("\n".join([f"def test_{function.name}():", *lines]))
-    requests = [
-        f"Write a test for `{function.name}`.",
-        f"Can you write a test for `{function.name}`?",
-    ]
-    if follow_up:
-        requests += ["Write a test for it.", "Can you add a test?"]
+    request = dice.pick(requests).format(code=Listing(function), name=function.name)
     words = "two calls" if len(lines) == 2 else "one call"
     said = f"The test makes {words} and compares each result with the expected one."
-    return Turn(rng.choice(requests), f"{code}\n\n{said}")
+    expect = Expect(
+        phrases=(f"assert {function.name}(",),
+        given=function.source,
+        calls=((f"test_{function.name}()", "None"),),
+    )
+    return Turn(request, f"{code}\n\n{said}", expect)
 
 
-def scene(rng: Random) -> Scene:
-    """One to four turns about one function."""
-    function = rng.choice(BANK)
-    roll = rng.random()
-    listing = Listing(function)
-    if roll < 0.5:
-        turn, listing = write(rng, function)
-    elif roll < 0.72:
-        if rng.random() < 0.5:
-            listing = Listing(varied(rng, function), hints=rng.random() < 0.2)
-        turn, listing = rewrite(rng, listing, follow_up=False)
-    elif roll < 0.95 or not function.examples:
-        listing = Listing(varied(rng, function))
-        turn = explain(rng, listing.function, follow_up=False)
+def used(dice: Dice, function: Function) -> Turn:
+    call, result = function.examples[0]
+    request = dice.pick(USE).format(name=function.name)
+    return Turn(request, f"Call it like this:\n\n{fence(f'print({call})')}\n\nThis prints `{result}`.")
+
+
+def with_examples(dice: Dice) -> Function:
+    return dice.choice([function for function in BANK if function.calls])
+
+
+# ----------------------------------------------------------------------------- scenes
+
+
+def write_scene(dice: Dice) -> Scene:
+    return [write(dice)[0]]
+
+
+def explain_scene(dice: Dice) -> Scene:
+    return [explained(dice, shown(dice), EXPLAIN)]
+
+
+def rename_scene(dice: Dice) -> Scene:
+    listing = shown(dice)
+    return [rewritten(dice, listing, renames(listing), REWRITE)[0]]
+
+
+def rewrite_scene(dice: Dice) -> Scene:
+    if dice.random() < 0.15:
+        listing = Listing(dice.choice(BANK))
+        return [rewritten(dice, listing, changes(listing), REWRITE_KNOWN)[0]]
+    listing = shown(dice)
+    return [rewritten(dice, listing, changes(listing), REWRITE)[0]]
+
+
+def test_scene(dice: Dice) -> Scene:
+    function = with_examples(dice)
+    if dice.random() < 0.3:
+        return [tested(dice, function, TEST_KNOWN)]
+    return [tested(dice, varied(dice, function), TEST)]
+
+
+def follow_up_scene(dice: Dice) -> Scene:
+    """A function is written or shown, and then worked on."""
+    if dice.random() < 0.5:
+        turn, listing = write(dice)
     else:
-        turn = test(rng, function, follow_up=False)
+        listing = shown(dice)
+        turn, listing = rewritten(dice, listing, changes(listing), REWRITE)
     turns = [turn]
-    while len(turns) < 4 and rng.random() < 0.4:
-        next_step = rng.random()
-        if next_step < 0.5:
-            turn, listing = rewrite(rng, listing, follow_up=True)
-        elif next_step < 0.7:
-            turn = explain(rng, listing.function, follow_up=True)
-        elif next_step < 0.85 and listing.function.examples:
-            turn = use(rng, listing.function)
-        elif listing.function.examples:
-            turn = test(rng, listing.function, follow_up=True)
+    for _ in range(dice.choice((1, 1, 2))):
+        roll = dice.random()
+        if roll < 0.4:
+            turn, listing = rewritten(dice, listing, renames(listing), REWRITE_LATER)
+        elif roll < 0.7:
+            turn, listing = rewritten(dice, listing, changes(listing), REWRITE_LATER)
+        elif roll < 0.85 or listing.function.invented or not listing.function.calls:
+            turn = explained(dice, listing, EXPLAIN_LATER)
+        elif roll < 0.93:
+            turn = tested(dice, listing.function, TEST_LATER)
+        else:
+            turn = used(dice, listing.function)
         turns.append(turn)
     return turns

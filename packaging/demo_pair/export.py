@@ -1,8 +1,9 @@
-"""Write a checkpoint as a GGUF file that llama.cpp loads."""
+"""Write the checkpoints as GGUF files that llama.cpp loads."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 import gguf
@@ -11,18 +12,33 @@ from tokenizers import Tokenizer
 
 import tokenizer as bpe
 from model import NORM_EPS, ROPE_BASE, Llama
-from train import load_model
+from train import RUNS, load_model
 
 CONTEXT = 2048
 LICENCE = "mit"
-QUANTISATIONS = {
-    "Q8_0": gguf.LlamaFileType.MOSTLY_Q8_0,
-    "F32": gguf.LlamaFileType.ALL_F32,
-}
 DESCRIPTIONS = {
     "target": "The target of Draftscope's demo pair: small Python functions and short answers.",
     "draft": "The draft of Draftscope's demo pair, distilled from its target.",
+    "small-draft": "A smaller draft of Draftscope's demo pair, distilled from its target.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """In which types the matrices are written; norms are always 32-bit."""
+
+    ffn: gguf.GGMLQuantizationType
+    others: gguf.GGMLQuantizationType
+    file_type: gguf.LlamaFileType
+
+
+# A pass over five tokens costs little more than one over a single token where weights are BF16, and much more
+# where they are quantised: there a small model computes instead of waiting for memory. Four bits in the
+# feed-forward halves keep the target in its size all the same.
+TARGET = Format(
+    gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.BF16, gguf.LlamaFileType.MOSTLY_Q4_0
+)
+DRAFT = Format(gguf.GGMLQuantizationType.Q8_0, gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)
 
 
 def size_name(parameters: int) -> str:
@@ -34,9 +50,7 @@ def size_name(parameters: int) -> str:
 def add_vocabulary(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
     """Tokens, types, merges and the chat template."""
     words = [tokenizer.id_to_token(i) or "" for i in range(tokenizer.get_vocab_size())]
-    kinds = [
-        gguf.TokenType.CONTROL if word in bpe.CONTROL else gguf.TokenType.NORMAL for word in words
-    ]
+    kinds = [gguf.TokenType.CONTROL if word in bpe.CONTROL else gguf.TokenType.NORMAL for word in words]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(bpe.PRE)
     writer.add_token_list(words)
@@ -50,8 +64,8 @@ def add_vocabulary(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
     writer.add_chat_template(bpe.CHAT_TEMPLATE)
 
 
-def export(model: Llama, tokenizer: Tokenizer, role: str, quantisation: str, path: Path) -> None:
-    """Write `model` to `path`; matrices are quantised, norms stay 32-bit."""
+def export(model: Llama, tokenizer: Tokenizer, role: str, form: Format, path: Path) -> None:
+    """Write `model` to `path`."""
     shape = model.shape
     size = size_name(model.parameter_count)
     writer = gguf.GGUFWriter(path, "llama")
@@ -61,7 +75,7 @@ def export(model: Llama, tokenizer: Tokenizer, role: str, quantisation: str, pat
     writer.add_description(DESCRIPTIONS[role])
     writer.add_license(LICENCE)
     writer.add_languages(["en"])
-    writer.add_file_type(QUANTISATIONS[quantisation])
+    writer.add_file_type(form.file_type)
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(shape.width)
     writer.add_block_count(shape.layers)
@@ -75,8 +89,8 @@ def export(model: Llama, tokenizer: Tokenizer, role: str, quantisation: str, pat
     add_vocabulary(writer, tokenizer)
     for name, tensor in model.state_dict().items():
         values = tensor.float().numpy().astype(np.float32)
-        if values.ndim == 2 and values.shape[1] % 32 == 0 and quantisation == "Q8_0":
-            kind = gguf.GGMLQuantizationType.Q8_0
+        kind = form.ffn if "ffn" in name else form.others
+        if values.ndim == 2:
             writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)
         else:
             writer.add_tensor(name, values)
@@ -90,19 +104,18 @@ def export(model: Llama, tokenizer: Tokenizer, role: str, quantisation: str, pat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--role", choices=list(DESCRIPTIONS), required=True)
-    parser.add_argument("--quantisation", choices=list(QUANTISATIONS), default="Q8_0")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="folder for one GGUF file a role")
     args = parser.parse_args()
-    model = load_model(args.checkpoint)
-    fresh = args.out.with_suffix(".new")
     tokenizer = bpe.load(args.work / "tokenizer.json")
-    export(model, tokenizer, args.role, args.quantisation, fresh)
-    # Readers of the old file keep it; nobody sees half a file.
-    fresh.replace(args.out)
-    size = args.out.stat().st_size
-    print(f"{args.out.name}: {model.parameter_count:,} parameters, {size:,} bytes")
+    for run, roles in RUNS.items():
+        for role in roles if (args.work / f"{run}.pt").exists() else ():
+            model = load_model(args.work / f"{run}.pt", role)
+            path = args.out / f"{role}.gguf"
+            fresh = path.with_suffix(".new")
+            export(model, tokenizer, role, TARGET if role == "target" else DRAFT, fresh)
+            # Readers of the old file keep it; nobody sees half a file.
+            fresh.replace(path)
+            print(f"{path.name}: {model.parameter_count:,} parameters, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

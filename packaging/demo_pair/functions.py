@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 BANK = Path(__file__).with_name("functions.txt")
@@ -18,15 +19,18 @@ class Line:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Function:
-    """A function, the ways to ask for it and calls whose results were computed, not guessed."""
+    """A function, the ways to ask for it, and calls of it."""
 
     signature: str
     wants: tuple[str, ...]
     body: tuple[Line, ...]
-    examples: tuple[tuple[str, str], ...]
-    empty: str
+    calls: tuple[str, ...]
+    empty: str = ""
+    """The argument that may be an empty list, text or dictionary."""
+    invented: bool = False
+    """Not of the bank: nobody knows it by heart, so the results of its calls are not said."""
 
     @property
     def name(self) -> str:
@@ -43,33 +47,49 @@ class Function:
         """The signature without type hints."""
         return f"def {self.name}({', '.join(self.arguments)})"
 
+    @property
+    def source(self) -> str:
+        return "\n".join([f"{self.signature}:", *(line.code for line in self.body)])
+
+    @cached_property
+    def examples(self) -> tuple[tuple[str, str], ...]:
+        """(call, `repr` of its result), worked out by running them."""
+        scope: dict[str, object] = {}
+        exec(self.source, scope)
+        return tuple((call, repr(eval(call, scope))) for call in self.calls)
+
     def renamed(self, old: str, new: str) -> Function:
-        """The same function with one name of its code replaced."""
+        """The same function with one name, or number, of its code replaced."""
 
         def swap(text: str) -> str:
             return re.sub(rf"\b{old}\b", new, text)
 
-        return Function(
-            swap(self.signature),
-            self.wants,
-            tuple(Line(swap(line.code), line.note) for line in self.body),
-            tuple((swap(call), result) for call, result in self.examples),
-            swap(self.empty),
+        def swap_note(note: str) -> str:
+            # A note speaks of names in backticks; without them `total` is only a word.
+            return swap(note) if old.isdigit() else note.replace(f"`{old}`", f"`{new}`")
+
+        return replace(
+            self,
+            signature=swap(self.signature),
+            body=tuple(Line(swap(line.code), swap_note(line.note)) for line in self.body),
+            calls=tuple(re.sub(rf"\b{old}\(", f"{new}(", call) for call in self.calls),
+            empty=swap(self.empty),
         )
 
 
 def third_person(want: str) -> str:
-    """`return the mean` becomes `returns the mean`."""
-    verb, _, rest = want.partition(" ")
+    """`return the mean` becomes `returns the mean`; `multiply x and add y` changes both."""
+    first, *others = want.split(" and add ") if want.startswith("multiply") else [want]
+    verb, _, rest = first.partition(" ")
     if verb.endswith("ly"):
         verb = verb[:-1] + "ie"
     elif verb.endswith(("ch", "do")):
         verb += "e"
-    return f"{verb}s {rest}".strip()
+    return " and adds ".join([f"{verb}s {rest}".strip(), *others])
 
 
 def parse(block: str) -> Function:
-    """Read one block of the bank and run its example calls."""
+    """Read one block of the bank."""
     signature, *rest = block.splitlines()
     fields = {"empty": "", "calls": "", "want": ""}
     body = []
@@ -80,19 +100,15 @@ def parse(block: str) -> Function:
         else:
             key, _, value = line.partition(": ")
             fields[key] = value
-    source = f"{signature}:\n" + "\n".join(line.code for line in body)
-    scope: dict[str, object] = {}
-    exec(source, scope)
-    calls = [call.strip() for call in fields["calls"].split(" ; ") if call]
     return Function(
         signature,
         tuple(fields["want"].split(" | ")),
         tuple(body),
-        tuple((call, repr(eval(call, scope))) for call in calls),
+        tuple(call.strip() for call in fields["calls"].split(" ; ") if call),
         fields["empty"],
     )
 
 
 def load() -> list[Function]:
-    """All functions of the bank, each of which has run."""
+    """All functions of the bank."""
     return [parse(block) for block in BANK.read_text(encoding="utf-8").strip().split("\n\n")]

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
 
-from scene import Scene, Turn, ask
+from scene import Dice, Expect, Scene, Turn, ask, wordings
 
 HERE = Path(__file__).parent
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
-REQUESTS = (
-    "List {n} {topic}.",
-    "List {n} {topic}.",
-    "Name {n} {topic}.",
-    "Give me {n} {topic}.",
-    "Give me a list of {n} {topic}.",
-    "Can you name {n} {topic}?",
-    "Write down {n} {topic}.",
-    "{n} {topic}, please.",
+REQUESTS = wordings(
+    "(List|Name|Write down|Please list|Please name) {n} {topic}.",
+    "Give me(| a list of) {n} {topic}.",
+    "(Can|Could) you (name|list) {n} {topic}?",
 )
+MORE = wordings("(Give me|Name|List) {n} more.", "(Can|Could) you add {n} more?")
 
 
 def load(name: str, separator: str) -> dict[str, list[str]]:
@@ -35,19 +30,18 @@ def numbered(items: list[str], first: int) -> str:
     return "\n".join(f"{number}. {item}" for number, item in enumerate(items, first))
 
 
-def scene(rng: Random) -> Scene:
-    topic = rng.choice(list(BANK))
+def scene(dice: Dice) -> Scene:
+    """The items come in the bank's order, as a person's own list does."""
+    topic = dice.choice(list(BANK))
     items = BANK[topic]
-    count = rng.randint(3, min(6, len(items)))
-    word = str(count) if rng.random() < 0.2 else NUMBERS[count]
-    request = rng.choice(REQUESTS).format(n=word, topic=topic)
-    request = request[0].upper() + request[1:]
-    head = f"Here are {NUMBERS[count]} {topic}:"
-    turns = [Turn(ask(rng, request), f"{head}\n\n{numbered(items[:count], 1)}")]
+    count = dice.randint(3, min(6, len(items)))
+    word = str(count) if dice.random() < 0.2 else NUMBERS[count]
+    request = dice.pick(REQUESTS).format(n=word, topic=topic)
+    answer = f"Here are {NUMBERS[count]} {topic}:\n\n{numbered(items[:count], 1)}"
+    turns = [Turn(ask(dice, request), answer, Expect(phrases=(numbered(items[:count], 1),)))]
     rest = items[count:]
-    if rest and rng.random() < 0.3:
-        more = min(rng.randint(1, 3), len(rest))
-        request = rng.choice(("{n} more, please.", "Give me {n} more.", "Can you add {n} more?"))
-        request = request.format(n=NUMBERS[more])
-        turns.append(Turn(request[0].upper() + request[1:], numbered(rest[:more], count + 1)))
+    if rest and dice.random() < 0.3:
+        more = min(dice.randint(1, 3), len(rest))
+        answer = numbered(rest[:more], count + 1)
+        turns.append(Turn(dice.pick(MORE).format(n=NUMBERS[more]), answer, Expect(text=answer)))
     return turns

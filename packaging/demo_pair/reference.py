@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import dialogues
 import tokenizer as bpe
-from corpus import sources
-from train import load_model
+import words
+import world
+from scene import Dice
+from train import RUNS, load_model
 from windows import Corpus
 
-PROMPTS = 100
+LENGTH = 2048
 HARD_TEXTS = (
     "",
     " ",
@@ -40,34 +41,25 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     args = parser.parse_args()
     tokenizer = bpe.load(args.work / "tokenizer.json")
-    texts = list(HARD_TEXTS)
-    texts += [text[:6000] for text in islice(sources(), 60)]
-    for messages in islice(dialogues.conversations(seed=21), 400):
+    texts = [*HARD_TEXTS, *words.examples()[::20]]
+    for messages in islice(world.conversations(Dice(21, held_out=True)), 400):
         texts += [content for _, content in messages]
     ids = [bpe.encode_plain(tokenizer, text) for text in texts]
     for text, encoded in zip(texts, ids, strict=True):
         assert tokenizer.decode(encoded, skip_special_tokens=False) == text, text
     (args.work / "texts.json").write_text(json.dumps({"texts": texts, "ids": ids}))
 
-    # First questions of chats that no training seed gives, with the answer the generator wrote.
-    asked: list[dict[str, str]] = []
-    for messages in islice(dialogues.conversations(seed=31), PROMPTS):
-        turns = [content for role, content in messages if role != "system"]
-        asked.append({"category": "any", "prompt": turns[0], "answer": turns[1]})
-    (args.work / "prompts.json").write_text(json.dumps({"prompts": asked}))
-
-    corpus = Corpus(args.work / "corpus.npz")
-    window = corpus.batch((13,), ["talk_test"], 2048)
+    window = Corpus(args.work / "corpus.npz").batch("held_out", (13,), 1, LENGTH)
     arrays = {
         "inputs": window.inputs[0].numpy(),
         "labels": window.labels[0].numpy(),
-        "weights": window.weights[0].numpy(),
+        "learnt": window.learnt[0].numpy(),
     }
-    for role in ("target", "draft"):
-        path = args.work / f"{role}.pt"
-        if path.exists():
+    for run, roles in RUNS.items():
+        path = args.work / f"{run}.pt"
+        for role in roles if path.exists() else ():
             with torch.no_grad():
-                arrays[role] = load_model(path)(window.inputs)[0].float().numpy()
+                arrays[role] = load_model(path, role)(window.inputs)[0].float().numpy()
     np.savez(args.work / "reference.npz", **arrays)
     print(f"{len(texts)} texts, {sum(map(len, ids))} tokens, {window.inputs.shape[1]} positions")
 

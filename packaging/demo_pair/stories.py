@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from random import Random
+from dataclasses import dataclass, replace
 
-from scene import Scene, Turn, ask
+import words
+from scene import Dice, Expect, Scene, Turn, ask, wordings
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,47 +145,43 @@ OPENINGS = (
     "{name} was a {trait} {kind} who lived {home}.",
     "There once was a {trait} {kind} called {name} who lived {home}.",
 )
-REQUESTS = (
-    "Tell me a short story about {a} {hero} and a {thing}.",
-    "Tell me a short story about {a} {hero} and a {thing}.",
-    "Write a short story about {a} {hero} who finds a {thing}.",
-    "Write a short story about {a} {hero} and a {thing}.",
-    "Tell me a story about {a} {hero} and a {thing}.",
-    "A short story about {a} {hero}, please.",
-    "Tell me a short story about {a} {hero}.",
-    "Write a story about {a} {hero}.",
-    "Tell me a short story about a {thing}.",
-    "Tell me a short story.",
-    "Tell me a story.",
+REQUESTS = wordings(
+    "(Tell|Write) (me |)a(| short) story about {a} {hero} and a {thing}.",
+    "Write a(| short) story about {a} {hero} (who finds|with) a {thing}.",
+    "(Tell me|Write|I would like) a(| short) story about {a} {hero}(, please|).",
+    "(Tell me|Write) a(| short) story about a {thing}(, please|).",
+    "(Tell me|Write) a(| short) story(, please|).",
+)
+NAMED = wordings(
+    "(Tell me|Write) a(| short) story about {a} {hero} (called|named) {name} and a {thing}.",
+    "(Tell me|Write) a(| short) story about {name} the {hero} and a {thing}.",
 )
 
 
-def scene(rng: Random) -> Scene:
-    """A story and, now and then, questions about it."""
-    hero, helper = rng.sample(HEROES, 2)
-    thing = rng.choice(list(PLOTS))
+def scene(dice: Dice) -> Scene:
+    """A story and, now and then, a question about it."""
+    hero, helper = dice.sample(HEROES, 2)
+    thing = dice.choice(list(PLOTS))
     plot, title = PLOTS[thing]
-    request = rng.choice(REQUESTS).format(a=hero.article, hero=hero.kind, thing=thing)
-    opening = rng.choice(OPENINGS).format(
-        name=hero.name, trait=hero.trait, kind=hero.kind, home=hero.home
-    )
+    requests = REQUESTS
+    if dice.random() < 0.35:
+        hero, requests = replace(hero, name=words.name(dice)), NAMED
+    request = dice.pick(requests).format(a=hero.article, hero=hero.kind, thing=thing, name=hero.name)
+    opening = dice.choice(OPENINGS).format(name=hero.name, trait=hero.trait, kind=hero.kind, home=hero.home)
     story = f"{opening} {plot.format(hero=hero.name, helper=helper.name, kind=helper.kind)}"
-    turns = [Turn(ask(rng, request), story)]
-    questions = [
-        Turn("Give it a title.", f'How about "{title}"?'),
-        Turn(f"Who helped {hero.name}?", f"{helper.name} the {helper.kind} helped {hero.name}."),
-        Turn(
+    told = tuple(word for word in (hero.kind, thing) if word in request)
+    if requests is NAMED:
+        told = (hero.name,)
+    turns = [Turn(ask(dice, request), story, Expect(phrases=(*told[:1], story[-25:])))]
+    questions = (
+        ("Give it a title.", f'How about "{title}"?'),
+        (f"Who helped {hero.name}?", f"{helper.name} the {helper.kind} helped {hero.name}."),
+        (
             f"Where did {hero.name} live?",
             f"{hero.name}, the {hero.trait} {hero.kind}, lived {hero.home}.",
         ),
-        Turn(
-            "Who is in the story?",
-            f"There are two of them: {hero.name} the {hero.kind} and {helper.name} the "
-            f"{helper.kind}.",
-        ),
-    ]
-    rng.shuffle(questions)
-    for question in questions[:2]:
-        if rng.random() < 0.3:
-            turns.append(question)
+    )
+    if dice.random() < 0.3:
+        question, answer = dice.choice(questions)
+        turns.append(Turn(question, answer, Expect(text=answer)))
     return turns

@@ -1,14 +1,15 @@
-"""Train one model of the pair on the CPU; run again after an interruption to go on.
+"""Train the target, or the drafts together; run again after an interruption to go on.
 
-The target learns from the text. The draft learns from the text and, given `--teacher`, from the
-target's probabilities as well, because a draft is worth what it agrees with.
+The target learns from the dialogues. It begins with its first layers alone, which learn to copy at less than
+half the cost, and grows later. The drafts learn from the same text and from the probabilities of the target,
+because a draft is worth what it agrees with; one pass of the target serves them all.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,173 +20,233 @@ from torch.nn import functional
 from model import SHAPES, Llama, Shape
 from windows import Batch, Corpus
 
+RUNS = {"target": ("target",), "drafts": ("draft", "small-draft")}
+FIRST_LAYERS = 2
 WARM_UP = 20
-HOLD = 0.5
 FLOOR = 0.03
 MATRIX_RATE = 0.02
 OTHER_RATE = 3e-3
 TEACHER_SHARE = 0.8
-SAVE_EVERY = 25
-ROW_TOKENS = 6144
+STEP_TOKENS = 8192
+FIRST_STEP_TOKENS = 4096
+SAVE_SECONDS = 120.0
+REPORT_EVERY = 10
+MEASURE_EVERY = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long and on what: `long_steps` at the end see windows of `long_length` tokens."""
+    """How long and on what: the last `long_steps` see windows of `long_length` tokens."""
 
     steps: int
+    cool_steps: int
     long_steps: int
-    length: int
-    long_length: int
-    source_share: float
-    full_rate: float
+    grow_step: int
+    length: int = 256
+    long_length: int = 1024
 
     def window(self, step: int) -> int:
         return self.long_length if step >= self.steps - self.long_steps else self.length
 
+    def tokens(self, step: int) -> int:
+        """How many one step sees: at first the gradient is clear from few."""
+        return FIRST_STEP_TOKENS if step < self.grow_step else STEP_TOKENS
+
+    def layers(self, name: str, step: int) -> int:
+        full = SHAPES[name].layers
+        return min(full, FIRST_LAYERS) if step < self.grow_step else full
+
     def rate(self, step: int) -> float:
-        """Factor of the learning rates: warm-up, hold, straight down."""
-        if step < WARM_UP:
-            return self.full_rate * (step + 1) / WARM_UP
-        hold = int(self.steps * HOLD)
-        if step < hold:
-            return self.full_rate
-        left = (self.steps - step) / (self.steps - hold)
-        return self.full_rate * (FLOOR + (1 - FLOOR) * left)
-
-    def kinds(self, step: int) -> list[str]:
-        """Which part each row comes from; code grows rarer towards the end."""
-        rows = max(1, ROW_TOKENS // self.window(step))
-        share = self.source_share * (1.0 if step < self.steps * HOLD else 0.5)
-        rng = np.random.default_rng((5, step))
-        return ["source" if rng.random() < share else "talk" for _ in range(rows)]
+        """Factor of the learning rates: warm-up, hold, straight down over the last `cool_steps`."""
+        left = min(1.0, (self.steps - step) / self.cool_steps)
+        return min(1.0, (step + 1) / WARM_UP) * (FLOOR + (1 - FLOOR) * left)
 
 
-def loss_of(model: Llama, batch: Batch, teacher: Llama | None) -> tuple[Tensor, Tensor]:
-    """The loss to go down on, and the plain cross-entropy in nats per token (both scalars)."""
-    used = batch.weights > 0
-    weights = batch.weights[used]
+class Learner:
+    """One model and its optimisers: Muon for the matrices of the blocks, AdamW for the rest."""
+
+    def __init__(self, name: str, layers: int) -> None:
+        self.name = name
+        self.adopt(Llama(replace(SHAPES[name], layers=layers)))
+
+    def adopt(self, model: Llama) -> None:
+        self.model = model
+        named = list(self.model.named_parameters())
+        matrices = [p for key, p in named if p.dim() == 2 and key.startswith("blk.")]
+        others = [p for key, p in named if p.dim() != 2 or not key.startswith("blk.")]
+        self.solvers = {
+            MATRIX_RATE: torch.optim.Muon(matrices, lr=MATRIX_RATE, momentum=0.95, weight_decay=0.01),
+            OTHER_RATE: torch.optim.AdamW(others, lr=OTHER_RATE, betas=(0.9, 0.95), weight_decay=0.0),
+        }
+
+    def grow(self, layers: int) -> None:
+        """Add blocks to this depth, as copies of the first ones that do not change the output yet."""
+        model = Llama(replace(self.model.shape, layers=layers))
+        model.load_state_dict(self.model.state_dict(), strict=False)
+        known = len(self.model.blk)
+        with torch.no_grad():
+            for number in range(known, layers):
+                model.blk[number].load_state_dict(self.model.blk[number % known].state_dict())
+                model.blk[number].attn_output.weight.zero_()
+                model.blk[number].ffn_down.weight.zero_()
+        self.adopt(model)
+
+    def learn(self, batch: Batch, wanted: Tensor | None, rate: float) -> float:
+        """Take one step; the plain cross-entropy in nats per token."""
+        loss, plain = loss_of(self.model, batch, wanted)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for full, solver in self.solvers.items():
+            solver.param_groups[0]["lr"] = full * rate
+            solver.step()
+            solver.zero_grad(set_to_none=True)
+        return plain
+
+    def state(self) -> dict[str, object]:
+        return {
+            "shape": asdict(self.model.shape),
+            "model": self.model.state_dict(),
+            "solvers": [solver.state_dict() for solver in self.solvers.values()],
+        }
+
+    def load(self, saved: dict[str, object]) -> None:
+        self.adopt(Llama(Shape(**saved["shape"])))
+        self.model.load_state_dict(saved["model"])
+        for solver, state in zip(self.solvers.values(), saved["solvers"], strict=True):
+            solver.load_state_dict(state)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is. Losses are (step, learner, nats per token)."""
+
+    step: int = 0
+    seconds: float = 0.0
+    trained: list[tuple[int, str, float]] = field(default_factory=list)
+    held_out: list[tuple[int, str, float]] = field(default_factory=list)
+
+
+def loss_of(model: Llama, batch: Batch, wanted: Tensor | None) -> tuple[Tensor, float]:
+    """The loss to go down on, and the plain cross-entropy in nats per token.
+
+    `wanted` are the teacher's log-probabilities (learnt positions, vocab).
+    """
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        logits = model.logits(model.states(batch.inputs)[used])
-    logits = logits.float()
-    plain = (functional.cross_entropy(logits, batch.labels[used], reduction="none") * weights).sum()
-    plain = plain / weights.sum()
-    if teacher is None:
-        return plain, plain.detach()
-    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
-        wanted = teacher.logits(teacher.states(batch.inputs)[used])
-    wanted_log = functional.log_softmax(wanted.float(), dim=-1)
-    own_log = functional.log_softmax(logits, dim=-1)
-    apart = (wanted_log.exp() * (wanted_log - own_log)).sum(-1)
-    distilled = (apart * weights).sum() / weights.sum()
-    return TEACHER_SHARE * distilled + (1 - TEACHER_SHARE) * plain, plain.detach()
-
-
-def optimisers(model: Llama) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices of the blocks, AdamW for the embedding and the norms."""
-    named = list(model.named_parameters())
-    matrices = [p for name, p in named if p.dim() == 2 and name.startswith("blk.")]
-    others = [p for name, p in named if p.dim() != 2 or not name.startswith("blk.")]
-    return [
-        torch.optim.Muon(matrices, lr=MATRIX_RATE, momentum=0.95, weight_decay=0.01),
-        torch.optim.AdamW(others, lr=OTHER_RATE, betas=(0.9, 0.95), weight_decay=0.0),
-    ]
+        logits = model.logits(model.states(batch.inputs)[batch.learnt])
+    own = functional.log_softmax(logits.float(), dim=-1)
+    plain = functional.nll_loss(own, batch.labels[batch.learnt])
+    if wanted is None:
+        return plain, float(plain.detach())
+    distilled = (wanted.exp() * (wanted - own)).sum(-1).mean()
+    return TEACHER_SHARE * distilled + (1 - TEACHER_SHARE) * plain, float(plain.detach())
 
 
 @torch.no_grad()
-def evaluate(model: Llama, corpus: Corpus, length: int) -> dict[str, float]:
-    """Cross-entropy in nats per token on text held out from training."""
-    rows = max(1, 8192 // length)
-    return {
-        kind: float(loss_of(model, corpus.batch((7, 0), [kind] * rows, length), None)[1])
-        for kind in ("talk_test", "source_test")
-    }
+def taught(teacher: Llama, batch: Batch) -> Tensor:
+    """The teacher's log-probabilities at the learnt positions of a batch."""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = teacher.logits(teacher.states(batch.inputs)[batch.learnt])
+    return functional.log_softmax(logits.float(), dim=-1)
 
 
-def load_model(path: Path) -> Llama:
-    """The model of a checkpoint, ready to be read from."""
-    saved = torch.load(path, weights_only=True)
+def as_stored(target: Llama) -> None:
+    """Let the target run, and learn, with the weights that its file will have (see export.py)."""
+    for block in target.blk:
+        block.rounding = True
+
+
+@torch.no_grad()
+def measure(model: Llama, corpus: Corpus, part: str, length: int) -> float:
+    """Cross-entropy in nats per token on dialogues held out from training."""
+    return loss_of(model, corpus.batch(part, (7, 0), STEP_TOKENS // length, length), None)[1]
+
+
+def load_model(path: Path, name: str) -> Llama:
+    """One model of a checkpoint, ready to be read from."""
+    saved = torch.load(path, weights_only=True)["learners"][name]
     model = Llama(Shape(**saved["shape"]))
     model.load_state_dict(saved["model"])
+    if name == "target":
+        as_stored(model)
     return model.eval()
+
+
+def save(path: Path, learners: list[Learner], progress: Progress) -> None:
+    """Write the checkpoint; whoever reads it sees the old or the new one."""
+    fresh = path.with_suffix(".new")
+    states = {learner.name: learner.state() for learner in learners}
+    torch.save({"learners": states, "progress": asdict(progress)}, fresh)
+    fresh.replace(path)
+
+
+def report(learners: list[Learner], progress: Progress, tokens: int, seconds: float) -> None:
+    means = []
+    for learner in learners:
+        losses = [loss for step, name, loss in progress.trained[-200:] if name == learner.name]
+        means.append(f"{learner.name} {np.mean(losses[-REPORT_EVERY:]):.3f}")
+    print(
+        f"step {progress.step} {', '.join(means)}, {tokens / seconds:.0f} tokens/s, {progress.seconds:.0f} s",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", choices=list(SHAPES), required=True)
+    parser.add_argument("run", choices=list(RUNS))
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--cool-steps", type=int, required=True)
     parser.add_argument("--long-steps", type=int, default=0)
-    parser.add_argument("--length", type=int, default=512)
-    parser.add_argument("--long-length", type=int, default=2048)
-    parser.add_argument("--source-share", type=float, default=0.25)
-    parser.add_argument("--rate", type=float, default=1.0)
-    parser.add_argument("--teacher", type=Path)
-    parser.add_argument("--start", type=Path, help="take the weights of this checkpoint first")
-    parser.add_argument("--name", help="name of the checkpoint, the model's unless given")
+    parser.add_argument("--grow-step", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    plan = Plan(
-        steps=args.steps,
-        long_steps=args.long_steps,
-        length=args.length,
-        long_length=args.long_length,
-        source_share=args.source_share,
-        full_rate=args.rate,
-    )
+    plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step)
 
     torch.manual_seed(11)
-    torch.set_num_threads(2)
+    torch.set_num_threads(args.threads)
     corpus = Corpus(args.work / "corpus.npz")
-    checkpoint = args.work / f"{args.name or args.model}.pt"
-    model = Llama(SHAPES[args.model])
-    if args.start and not checkpoint.exists():
-        model.load_state_dict(load_model(args.start).state_dict())
-    teacher = load_model(args.teacher) if args.teacher else None
-    solvers = optimisers(model)
-    step, seconds = 0, 0.0
+    checkpoint = args.work / f"{args.run}.pt"
+    teacher = load_model(args.work / "target.pt", "target") if args.run == "drafts" else None
+    learners = [Learner(name, plan.layers(name, 0)) for name in RUNS[args.run]]
+    progress = Progress()
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True)
-        model.load_state_dict(saved["model"])
-        for solver, state in zip(solvers, saved["solvers"], strict=True):
-            solver.load_state_dict(state)
-        step, seconds = saved["step"], saved["seconds"]
-    full_rates = (MATRIX_RATE, OTHER_RATE)
-    print(f"{args.model}: {model.parameter_count:,} parameters, from step {step}", flush=True)
+        progress = Progress(**saved["progress"])
+        for learner in learners:
+            learner.load(saved["learners"][learner.name])
+    for learner in learners:
+        print(f"{learner.name}: {learner.model.parameter_count:,} parameters, from step {progress.step}")
 
-    recent: list[float] = []
-    while step < plan.steps:
+    saved_at = time.monotonic()
+    while progress.step < plan.steps:
+        if progress.step == plan.steps - plan.cool_steps:
+            # A longer run can go on from here, at the full rate.
+            save(args.work / f"{args.run}-warm.pt", learners, progress)
         begun = time.monotonic()
-        batch = corpus.batch((9, step), plan.kinds(step), plan.window(step))
-        loss, plain = loss_of(model, batch, teacher)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for solver, full in zip(solvers, full_rates, strict=True):
-            solver.param_groups[0]["lr"] = full * plan.rate(step)
-            solver.step()
-            solver.zero_grad(set_to_none=True)
-        step += 1
-        seconds += time.monotonic() - begun
-        recent.append(float(plain))
-        if step % SAVE_EVERY == 0 or step == plan.steps:
-            print(
-                f"step {step} loss {np.mean(recent):.3f} "
-                f"{batch.inputs.numel() / (time.monotonic() - begun):.0f} tokens/s "
-                f"{seconds:.0f} s",
-                flush=True,
-            )
-            recent.clear()
-            state = {
-                "shape": asdict(model.shape),
-                "model": model.state_dict(),
-                "solvers": [solver.state_dict() for solver in solvers],
-                "step": step,
-                "seconds": seconds,
-            }
-            fresh = checkpoint.with_suffix(".new")
-            torch.save(state, fresh)
-            fresh.replace(checkpoint)
-    for length in (plan.length, plan.long_length):
-        print(f"held out at {length}: {evaluate(model, corpus, length)}", flush=True)
+        length, tokens = plan.window(progress.step), plan.tokens(progress.step)
+        batch = corpus.batch("train", (9, progress.step), tokens // length, length)
+        wanted = taught(teacher, batch) if teacher else None
+        for learner in learners:
+            if learner.name == "target" and progress.step >= plan.steps - plan.cool_steps:
+                as_stored(learner.model)
+            layers = plan.layers(learner.name, progress.step)
+            if layers > learner.model.shape.layers:
+                learner.grow(layers)
+            loss = learner.learn(batch, wanted, plan.rate(progress.step))
+            progress.trained.append((progress.step, learner.name, loss))
+        progress.step += 1
+        spent = time.monotonic() - begun
+        progress.seconds += spent
+        if progress.step % MEASURE_EVERY == 0 or progress.step == plan.steps:
+            for learner in learners:
+                loss = measure(learner.model, corpus, "held_out", plan.length)
+                progress.held_out.append((progress.step, learner.name, loss))
+                print(f"held out at step {progress.step}: {learner.name} {loss:.3f}", flush=True)
+        if progress.step % REPORT_EVERY == 0:
+            report(learners, progress, tokens, spent)
+        if time.monotonic() - saved_at > SAVE_SECONDS or progress.step == plan.steps:
+            save(checkpoint, learners, progress)
+            saved_at = time.monotonic()
 
 
 if __name__ == "__main__":

@@ -11,61 +11,37 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Documents of one kind, laid end to end."""
-
-    ids: np.ndarray
-    weights: np.ndarray
-    ends: np.ndarray
-
-    def window(self, rng: np.random.Generator, length: int, *, inside: bool) -> tuple[slice, ...]:
-        """Slices of whole documents, the last one cut, that hold `length` tokens together.
-
-        With `inside`, the first slice may begin anywhere, as a file of code is longer than a
-        window; a dialogue always begins at its beginning, as a chat does.
-        """
-        slices: list[slice] = []
-        missing = length
-        while missing:
-            number = int(rng.integers(len(self.ends)))
-            start = int(self.ends[number - 1]) if number else 0
-            end = int(self.ends[number])
-            if inside and not slices:
-                start = int(rng.integers(start, max(start + 1, end - length)))
-            taken = slice(start, min(end, start + missing))
-            slices.append(taken)
-            missing -= taken.stop - taken.start
-        return tuple(slices)
-
-
-@dataclass(frozen=True, slots=True)
 class Batch:
-    """`inputs`, `labels` and `weights` are (rows, length); a weight of 0 is not learnt."""
+    """`inputs`, `labels` and `learnt` are (rows, length); only labels where `learnt` holds count."""
 
     inputs: Tensor
     labels: Tensor
-    weights: Tensor
+    learnt: Tensor
 
 
 class Corpus:
-    """What `corpus.py` wrote."""
+    """What `corpus.py` wrote: the dialogues of each part laid end to end."""
 
     def __init__(self, path: Path) -> None:
-        arrays = np.load(path)
-        self.parts = {
-            name: Part(arrays[f"{name}_ids"], arrays[f"{name}_weights"], arrays[f"{name}_ends"])
-            for name in ("source", "source_test", "talk", "talk_test")
-        }
+        self.arrays = dict(np.load(path))
 
-    def batch(self, seed: tuple[int, ...], kinds: list[str], length: int) -> Batch:
-        """One row per entry of `kinds`; the same seed gives the same batch."""
+    def window(self, part: str, rng: np.random.Generator, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ids of whole dialogues, the last one cut, `length` tokens together; and which are learnt."""
+        ids, learnt, ends = (self.arrays[f"{part}_{name}"] for name in ("ids", "learnt", "ends"))
+        places: list[np.ndarray] = []
+        missing = length
+        while missing:
+            number = int(rng.integers(len(ends)))
+            start = int(ends[number - 1]) if number else 0
+            places.append(np.arange(start, min(int(ends[number]), start + missing)))
+            missing -= len(places[-1])
+        taken = np.concatenate(places)
+        return ids[taken], learnt[taken]
+
+    def batch(self, part: str, seed: tuple[int, ...], rows: int, length: int) -> Batch:
+        """The same seed gives the same batch."""
         rng = np.random.default_rng(seed)
-        rows, weights = [], []
-        for kind in kinds:
-            part = self.parts[kind]
-            slices = part.window(rng, length + 1, inside=kind.startswith("source"))
-            rows.append(np.concatenate([part.ids[s] for s in slices]))
-            weights.append(np.concatenate([part.weights[s] for s in slices]))
-        ids = torch.from_numpy(np.stack(rows).astype(np.int64))
-        weight = torch.from_numpy(np.stack(weights).astype(np.float32) / 255)
-        return Batch(ids[:, :-1], ids[:, 1:], weight[:, 1:])
+        windows = [self.window(part, rng, length + 1) for _ in range(rows)]
+        ids = torch.from_numpy(np.stack([ids for ids, _ in windows]).astype(np.int64))
+        learnt = torch.from_numpy(np.stack([learnt for _, learnt in windows]))
+        return Batch(ids[:, :-1], ids[:, 1:], learnt[:, 1:])

@@ -1,0 +1,133 @@
+"""The bundled pair's files, and the parts of its recipe that need no PyTorch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAIR = ROOT / "resources" / "demo_pair"
+RECIPE = ROOT / "packaging" / "demo_pair"
+MOST_BYTES = 40_000_000
+
+
+@pytest.fixture(scope="module")
+def card() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((PAIR / "pair.json").read_text(encoding="utf-8"))
+    return found
+
+
+def in_recipe(code: str) -> str:
+    """What the code prints in a process of its own: the recipe's modules go by bare names."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        cwd=RECIPE,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_files_are_those_that_the_recipe_made(card: dict[str, Any]) -> None:
+    for entry in card["files"].values():
+        content = (PAIR / entry["file"]).read_bytes()
+        assert len(content) == entry["bytes"]
+        assert hashlib.sha256(content).hexdigest() == entry["sha256"]
+    assert {entry["file"] for entry in card["files"].values()} == {path.name for path in PAIR.glob("*.gguf")}
+
+
+def test_target_and_draft_are_small_enough_for_a_repository(card: dict[str, Any]) -> None:
+    assert sum(card["files"][role]["bytes"] for role in ("target", "draft")) <= MOST_BYTES
+
+
+def test_every_prompt_says_what_to_look_for(card: dict[str, Any]) -> None:
+    prompts = card["prompts"]
+    assert len(prompts) == 12
+    for entry in prompts:
+        assert set(entry) == {"category", "title", "prompt", "look"}
+        assert all(value.strip() == value != "" for value in entry.values())
+    for field in ("title", "prompt", "look"):
+        assert len({entry[field] for entry in prompts}) == len(prompts)
+
+
+def test_answers_of_the_generator_pass_the_checks_that_judge_the_model() -> None:
+    told = in_recipe(
+        """
+import judge, world
+from scene import Dice
+for held_out in (False, True):
+    dice = Dice(1, held_out=held_out)
+    for name, kind in world.KINDS.items():
+        for _ in range(2):
+            for turn in kind.make(dice):
+                fault = judge.fault(turn.assistant, turn.expect)
+                if fault:
+                    print(name, fault, turn)
+"""
+    )
+    assert told == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "expect", "fault"),
+    [
+        ("one two", "Expect(text='one  two')", "differs"),
+        ("a then b", "Expect(phrases=('b', 'a'))", "lacks"),
+        ("```python\ndef f():\n    return 1\n```", "Expect(calls=(('f()', '2'),))", "gives"),
+        ("```python\ndef f(:\n```", "Expect(calls=(('f()', '2'),))", "does not run"),
+        ("```python\nwhile True:\n    pass\n```", "Expect(calls=(('1', '1'),))", "does not run"),
+        ('```json\n{"a": 1}\n```', "Expect(value={'a': 2})", "other fields"),
+        ("{a: 1}", "Expect(value={'a': 1})", "no JSON"),
+    ],
+)
+def test_wrong_answers_are_found(answer: str, expect: str, fault: str) -> None:
+    told = in_recipe(
+        f"import judge\nfrom scene import Expect\njudge.SECONDS = 1\nprint(judge.fault({answer!r}, {expect}))"
+    )
+    assert fault in told
+
+
+def test_what_is_held_out_is_never_trained_on() -> None:
+    told = in_recipe(
+        """
+import coding, copying, counting, fields, lists, scene, stories, talk, words
+options = [
+    value
+    for module in (coding, copying, counting, fields, lists, stories, talk)
+    for name, value in vars(module).items()
+    if name.isupper() and isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    if len(set(value)) == len(value)
+]
+print(len(options))
+for one in [*options, words._vocabulary(), words._documentation()]:
+    kept, trained = scene.part(one, True), scene.part(one, False)
+    assert len(one) == 1 or (kept and trained and not set(kept) & set(trained)), one[:9]
+trained = {words.name(dice) for dice in [scene.Dice(1)] for _ in range(500)}
+kept = {words.name(dice) for dice in [scene.Dice(1, held_out=True)] for _ in range(500)}
+assert not trained & kept
+"""
+    )
+    assert int(told) > 20
+
+
+def test_the_judged_prompts_are_a_hundred_of_every_kind() -> None:
+    told = in_recipe(
+        """
+import collections, judge, world
+cases = judge.load()
+assert all(case.messages[-1][0] == "user" and case.expect != judge.Expect() for case in cases)
+counts = collections.Counter(case.kind for case in cases)
+assert counts == {name: kind.judged for name, kind in world.KINDS.items()}, counts
+print(len(cases))
+"""
+    )
+    assert int(told) == 100
