@@ -19,6 +19,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000
 .DEFAULT_GOAL := help
 .PHONY: help run test verify lint format lock clean peer \
         bench bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
+        bench-strategies bench-rollback \
         ready ready-dev
 
 help: ## this list
@@ -49,7 +50,8 @@ format: ready-dev ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length ## all benchmarks
+bench: bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
+       bench-strategies bench-rollback ## all benchmarks
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
@@ -70,8 +72,14 @@ bench-startup: ready-dev ## time from start to a usable window
 bench-block: ready-dev ## what block verification gains on the token-wise rule
 	@$(BIN)/python tests/benchmarks/block.py $(ARGS)
 
-bench-length: ready-dev ## length=auto and ewma against the baseline and the best fixed length (12 minutes)
+bench-length: ready-dev ## length=auto and ewma against the baseline and the best fixed length (10 minutes)
 	@$(BIN)/python tests/benchmarks/length.py $(ARGS)
+
+bench-strategies: ready-dev ## every strategy on every category of prompt, on two pairs (10 minutes)
+	@$(BIN)/python tests/benchmarks/strategies.py $(ARGS)
+
+bench-rollback: ready-dev ## what taking drafts back costs on memories that cannot be cut
+	@$(BIN)/python tests/benchmarks/rollback.py $(ARGS)
 
 peer: ready ## compile llama.cpp's own speculative loop; prints its path
 	@$(PYTHON) packaging/setup/peer.py

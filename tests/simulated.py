@@ -27,6 +27,7 @@ class Pair:
     busy: float = 0.0  # how much longer everything takes in phases in which the machine is busy
     seconds: float = 0.01  # of a pass over one token
     hit: float = 1.0  # how often there is a draft at all
+    switch: float = 0.0  # how much longer a pass over another number of tokens than the one before takes
 
 
 @dataclass
@@ -57,7 +58,7 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
     total = len(runs)
     limits = StrategyLimits(NAME, 1, longest, pair.relative_size)
     length.begin(Outset([limits], total, pair.prompt_tokens, lasts(pair.prompt * pair.prompt_tokens or 1.0)))
-    out, read = Run(), 0
+    out, read, before = Run(), 0, 0
     if not length.lazy:
         out.seconds += lasts(pair.read * pair.prompt_tokens)
         read = pair.prompt_tokens
@@ -65,8 +66,9 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
         place = out.tokens
         room = total - place - 1
         unread = pair.prompt_tokens + place - 1 - read
-        k, looked = length.choose(NAME, room, lambda unread=unread: unread) if room else 0, False
-        if room and not k:
+        asked = room > 0 and not length.sit_out()
+        k, looked = length.choose(NAME, room, lambda unread=unread: unread) if asked else 0, False
+        if asked and not k:
             k = length.look(NAME, room)
             looked = k > 0
         there = chance.random() < pair.hit
@@ -83,9 +85,12 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
         drafted = 0 if looked or not k else len(attempts[0].ids)
         accepted = agrees if drafted else 0
         emitted = range(place, min(place + accepted + 1, total))
-        seconds = lasts(pair.v(drafted)) + sum(one.seconds + one.read_seconds for one in attempts)
-        length.observe(RoundCost(attempts, accepted, emitted, seconds))
-        out.seconds += seconds
+        draft_seconds = sum(one.seconds + one.read_seconds for one in attempts)
+        target_seconds = lasts(pair.v(drafted) + pair.switch * (drafted != before))
+        before = drafted
+        if asked:
+            length.observe(RoundCost(attempts, accepted, emitted, draft_seconds, target_seconds))
+        out.seconds += draft_seconds + target_seconds
         out.tokens += len(emitted)
         out.lengths.append(drafted)
         out.places.append(place)

@@ -1,44 +1,54 @@
-"""A pair on which speculation pays, made of the bundled target alone.
+"""A pair on which speculation pays, made of one model: a target that is costly, a draft that is near it.
 
-The target: the bundled one with layers behind it that change nothing. A layer whose attention output and
-feed-forward output weights are zero adds nothing to the residual stream, but it costs what a layer costs; in
-single precision it costs mostly memory traffic, which a pass over several tokens shares. The draft: the
-bundled target with noise in its weights, so that it agrees with itself often but not always.
+The target has layers added that change nothing: where all weights are zero nothing comes to the residual
+stream, but the layer costs what a layer costs. They are in half precision: like those of a large model, and
+unlike small quantised ones that stay in the processor's cache, they cost mostly memory traffic, which a pass
+over several tokens shares. The draft is the model itself with noise in its weights, rounded to four bits: it
+agrees often but not always.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gguf
 import numpy as np
 
-LAYERS = 24  # 0.12 GB
-NOISE = 0.3  # standard deviation, relative to that of a weight matrix
+FOLDER = Path(tempfile.gettempdir()) / "draftscope-benchmarks"
+ADDED = 120  # MB
+NOISE = 0.05  # standard deviation, relative to that of a weight matrix
 
-_Q8_0 = gguf.GGMLQuantizationType.Q8_0
+_BF16, _Q4_0 = gguf.GGMLQuantizationType.BF16, gguf.GGMLQuantizationType.Q4_0
 Tensors = Iterator[tuple[str, np.ndarray, gguf.GGMLQuantizationType | None]]
 
 
-def costly_pair(source: Path, folder: Path) -> tuple[Path, Path]:
-    """Paths of target and draft; written where they are not there or older than their source."""
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"costly-target-{LAYERS}.gguf"
-    draft = folder / f"noisy-draft-{NOISE}.gguf"
-    for path, more, tensors in ((target, LAYERS, _with_idle_layers), (draft, 0, _with_noise)):
-        if not path.is_file() or path.stat().st_mtime < source.stat().st_mtime:
-            partial = path.with_suffix(".partial")
-            _write(gguf.GGUFReader(source), partial, more, tensors)
-            os.replace(partial, path)
-    return target, draft
+def costly_copy(source: Path, folder: Path = FOLDER) -> Path:
+    """Path of the costly target made of a llama file; it is written where it is not there yet or older."""
+    reader = gguf.GGUFReader(source)
+    weights = sum(int(tensor.n_elements) for tensor in _first_layer(reader))
+    layers = round(ADDED * 1e6 / (2 * weights))
+    return _made(source, folder / f"costly-{ADDED}.gguf", lambda: _costly(reader, layers), layers)
 
 
-def _write(
-    reader: gguf.GGUFReader, path: Path, more: int, tensors: Callable[[gguf.GGUFReader], Tensors]
-) -> None:
-    """A copy of a llama file with `more` layers than it has, and with these tensors."""
+def noisy_copy(source: Path, folder: Path = FOLDER) -> Path:
+    """Path of the draft made of a llama file, likewise."""
+    return _made(source, folder / f"noisy-{NOISE}.gguf", lambda: _noisy(gguf.GGUFReader(source)))
+
+
+def _made(source: Path, path: Path, tensors: Callable[[], Tensors], layers: int = 0) -> Path:
+    if not path.is_file() or path.stat().st_mtime < source.stat().st_mtime:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        _write(gguf.GGUFReader(source), partial, tensors(), layers)
+        os.replace(partial, path)
+    return path
+
+
+def _write(reader: gguf.GGUFReader, path: Path, tensors: Tensors, layers: int) -> None:
+    """These tensors under the source's metadata, with so many layers more."""
     writer = gguf.GGUFWriter(path, "llama")
     for field in reader.fields.values():
         if field.name.startswith("GGUF.") or field.name == "general.architecture":
@@ -46,9 +56,9 @@ def _write(
         kind, *inner = field.types
         value = field.contents()
         if field.name == "llama.block_count":
-            value += more
+            value += layers
         writer.add_key_value(field.name, value, kind, inner[0] if inner else None)
-    for name, data, raw in tensors(reader):
+    for name, data, raw in tensors:
         writer.add_tensor(name, data, raw_dtype=raw)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -56,25 +66,33 @@ def _write(
     writer.close()
 
 
-def _with_idle_layers(reader: gguf.GGUFReader) -> Tensors:
-    for tensor in reader.tensors:
-        yield tensor.name, tensor.data, None if tensor.data.dtype == np.float32 else tensor.tensor_type
-    first = [tensor for tensor in reader.tensors if tensor.name.startswith("blk.0.")]
-    blocks = int(reader.fields["llama.block_count"].contents())
-    for layer in range(blocks, blocks + LAYERS):
-        for tensor in first:
-            shape = tuple(int(size) for size in reversed(tensor.shape))
+def _first_layer(reader: gguf.GGUFReader) -> list[gguf.ReaderTensor]:
+    return [tensor for tensor in reader.tensors if tensor.name.startswith("blk.0.")]
+
+
+def _as_it_is(tensor: gguf.ReaderTensor) -> tuple[str, np.ndarray, gguf.GGMLQuantizationType | None]:
+    return tensor.name, tensor.data, None if tensor.data.dtype == np.float32 else tensor.tensor_type
+
+
+def _costly(reader: gguf.GGUFReader, layers: int) -> Tensors:
+    yield from map(_as_it_is, reader.tensors)
+    there = int(reader.fields["llama.block_count"].contents())
+    for layer in range(there, there + layers):
+        for tensor in _first_layer(reader):
             name = tensor.name.replace("blk.0.", f"blk.{layer}.")
-            yield name, (np.ones if "norm" in name else np.zeros)(shape, np.float32), None
+            shape = [int(size) for size in reversed(tensor.shape)]
+            if len(shape) == 1:  # of a norm
+                yield name, np.ones(shape, np.float32), None
+            else:
+                yield name, gguf.quants.quantize(np.zeros(shape, np.float32), _BF16), _BF16
 
 
-def _with_noise(reader: gguf.GGUFReader) -> Tensors:
+def _noisy(reader: gguf.GGUFReader) -> Tensors:
     random = np.random.default_rng(1)
     for tensor in reader.tensors:
-        if tensor.tensor_type != _Q8_0 or tensor.name == "token_embd.weight":
-            raw = None if tensor.data.dtype == np.float32 else tensor.tensor_type
-            yield tensor.name, tensor.data, raw
+        if len(tensor.shape) == 1 or tensor.name == "token_embd.weight":
+            yield _as_it_is(tensor)
             continue
-        exact = gguf.quants.dequantize(tensor.data, _Q8_0)
+        exact = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
         noise = random.standard_normal(exact.shape, np.float32) * exact.std() * NOISE
-        yield tensor.name, gguf.quants.quantize(exact + noise, _Q8_0), _Q8_0
+        yield tensor.name, gguf.quants.quantize(exact + noise, _Q4_0), _Q4_0

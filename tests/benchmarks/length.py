@@ -1,39 +1,42 @@
 """What length=auto and length=ewma are worth: against the baseline, and against the best fixed length.
 
-    python tests/benchmarks/length.py [--repeats 5] [--tokens 256] [--prompts 7] [--case NAME]
+    python tests/benchmarks/length.py [--repeats 5] [--tokens 256] [--prompts 5] [--case NAME ...]
 
-Every answer starts cold, and its time holds the draft's reading of the prompt; the settings take turns within
-every repeat, and what is compared are medians over repeats. "Lost" is what an answer took more than its
-baseline (goal of auto: at most 3 % on every prompt), "of best" the speed over all prompts relative to the
-fixed length that was best on them in hindsight, none included (goal: at least 97 %).
+Every answer starts cold, one thread, greedy, and goes on behind its end; its time holds the draft's reading
+of the prompt, and is the processor's, so that other work on the machine counts little. The settings take
+turns on a prompt, in another order each time, and a figure is the median of the ratios within a repeat.
+"Lost" is what an answer took more than its baseline (goal of auto: at most 3 % on every prompt); "of best"
+the speed over all prompts relative to the fixed length that was best on them in hindsight, none included
+(goal: at least 97 %).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
-import tempfile
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine import Engine, GenerationRequest
-from tests.benchmarks.costly import costly_pair
-from tests.benchmarks.measure import DEMO_PAIR, Answer, as_user, measure, one_thread
+from tests.benchmarks.costly import costly_copy, noisy_copy
+from tests.benchmarks.measure import DEMO_PAIR, as_user, demo_entries, measure, one_thread
 
-FIXED = (1, 2, 3, 4, 6, 8, 12)
-TARGET, DRAFT = DEMO_PAIR / "target.gguf", DEMO_PAIR / "draft.gguf"
+FIXED = (1, 2, 3, 4, 6, 8)
 BASELINE = "none"
+TARGET, DRAFT = DEMO_PAIR / "target.gguf", DEMO_PAIR / "draft.gguf"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     title: str
-    pair: tuple[Path, Path]
-    strategy: str  # up to the value of its length setting
+    target: Path
+    draft: Path
+    strategy: str = "draft-simple:n_max="  # up to the longest draft
+    turns: int = 1  # in a repeat: answers of a fraction of a second are measured more often
 
     def settings(self) -> dict[str, str]:
         """What is measured: label -> strategy."""
@@ -46,92 +49,96 @@ class Case:
         }
 
 
-def cases(folder: Path) -> dict[str, Case]:
-    costly, noisy = costly_pair(TARGET, folder)
-    model, lookup = "draft-simple:n_max=", "prompt-lookup:num_pred_tokens="
+def cases() -> dict[str, Case]:
+    costly, noisy = costly_copy(TARGET), noisy_copy(TARGET)
+    lookup = "prompt-lookup:num_pred_tokens="
     return {
-        "costly": Case("a costly target, a draft near it", (costly, noisy), model),
-        "bundled": Case("the bundled pair", (TARGET, DRAFT), model),
-        "itself": Case("the bundled target as its own draft", (TARGET, TARGET), model),
-        "lookup": Case("a costly target, drafts without a model", (costly, noisy), lookup),
+        "costly": Case("a costly target, a draft near it", costly, noisy),
+        "bundled": Case("the bundled pair", TARGET, DRAFT, turns=3),
+        "near": Case("the bundled target, a draft half its size", TARGET, noisy, turns=3),
+        "lookup": Case("a costly target, drafts without a model", costly, noisy, lookup),
     }
 
 
+@dataclass(slots=True)
+class Measured:
+    """Seconds of every repeat by (setting, prompt), and how the drafts were."""
+
+    seconds: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+    drafted: dict[int, float] = field(default_factory=dict)  # by auto, a round
+    parted: int = 0  # answers that are not the baseline's
+
+    def total(self, label: str, repeat: int) -> float:
+        return sum(times[repeat] for (other, _), times in self.seconds.items() if other == label)
+
+    def ratio(self, over: str, under: str, prompt: int) -> float:
+        """Median of the ratios of their times on a prompt."""
+        pairs = zip(self.seconds[over, prompt], self.seconds[under, prompt], strict=True)
+        return statistics.median(a / b for a, b in pairs)
+
+    def total_ratio(self, over: str, under: str) -> float:
+        """The same of the sums over all prompts."""
+        repeats = range(len(self.seconds[over, 0]))
+        return statistics.median(self.total(over, one) / self.total(under, one) for one in repeats)
+
+
 def main() -> None:
+    known = cases()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=256, help="tokens an answer, end of generation ignored")
-    parser.add_argument(
-        "--prompts", type=int, default=7, help="of the bundled ones, one of each category first"
-    )
-    parser.add_argument("--case", help="only this one: costly, bundled, itself, lookup")
-    parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "draftscope-benchmarks",
-        help="where the costly pair is written (0.13 GB) and kept",
-    )  # fmt: skip
+    parser.add_argument("--tokens", type=int, default=256, help="tokens an answer")
+    parser.add_argument("--prompts", type=int, default=5, help="of the bundled ones")
+    parser.add_argument("--case", nargs="*", choices=known, default=["costly", "bundled"])
     options = parser.parse_args()
-    for name, case in cases(options.folder).items():
-        if options.case in (None, name):
-            report(case, prompts(options.prompts), options.tokens, options.repeats)
+    asked = demo_entries(options.prompts)
+    for name in options.case:
+        case = known[name]
+        repeats = options.repeats * case.turns
+        measured = run(case, [entry["prompt"] for entry in asked], options.tokens, repeats)
+        print(f"\n{case.title}: {case.settings()['auto']}; {options.tokens} tokens, {repeats} repeats\n")
+        show(measured, [entry["category"] for entry in asked], [*case.settings()])
 
 
-def prompts(count: int) -> list[tuple[str, str]]:
-    """(category, prompt) of the bundled prompts: the first of every category, then the others."""
-    entries = json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]
-    firsts, others, seen = [], [], set()
-    for entry in entries:
-        (others if entry["category"] in seen else firsts).append((entry["category"], entry["prompt"]))
-        seen.add(entry["category"])
-    return (firsts + others)[:count]
-
-
-def report(case: Case, asked: list[tuple[str, str]], tokens: int, repeats: int) -> None:
-    """Measure all settings on all prompts and print the table."""
-    settings = case.settings()
-    seconds: dict[tuple[str, int], list[float]] = {}
-    lengths: dict[tuple[str, int], float] = {}
-    left = 0
-    with Engine(*map(one_thread, case.pair)) as engine:
-        for repeat in range(-1, repeats):  # the first warms the machine up
-            for number, (_category, prompt) in enumerate(asked):
+def run(case: Case, prompts: list[str], tokens: int, repeats: int) -> Measured:
+    measured, settings = Measured(), case.settings()
+    labels = [*settings]
+    with Engine(one_thread(case.target), one_thread(case.draft)) as engine:
+        measure(engine, _request(prompts[0], settings["auto"], tokens))  # a warm-up
+        for repeat in range(repeats):
+            for number, prompt in enumerate(prompts):
                 texts = {}
-                for label, strategy in settings.items():
-                    answer = measure(engine, _request(prompt, strategy, tokens if repeat >= 0 else 16))
-                    if repeat < 0:
-                        continue
-                    seconds.setdefault((label, number), []).append(_taken(answer))
-                    lengths[label, number] = answer.drafted / len(answer.rounds)
+                turn = (2 * repeat + number) % len(labels)
+                for label in labels[turn:] + labels[:turn]:
+                    answer = measure(engine, _request(prompt, settings[label], tokens))
+                    measured.seconds[label, number].append(answer.processor_seconds)
                     texts[label] = answer.totals.text
-                left += sum(text != texts[BASELINE] for text in texts.values())
-    taken = {key: statistics.median(times) for key, times in seconds.items()}
+                    if label == "auto":
+                        measured.drafted[number] = answer.drafted / len(answer.rounds)
+                measured.parted += sum(text != texts[BASELINE] for text in texts.values())
+    return measured
 
-    print(f"\n{case.title}: {case.settings()['auto']}; {tokens} tokens, median of {repeats}\n")
-    shown = [*settings][1:]
+
+def show(measured: Measured, categories: list[str], labels: list[str]) -> None:
+    """Print the table."""
+    shown = [label for label in labels if label != BASELINE]
+    heads = "".join(f"{label:>7}" for label in shown)
+    print(f"{'speed-up':12}{heads}   lost by auto, %   drafted a round")
+    lost = []
+    for number, category in enumerate(categories):
+        row = "".join(f"{measured.ratio(BASELINE, label, number):7.2f}" for label in shown)
+        lost.append(100 * (measured.ratio("auto", BASELINE, number) - 1))
+        print(f"{category:12}{row}{lost[-1]:18.1f}{measured.drafted[number]:18.1f}")
+    speeds = {label: measured.total_ratio(BASELINE, label) for label in shown}
+    print(f"{'all':12}" + "".join(f"{speeds[label]:7.2f}" for label in shown))
+    fixed = {BASELINE: 1.0, **{label: speeds[label] for label in shown if label not in ("ewma", "auto")}}
+    best = max(fixed, key=fixed.__getitem__)
+    auto, ewma = (100 * measured.total_ratio(best, label) for label in ("auto", "ewma"))
     print(
-        f"{'speed-up':14}"
-        + "".join(f"{label:>8}" for label in shown)
-        + "   lost by auto, %   drafted a round"
-    )
-    for number, (category, _prompt) in enumerate(asked):
-        base = taken[BASELINE, number]
-        row = "".join(f"{base / taken[label, number]:8.2f}" for label in shown)
-        lost = max(0.0, 100 * (taken["auto", number] / base - 1))
-        print(f"{category:14}{row}{lost:18.1f}{lengths['auto', number]:18.1f}")
-    sums = {label: sum(taken[label, number] for number in range(len(asked))) for label in settings}
-    print(f"{'all':14}" + "".join(f"{sums[BASELINE] / sums[label]:8.2f}" for label in shown))
-    best = min((label for label in sums if label not in ("ewma", "auto")), key=sums.__getitem__)
-    worst = max(taken["auto", number] / taken[BASELINE, number] - 1 for number in range(len(asked)))
-    print(
-        f"best fixed: {best}; of best: auto {100 * sums[best] / sums['auto']:.1f} %, "
-        f"ewma {100 * sums[best] / sums['ewma']:.1f} %; most lost by auto {100 * worst:.1f} %; "
-        f"answers that left the baseline's text at a near-tie: {left}",
+        f"best fixed: {best}; of best: auto {auto:.1f} %, ewma {ewma:.1f} %; "
+        f"most lost by auto: {max(0.0, *lost):.1f} %; "
+        f"answers that part from the baseline's: {measured.parted}",
         flush=True,
     )
-
-
-def _taken(answer: Answer) -> float:
-    """Seconds from the end of the target's reading of the prompt to the end of the answer."""
-    return answer.totals.draft_prompt_seconds + answer.totals.seconds
 
 
 def _request(prompt: str, strategy: str, tokens: int) -> GenerationRequest:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import statistics
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.engine import Engine, GenerationRequest, Message, ModelOptions
-from app.engine.messages import Finished, RoundFinished, Started
+from app.engine.messages import Finished, PromptProgress, RoundFinished, Started
 from app.engine.trace import TraceWriter
 from app.engine.types import Round, Totals
 
@@ -37,6 +38,9 @@ class Answer:
 
     rounds: Sequence[Round]
     totals: Totals
+    processor_seconds: float
+    """Of all threads, from the end of the target's reading of the prompt on: what other work on the machine
+    takes away does not count. The draft's reading of the prompt does."""
 
     @property
     def tokens(self) -> int:
@@ -64,10 +68,13 @@ def measure(engine: Engine, request: GenerationRequest, trace: Path | None = Non
     """Run a request to its end; the trace, where asked for, is written round by round as it comes."""
     taken: list[Round] = []
     writer: TraceWriter | None = None
+    began = time.process_time()
     for event in engine.generate(request):
         match event:
             case Started():
                 writer = TraceWriter(trace, event.header) if trace else None
+            case PromptProgress(model="target"):
+                began = time.process_time()
             case RoundFinished():
                 taken.append(event.round)
                 if writer is not None:
@@ -75,7 +82,7 @@ def measure(engine: Engine, request: GenerationRequest, trace: Path | None = Non
             case Finished():
                 if writer is not None:
                     writer.close()
-                return Answer(taken, event.totals)
+                return Answer(taken, event.totals, time.process_time() - began)
     raise RuntimeError("The engine did not finish.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _POSITIONS = 24  # positions behind are taken to be as good as the last of these
-_GUESS = 0.7  # acceptance before anything was judged
+_GUESS = 0.75  # acceptance before anything was judged
 _FADE = 0.02  # share of the running counts that every written token takes away
 _LONG_FADE = 0.005  # the same of the counts that say what the strategy is like in general
 _TRUST_GUESS = 2.0  # judged tokens that the guess is worth against the long past,

@@ -7,55 +7,31 @@ exceed a small share of the answer: a wrong guess, a probe, a costly reading of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from app.engine.lengths.acceptance import Acceptance
-from app.engine.lengths.base import Attempt, DraftLength, Outset, RoundCost, StrategyLimits
-from app.engine.lengths.target_cost import TargetCost, UsualTime
+from app.engine.lengths.base import RIDE_ALONG, DraftLength, Outset, RoundCost
+from app.engine.lengths.cost_curve import TargetCost
+from app.engine.lengths.known import Known
+from app.engine.lengths.ledger import Ledger
 
-_PLAIN_FIRST = 2  # rounds without a draft before the first one: what drafts are measured against
-_CREDIT = 4.0  # single-token passes that may be lost from the start
-_CREDIT_SHARE = 0.016  # of the tokens wanted, where the answer is short
-_SHARE = 0.005  # of the passes so far that may be lost besides,
-_LATER_SHARE = 0.025  # and of those behind the first `_EARLY`, of which the credit is a smaller part
-_EARLY = 256
-_EARNED = 8.0  # passes that were won count no further than this against later losses
+_PLAIN_FIRST = 2  # passes without a draft measured before the first one: what drafts are compared with
 _HOPE = 0.6  # share of the expected tokens that is counted on when a loss is weighed
-_MARGIN = 1.01  # what a draft must promise, relative to drafting nothing
+_MARGIN = 1.03  # what a draft must promise, relative to drafting nothing
 _CAUTION = 1.25  # times what its size lets expect of a model's reading that was not measured yet
 _WORTH_A_TRIAL = 1.05  # what a trial must promise in the best case
 _OPTIMISM = 0.9  # acceptance that a probe hopes for
-_PROBE = 2  # tokens of a probe
-_WAIT = (8, 128)  # tokens between two probes: at first, and after many that failed
 _REFRESH = 0.004  # share of the time for passes without a draft where drafting pays
-_RIDES_ALONG = 8  # unread tokens that are read together with the first drafted one
-_RECHECK = 4  # doubled with every pass without a draft: tokens after which the next one is due
+_RECHECK = 8  # doubled with every pass without a draft: tokens after which the next one is due
 _PLANS_HOLD = 8  # tokens that a plan is good for while nothing is drafted
+_REST = (8, 32)  # tokens until a strategy that does not pay is thought of again, early and late in an answer
+_DISTURBED = 2.0  # what a time is more than this many times the usual one is the machine's doing
+_THOUGHT = 0.1  # a thought on the length never takes more of a single-token pass
 _PAST_THE_BEST = 0.9  # a length that promises less than this of the best shorter one ends the search
 _LOOKED_AT = 8  # tokens of a proposal that is only looked at
 _MEASURES = "to measure a pass without a draft"
 _LOOK = 0.003  # share of the time for looking at what a strategy without a model would propose
-
-
-@dataclass(slots=True)
-class _Strategy:
-    """What was learned about one strategy."""
-
-    limits: StrategyLimits
-    acceptance: Acceptance = field(default_factory=Acceptance)
-    token_seconds: UsualTime = field(default_factory=UsualTime)  # of one drafted token
-    read_seconds: UsualTime = field(default_factory=UsualTime)  # of one token that its model reads
-    probing: bool = False  # the draft under way is only a trial
-    trial: int = _PROBE  # tokens of the next one
-    wait: int = _WAIT[0]  # tokens to be written before it
-    patience: int = _WAIT[0]  # the same after one that fails
-    pause: int = 0  # tokens of rest before which it is not worth looking at its prospects again
-    rested: int = 0  # tokens written since it was last asked
-    looked: int = 0  # tokens written since it was last looked at
-    look_seconds: float = 0.0
-    watched: Attempt | None = None  # a proposal that is compared with what the target writes
-    agreed: int = 0  # how far it went
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,67 +51,69 @@ class AutoLength(DraftLength):
 
     def reset(self) -> None:
         self._target = TargetCost()
-        self._strategies: dict[str, _Strategy] = {}
-        self._order: list[_Strategy] = []
+        self._strategies: dict[str, Known] = {}
+        self._order: list[Known] = []
         self._plans: dict[str, _Plan] = {}
-        self._since_plain = 0
-        self._planned_for = 0
+        self._plain_at = 0  # where a plain pass was measured last
+        self._plans_until = 0
+        self._place = 0  # tokens written since a cold start
 
     def begin(self, outset: Outset) -> None:
         self._order = []
         for limits in outset.strategies:
-            known = self._strategies.setdefault(limits.name, _Strategy(limits))
-            known.limits = limits
-            known.watched = None
-            known.pause = 0
+            known = self._strategies.setdefault(limits.name, Known(limits))
+            known.begin(limits)
             self._order.append(known)
         self._prompt_token = 0.0
         if outset.prompt_tokens >= 4:
             self._prompt_token = outset.prompt_seconds / outset.prompt_tokens
             self._target.add_prompt(outset.prompt_tokens, outset.prompt_seconds)
-        self._left = outset.max_tokens
-        self._written = 0
-        self._loss = 0.0  # single-token passes
-        self._credit = min(_CREDIT, _CREDIT_SHARE * outset.max_tokens)
+        self._began_at = self._place
+        self._rounds_of_rest = 0
+        # A pass of another shape than the one before takes longer: v(0) is learned from plain ones in a row.
+        self._drafted_last = True
+        self._ledger = Ledger(outset.max_tokens)
         self._plans = {}
 
     # --- what things are expected to cost, in seconds
 
-    def _token_seconds(self, one: _Strategy) -> float:
-        if len(one.token_seconds):
-            return one.token_seconds.value
-        return one.limits.relative_size * self._target.seconds(0)
+    def _drafting(self, one: Known, k: int) -> float:
+        if one.drafting.known:
+            return one.drafting.seconds(k)
+        return k * one.limits.relative_size * self._target.seconds(0)
 
-    def _reading(self, one: _Strategy, unread: int) -> float:
+    def _reading(self, one: Known, unread: int) -> float:
         """Of `unread` tokens that its model has to read first; the first few ride along with the draft."""
-        if unread <= _RIDES_ALONG:
+        if unread <= RIDE_ALONG:
             return 0.0
         if len(one.read_seconds):
             return unread * one.read_seconds.value
         token = self._prompt_token or self._target.seconds(0)
         return _CAUTION * unread * token * one.limits.relative_size
 
-    def _price(self, one: _Strategy, k: int, unread: int) -> float:
+    def _price(self, one: Known, k: int, unread: int) -> float:
         """What a round is feared to lose, in single-token passes: between what it loses where its draft is
         rejected at once, and what it is expected to lose."""
         single = self._target.seconds(0)
-        spent = self._target.feared(k) - single + k * self._token_seconds(one) + self._reading(one, unread)
+        spent = self._target.feared(k) - single + self._drafting(one, k) + self._reading(one, unread)
         return spent / single - _HOPE * (one.acceptance.expected(k) - 1)
 
     # --- planning
 
     def _planned(self, room: int) -> dict[str, _Plan]:
         """The best length for every strategy; where it has no proposal, those behind it are asked."""
-        if self._plans:
+        if self._plans and self._place < self._plans_until:
             return self._plans
-        self._planned_for = _PLANS_HOLD
+        self._plans_until = self._place + _PLANS_HOLD
+        self._plans = {}
         single = self._target.seconds(0)
         tokens, seconds = 1.0, single
         for one in reversed(self._order):
+            one.age(self._place)
             best = _Plan(0, 1.0)
             rest_rate = best_rate = tokens / seconds
             hit = one.acceptance.hit_rate
-            token_seconds = self._token_seconds(one)
+            in_vain = self._drafting(one, 1)
             after = tokens, seconds
             for prospect in one.acceptance.prospects(min(one.limits.longest, room)):
                 if prospect.k < one.limits.shortest:
@@ -143,7 +121,7 @@ class AutoLength(DraftLength):
                 cost = self._round_seconds(one, prospect.drafted)
                 mixed = (
                     hit * prospect.tokens + (1 - hit) * tokens,
-                    hit * cost + (1 - hit) * (seconds + token_seconds),
+                    hit * cost + (1 - hit) * (seconds + in_vain),
                 )
                 rate = mixed[0] / mixed[1]
                 if rate > best_rate * (1 if best.k else _MARGIN):
@@ -156,13 +134,14 @@ class AutoLength(DraftLength):
             self._plans[one.limits.name] = best
         return self._plans
 
-    def _round_seconds(self, one: _Strategy, drafted: float) -> float:
+    def _round_seconds(self, one: Known, drafted: float) -> float:
         """Of a round with so many drafted tokens, on average."""
         low = int(drafted)
-        seconds = self._target.seconds(low)
+        seconds = self._target.seconds(low) + self._drafting(one, low)
         if drafted > low:
-            seconds += (drafted - low) * (self._target.seconds(low + 1) - seconds)
-        return seconds + drafted * self._token_seconds(one)
+            more = self._target.seconds(low + 1) + self._drafting(one, low + 1)
+            seconds += (drafted - low) * (more - seconds)
+        return seconds
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         if len(self._target) < _PLAIN_FIRST:
@@ -171,11 +150,13 @@ class AutoLength(DraftLength):
         self.rest_reason = DraftLength.rest_reason
         one = self._strategies[name]
         one.probing = False
-        if one.rested < one.pause:
+        if self._place < one.rests_until:
+            return 0
+        left = self._ledger.left(self._place - self._began_at)
+        if left <= 0:
+            one.rests_until = self._place + self._rest()
             return 0
         plan = self._planned(room)[name]
-        later = max(0, self._written - _EARLY)
-        left = self._credit + _SHARE * (self._written - later) + _LATER_SHARE * later - self._loss
         if plan.k:
             if self._refreshes(plan):
                 self.rest_reason = _MEASURES
@@ -185,28 +166,29 @@ class AutoLength(DraftLength):
             reading = self._reading(one, behind) / self._target.seconds(0)
             if k and reading < (1 - 1 / plan.factor) * min(room, 256):
                 return self._at_most(one, k, room)
-            one.pause = one.rested + _PLANS_HOLD
+            one.rests_until = self._place + self._rest()
             return 0
         return self._probe(one, room, unread, left)
 
-    def _affordable(self, one: _Strategy, k: int, unread: int, left: float) -> int:
+    def _affordable(self, one: Known, k: int, unread: int, left: float) -> int:
         """The longest draft of at most k tokens whose price is at most `left`; 0 where there is none."""
         while k >= one.limits.shortest and self._price(one, k, unread) > left:
             k -= 1
         return k if k >= one.limits.shortest else 0
 
-    def _at_most(self, one: _Strategy, k: int, room: int) -> int:
+    def _at_most(self, one: Known, k: int, room: int) -> int:
         return room if k >= one.limits.longest else min(k, room)
 
     def _refreshes(self, plan: _Plan) -> bool:
         """Whether a round without a draft is due: k = 0 must be known as well as the others."""
         seldom = min(max((plan.factor - 1) / _REFRESH, 24), 400)
         known = len(self._target)
-        return self._since_plain > min(_RECHECK << known, seldom)
+        return self._place - self._plain_at > min(_RECHECK << known, seldom)
 
-    def _probe(self, one: _Strategy, room: int, unread: Callable[[], int], left: float) -> int:
+    def _probe(self, one: Known, room: int, unread: Callable[[], int], left: float) -> int:
         """Tokens of a trial, where one is due, could pay and can be afforded."""
-        if one.rested < one.wait:
+        if self._place < one.trial_due:
+            one.rests_until = min(one.trial_due, self._place + self._rest())
             return 0
         single = self._target.seconds(0)
         hopes = [
@@ -219,79 +201,78 @@ class AutoLength(DraftLength):
             if k := self._affordable(one, k, unread(), left):
                 one.probing = True
                 return self._at_most(one, k, room)
-        one.pause = one.rested + _PLANS_HOLD
+        one.rests_until = self._place + self._rest()
         return 0
 
     def look(self, name: str, room: int) -> int:
         one = self._strategies[name]
         if one.limits.relative_size or one.watched is not None or len(self._target) < 1:
             return 0
-        if one.looked * self._target.seconds(0) * _LOOK < one.look_seconds:
+        if (self._place - one.looked_at) * self._target.seconds(0) * _LOOK < one.look_seconds:
             return 0
         return min(max(_LOOKED_AT, one.limits.shortest), one.limits.longest, room)
+
+    def _rest(self) -> int:
+        """A thought costs little, but not nothing where the target is small."""
+        return min(max((self._place - self._began_at) // 4, _REST[0]), _REST[1])
+
+    def sit_out(self) -> bool:
+        if not self._rounds_of_rest:
+            return False
+        self._rounds_of_rest -= 1
+        self._place += 1
+        return True
+
+    def _wakes_at(self, one: Known) -> int:
+        """The place before which a strategy need not be asked again."""
+        if one.watched is not None:
+            return 0
+        if one.limits.relative_size:
+            return one.rests_until
+        return min(one.rests_until, one.looked_at + int(one.look_seconds / (self._target.seconds(0) * _LOOK)))
 
     # --- learning
 
     def observe(self, cost: RoundCost) -> None:
-        count = len(cost.emitted)
-        self._planned_for -= count
-        if cost.attempts or self._planned_for <= 0:
-            self._plans = {}
-        spent, verified = cost.seconds, 0
+        self._place += len(cost.emitted)
+        if cost.attempts:
+            self._observe_attempts(cost)
+        else:
+            self._observe_target(cost, 0, 0.0)
+            if len(self._target):
+                wakes_at = min(map(self._wakes_at, self._order))
+                self._rounds_of_rest = max(0, wakes_at - self._place)
+        for one in self._order:
+            one.watch(cost.emitted, self._place)
+
+    def _observe_attempts(self, cost: RoundCost) -> None:
+        self._plans = {}
+        verified, usual = 0, 0.0
         for attempt in cost.attempts:
             one = self._strategies[attempt.name]
-            spent -= attempt.seconds + attempt.read_seconds
+            if len(self._target):
+                usual += self._drafting(one, max(1, len(attempt.ids))) + self._reading(one, attempt.unread)
             if attempt.looked:
-                self._start_watching(one, attempt)
+                one.look(attempt, self._place)
             else:
                 verified = len(attempt.ids)
-                self._learn(one, attempt, cost.accepted if verified else 0)
-        self._target.add(verified, spent)
-        if cost.attempts:
-            loss = cost.seconds / self._target.seconds(0) - count
-            self._loss = max(self._loss + loss, -_EARNED)
-        for one in self._order:
-            self._watch(one, cost.emitted)
-            one.acceptance.age(count)
-            one.rested += count
-            one.looked += count
-        self._written += count
-        self._since_plain = self._since_plain + count if verified else 0
+                one.learn(attempt, cost.accepted if verified else 0, self._place)
+        self._observe_target(cost, verified, usual)
 
-    def _learn(self, one: _Strategy, attempt: Attempt, accepted: int) -> None:
-        """From a draft that was verified, or that came to nothing."""
-        proposed = len(attempt.ids)
-        if attempt.unread > _RIDES_ALONG:
-            one.read_seconds.add(attempt.read_seconds / attempt.unread)
-        one.token_seconds.add(attempt.seconds / max(1, proposed))
-        one.acceptance.add(min(attempt.asked, one.limits.longest), proposed, accepted)
-        one.watched = None
-        one.rested = one.pause = 0
-        if one.probing and proposed:
-            self._judge_trial(one, accepted == proposed)
-
-    def _judge_trial(self, one: _Strategy, passed: bool) -> None:
-        if passed:
-            one.trial, one.wait, one.patience = min(2 * one.trial, one.limits.longest), 0, _WAIT[0]
-        else:
-            one.trial, one.wait = _PROBE, one.patience
-            one.patience = min(2 * one.patience, _WAIT[1])
-
-    def _start_watching(self, one: _Strategy, attempt: Attempt) -> None:
-        one.look_seconds, one.looked = attempt.seconds, 0
-        one.watched, one.agreed = attempt if attempt.ids else None, 0
-        if not attempt.ids:
-            one.acceptance.add(attempt.asked, 0, 0)
-
-    def _watch(self, one: _Strategy, written: Sequence[int]) -> None:
-        """Compare what was proposed without being verified with what the target wrote."""
-        if one.watched is None:
+    def _observe_target(self, cost: RoundCost, verified: int, drafting: float) -> None:
+        """Learn what the pass took, and keep the ledger; `drafting` is what the drafts should have taken."""
+        seconds, switched = cost.target_seconds, self._drafted_last and not verified
+        most = _DISTURBED * self._target.feared(verified) if len(self._target) else math.inf
+        self._drafted_last = verified > 0
+        if not switched:
+            self._target.add(verified, seconds)
+        if not verified and not switched:
+            self._plain_at = self._place
+        if not len(self._target):
             return
-        ids = one.watched.ids
-        for token in written:
-            agrees = token == ids[one.agreed]
-            one.agreed += agrees
-            if not agrees or one.agreed == len(ids):
-                one.acceptance.add(one.watched.asked, len(ids), one.agreed)
-                one.watched = None
-                return
+        single = self._target.seconds(0)
+        drafting = min(cost.draft_seconds, _DISTURBED * drafting + _THOUGHT * single)
+        if verified or switched:
+            self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted))
+        else:  # how much longer than usual it took is not the draft's doing
+            self._ledger.add(drafting / single)

@@ -6,6 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+RIDE_ALONG = 8
+"""A draft model reads so many tokens together with its first step; more are read, and timed, apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class StrategyLimits:
@@ -47,7 +50,8 @@ class RoundCost:
     attempts: Sequence[Attempt]
     accepted: int
     emitted: Sequence[int]  # token ids
-    seconds: float  # of the whole round
+    draft_seconds: float  # of all that was asked, thinking about the length included
+    target_seconds: float  # of all behind it
 
 
 class DraftLength(ABC):
@@ -69,6 +73,11 @@ class DraftLength(ABC):
     def begin(self, outset: Outset) -> None:
         """An answer starts."""
         return
+
+    def sit_out(self) -> bool:
+        """Sit out the coming round, where there is no need to think of it; asked once a round, for it counts.
+        True: no strategy is asked, nor is `observe` told. Where drafting does not pay, it costs nothing."""
+        return False
 
     @abstractmethod
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:

@@ -1,0 +1,95 @@
+"""What length=auto knows of one strategy, and what it has in mind with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from app.engine.lengths.acceptance import Acceptance
+from app.engine.lengths.base import RIDE_ALONG, Attempt, StrategyLimits
+from app.engine.lengths.cost_curve import DraftCost, UsualTime
+
+_PROBE = 2  # tokens of a probe
+_WAIT = (8, 128)  # tokens between two probes: at first, and after many that failed
+
+
+@dataclass(slots=True)
+class Known:
+    """Times, acceptance, and when it is to be tried again. A place is one in all that was ever written."""
+
+    limits: StrategyLimits
+    acceptance: Acceptance = field(default_factory=Acceptance)
+    drafting: DraftCost = field(default_factory=DraftCost)
+    read_seconds: UsualTime = field(default_factory=UsualTime)  # of one token that its model reads
+    probing: bool = False  # the draft under way is only a trial
+    trial: int = _PROBE  # tokens of the next one
+    rests_until: int = 0  # before this place, its prospects are not worth a thought
+    looked_at: int = 0  # where it last made a proposal that was only looked at,
+    look_seconds: float = 0.0  # and what that took
+    watched: Attempt | None = None  # that proposal, while it is compared with what the target writes
+    _agreed: int = 0  # how far it went
+    _asked_at: int = 0  # where it was last asked for a draft
+    _aged_at: int = 0  # up to where its acceptance was aged
+    _wait: int = _WAIT[0]  # tokens to be written between the last draft and a trial
+    _patience: int = _WAIT[0]  # the same after one that fails
+
+    def begin(self, limits: StrategyLimits) -> None:
+        """An answer starts."""
+        self.limits = limits
+        self.watched = None
+        self.rests_until = 0
+
+    @property
+    def trial_due(self) -> int:
+        """The place of the next trial."""
+        return self._asked_at + self._wait
+
+    def age(self, place: int) -> None:
+        """What was learned counts less with every token written since."""
+        self.acceptance.age(place - self._aged_at)
+        self._aged_at = place
+
+    def learn(self, attempt: Attempt, accepted: int, place: int) -> None:
+        """From a draft that was verified, or that came to nothing."""
+        self.age(place)
+        proposed = len(attempt.ids)
+        if attempt.unread > RIDE_ALONG:
+            self.read_seconds.add(attempt.read_seconds / attempt.unread)
+        self.drafting.add(max(1, proposed), attempt.seconds)
+        self.acceptance.add(min(attempt.asked, self.limits.longest), proposed, accepted)
+        self.watched = None
+        self._asked_at = place
+        self.rests_until = 0
+        if self.probing and proposed:
+            self._judge_trial(accepted == proposed)
+
+    def _judge_trial(self, passed: bool) -> None:
+        if passed:
+            self.trial = min(2 * self.trial, self.limits.longest)
+            self._wait, self._patience = 0, _WAIT[0]
+        else:
+            self.trial, self._wait = _PROBE, self._patience
+            self._patience = min(2 * self._patience, _WAIT[1])
+
+    def look(self, attempt: Attempt, place: int) -> None:
+        """At a proposal that is not verified."""
+        self.age(place)
+        self.look_seconds, self.looked_at = attempt.seconds, place
+        self.watched, self._agreed = attempt if attempt.ids else None, 0
+        if not attempt.ids:
+            self.acceptance.add(attempt.asked, 0, 0)
+
+    def watch(self, written: Sequence[int], place: int) -> None:
+        """Compare it with what the target wrote since."""
+        if self.watched is None:
+            return
+        ids = self.watched.ids
+        for token in written:
+            agrees = token == ids[self._agreed]
+            self._agreed += agrees
+            if not agrees or self._agreed == len(ids):
+                self.age(place)
+                self.acceptance.add(self.watched.asked, len(ids), self._agreed)
+                self.watched = None
+                self.rests_until = 0
+                return
