@@ -54,6 +54,7 @@ class Settings:
     last_chat: str = ""
     recent_models: tuple[str, ...] = ()
     drafters: tuple[str, ...] = ()  # files of drafters from outside
+    offline: bool = False  # the network is not used
 
     def with_recent(self, path: str) -> Settings:
         """These settings with `path` as the model file used last."""

@@ -11,6 +11,7 @@ import traceback
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication
 
@@ -18,14 +19,20 @@ from app import __version__
 from app.chats.store import ChatStore
 from app.engine.errors import UserError
 from app.engine.host import make_home
-from app.engine.plugins import use_drafters
 from app.engine.trace import read_trace
+from app.engine.tried_drafters import TriedDrafters
 from app.paths import Paths, find_paths
 from app.settings import SettingsStore
 from app.ui.engine_session import EngineSession
 from app.ui.main_window import MainWindow
+from app.ui.models.door import ModelsInUse, UseModels
 from app.ui.theme import Theme
 from app.ui.theme.style import Styler
+
+if TYPE_CHECKING:
+    from app.ui.compare.door import ChatSide
+    from app.ui.compare.place import ComparePlace
+    from app.ui.models.place import ModelsPlace
 
 log = logging.getLogger("draftscope")
 _HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
@@ -41,7 +48,8 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     """Build the window and everything behind it; nothing is loaded yet. Raises UserError."""
     paths.prepare()
     settings_store = SettingsStore(paths.settings)
-    loaded = settings_store.load(use_drafters)
+    drafters = TriedDrafters()
+    loaded = settings_store.load(drafters.use)
     settings = loaded.settings
     chat_store = ChatStore(paths.chats)
     theme = Theme(paths.fonts, settings.theme, settings.text_scale)
@@ -57,6 +65,9 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         session,
         _HOMES[engine],
         demo_prompts(paths.resources),
+        lambda use, in_use: _make_models(theme, paths, settings.offline, use, in_use),
+        lambda chat: _make_compare(theme, paths, engine, chat),
+        drafters,
     )
     window.shown_first.connect(session.start)
     window.shown_first.connect(window.load_pair)
@@ -64,6 +75,26 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     window.shown_first.connect(_settle_memory)
     window.show_notices((*loaded.notices, *window.presets.notices))
     return window
+
+
+def _make_models(
+    theme: Theme, paths: Paths, offline: bool, use: UseModels, in_use: ModelsInUse
+) -> ModelsPlace:
+    """Build the Models place, when it is first opened: the Hub's client takes its time to import."""
+    from app.ui.models.hub_session import HubSession
+    from app.ui.models.place import ModelsPlace
+
+    return ModelsPlace(theme, HubSession(paths, offline), use, in_use)
+
+
+def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> ComparePlace:
+    """Build the Compare place, when it is first opened."""
+    from app.lab.suites import built_in
+    from app.ui.compare.place import ComparePlace
+
+    return ComparePlace(
+        theme, chat, partial(make_home, engine), paths.data / "compare", built_in(paths.resources)
+    )
 
 
 def _settle_memory() -> None:

@@ -94,9 +94,18 @@ def demo_prompts(demo_pair: tuple[Path, Path]) -> list[str]:
 @pytest.fixture(scope="session")
 def law_engine(tiny_file: Callable[[Tiny], Path]) -> Iterator[Engine]:
     """An engine over the pair whose sampling law is measured."""
-    from tests.law import DRAFT, TARGET, open_engine
+    from tests.law import OWN, TARGET, open_engine
 
-    with open_engine(tiny_file(TARGET), tiny_file(DRAFT)) as engine:
+    with open_engine(tiny_file(TARGET), tiny_file(OWN)) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def law_engine_through_text(tiny_file: Callable[[Tiny], Path]) -> Iterator[Engine]:
+    """The same target, with a draft of another vocabulary."""
+    from tests.law import OTHER, TARGET, open_engine
+
+    with open_engine(tiny_file(TARGET), tiny_file(OTHER)) as engine:
         yield engine
 
 

@@ -34,7 +34,7 @@ STRATEGIES = {
     "both": "prompt-lookup:num_pred_tokens={k}+draft-simple:n_max={k}",
 }
 NGRAMS = {
-    "ngram-simple": "ngram-simple:size_n=2:size_m={k}",
+    "ngram-simple": "ngram-simple:size_n=1:size_m={k}",
     "ngram-map-k": "ngram-map-k:size_n=2:size_m={k}",
     "ngram-map-k4v": "ngram-map-k4v:size_n=2:size_m={k}",
     "ngram-mod": "ngram-mod:n_match=2:n_min=0:n_max={k}",
@@ -43,6 +43,9 @@ NGRAMS = {
     "ewma": "draft-simple:n_max={k}:length=ewma",
 }
 """Those that need not find a draft in a given text, nor one of full length."""
+
+REPEATED = "The red lantern hangs above the old door. " * 10 + "The red lantern"
+"""A text to be continued in which every strategy finds a draft."""
 
 RULES = [":verify=greedy", ":verify=speculative", ":verify=match", ":verify=block"]
 """All that are valid at temperature 0."""
@@ -80,6 +83,11 @@ class Parting:
             f"{self.token} instead of {self.baseline_token}, gap {self.gap:.2g}, "
             f"measured difference {self.difference:.2g}{'' if self.reproduced else ', not reproduced'}"
         )
+
+
+def drafted(trace: Trace) -> int:
+    """Tokens that were drafted in the answer."""
+    return sum(len(one.drafted) for one in trace.rounds)
 
 
 class Baselines:

@@ -8,23 +8,28 @@ counts of what it emitted are held against that law by chi-square.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 
-from app.engine.drafters.base import Surroundings
+from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
+from app.engine.drafters.registry import StrategyKind
 from app.engine.draws import Draws
 from app.engine.engine import Engine
 from app.engine.generate import Generation, TokenBuffer, rounds
-from app.engine.lengths.base import Outset, StrategyLimits
+from app.engine.lengths.auto import AutoLength
+from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.lengths.registry import make_length
+from app.engine.params import param
+from app.engine.plugins import register, unregister
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategySpec
 from app.engine.text import TextStream
-from app.engine.types import ModelOptions, Sampling
+from app.engine.types import LengthRule, ModelOptions, Sampling
 from tests.reference import probabilities
 from tests.tiny import Tiny
 
@@ -39,10 +44,19 @@ FALSE_ALARM = 1e-4  # how often a right engine may fail, all tests of a run toge
 TARGET = Tiny(
     name="law-target", letters="abcdefgh", n_layers=1, n_embd=32, n_heads=2, n_ff=32, n_ctx=256, scale=0.45
 )
-DRAFT = Tiny(
+OWN = Tiny(
     name="law-draft", letters="abcdefgh", n_layers=1, n_embd=32, n_heads=2, n_ff=32, n_ctx=256, scale=0.45,
     noise=0.7, noise_seed=5,
 )  # fmt: skip
+OTHER = replace(OWN, name="law-other", order=5)
+"""A draft with the target's vocabulary, and one with another."""
+
+WARM = Sampling(temperature=1.0)
+HOT = Sampling(temperature=1.6)
+CUT = Sampling(temperature=0.7, top_k=6, top_p=0.9, min_p=0.05)
+PENALISED = Sampling(temperature=0.9, top_k=9, repeat_penalty=1.5, repeat_last_n=8)
+
+ECHO = "law-echo"
 
 
 @dataclass(frozen=True)
@@ -50,22 +64,19 @@ class Case:
     """One way of drafting and sampling whose law is measured."""
 
     strategy: str
-    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=1.0))
+    sampling: Sampling = field(default_factory=lambda: WARM)
     max_tokens: int = 8  # more than LENGTH, so that long drafts have room
+    draft: Tiny = OWN
 
     def __str__(self) -> str:
-        changed = Sampling(temperature=1.0)
         settings = [
             f"{name}={getattr(self.sampling, name)}"
             for name in self.sampling.__dataclass_fields__
-            if getattr(self.sampling, name) != getattr(changed, name)
+            if getattr(self.sampling, name) != getattr(WARM, name)
         ]
-        return " ".join([self.strategy, *settings, f"max={self.max_tokens}"])
+        text = ["through text"] if self.draft is OTHER else []
+        return " ".join([self.strategy, *settings, f"max={self.max_tokens}", *text])
 
-
-HOT = Sampling(temperature=1.6)
-CUT = Sampling(temperature=0.7, top_k=6, top_p=0.9, min_p=0.05)
-PENALISED = Sampling(temperature=0.9, top_k=9, repeat_penalty=1.5, repeat_last_n=8)
 
 CASES = [
     Case("draft-simple:n_max=3"),
@@ -78,16 +89,10 @@ CASES = [
     Case("draft-simple:n_max=3:sample=1", PENALISED),
     Case("draft-simple:n_max=3:sample=1:p_min=0.3"),
     Case("draft-simple:n_max=3:sample=1:length=ewma"),
+    Case("draft-simple:n_max=3:sample=1:length=ewma", CUT),
+    Case("draft-simple:n_max=3:sample=1:length=auto", max_tokens=100),
     Case("prompt-lookup:num_pred_tokens=3"),
     Case("prompt-lookup:num_pred_tokens=3", PENALISED),
-    Case("suffix:n_max=3:max_spec_offset=3"),
-    Case("ngram-simple:size_n=2:size_m=3"),
-    Case("ngram-map-k:size_n=1:size_m=3:verify=block", HOT),
-    Case("ngram-map-k4v:size_n=1:size_m=3", PENALISED),
-    Case("ngram-mod:n_match=2:n_min=0:n_max=3", HOT),
-    Case("ngram-cache:n_draft=3:verify=block"),
-    Case("draft-simple:n_max=3:sample=1:length=ewma", CUT),
-    Case("draft-simple:n_max=3:sample=1:length=auto"),
     Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=2:sample=1", CUT),
     Case("draft-simple:n_max=3:verify=block"),
     Case("draft-simple:n_max=3:verify=block", CUT),
@@ -98,7 +103,24 @@ CASES = [
     Case("draft-simple:n_max=3:sample=1:p_min=0.3:verify=block"),
     Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3:sample=1:verify=block"),
 ]
-"""Every way of speculating, with and without what changes p and q."""
+"""Every way of verifying and sampling, one-hot and sampled drafts, with what changes p and q."""
+
+STRATEGY_CASES = [
+    Case(f"{strategy}:verify={rule}", sampling, draft=draft)
+    for strategy, sampling, draft in (
+        ("suffix:n_max=3:max_spec_offset=3", WARM, OWN),
+        ("ngram-simple:size_n=2:size_m=3", WARM, OWN),
+        ("ngram-map-k:size_n=1:size_m=3", HOT, OWN),
+        ("ngram-map-k4v:size_n=1:size_m=3", WARM, OWN),
+        ("ngram-mod:n_match=2:n_min=0:n_max=3", HOT, OWN),
+        ("ngram-cache:n_draft=3", WARM, OWN),
+        ("draft-simple:n_max=3", CUT, OTHER),
+        (f"{ECHO}:n_max=2", WARM, OWN),
+    )
+    for rule in ("speculative", "block", "match")
+]
+"""Every other strategy, through text and from outside too. They propose one-hot drafts like those above, so
+fewer draws are enough to see that a proposal does not know more than it may."""
 
 PLAIN_CASES = [
     Case("none", CUT),
@@ -143,13 +165,58 @@ def exact_law(engine: Engine, sampling: Sampling) -> NDArray[np.float64]:
     return law
 
 
+@dataclass(frozen=True, slots=True)
+class EchoParams:
+    n_max: int = param(4, "Draft at most this many tokens a round.", low=1, high=64, unit="tokens")
+
+
+class Echo(Drafter):
+    """A drafter from outside: what followed the last token when it came before, else that token again."""
+
+    def __init__(self, params: EchoParams, _resources: Resources) -> None:
+        self._n_max = params.n_max
+
+    def propose(self, context: NDArray[np.int32], k: int) -> Proposal:
+        last = int(context[-1])
+        places = np.flatnonzero(context[:-1] == last)
+        start = int(places[-1]) + 1 if len(places) else len(context) - 1
+        return Proposal(context[start : start + min(k, self._n_max)].tolist())
+
+
+@contextmanager
+def echo_known() -> Iterator[None]:
+    """The strategy from outside is known in here, and only in here."""
+    register(StrategyKind(ECHO, EchoParams, "Repeats.", make=Echo))
+    try:
+        yield
+    finally:
+        unregister(ECHO)
+
+
+class PaidAuto(AutoLength):
+    """`length=auto` as it is where drafting pays: it is told the times of a large target. By those of these
+    models it would rest."""
+
+    def observe(self, cost: RoundCost) -> None:
+        attempts = [
+            replace(one, seconds=0.05 * len(one.ids), read_seconds=0.01 * one.unread) for one in cost.attempts
+        ]
+        drafted = 0.05 * sum(len(one.ids) for one in attempts)
+        super().observe(replace(cost, attempts=attempts, draft_seconds=drafted, target_seconds=1.0))
+
+
 def emitted(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> Iterator[tuple[int, ...]]:
     """The first LENGTH tokens of `n` answers from the `first` on, each with draws of its own."""
+    with echo_known():
+        yield from _emitted(engine, case, n, seed, first)
+
+
+def _emitted(engine: Engine, case: Case, n: int, seed: int, first: int) -> Iterator[tuple[int, ...]]:
     spec = StrategySpec.parse(case.strategy)
     sampler = Sampler(case.sampling)
     prompt = prompt_ids(engine)
     drafters = [(part.name, engine._drafter(part)) for part in spec.parts]
-    length = make_length(spec.length)
+    length = PaidAuto() if spec.length is LengthRule.AUTO else make_length(spec.length)
     outset = Outset(
         [StrategyLimits(part.name, part.shortest, part.longest) for part in spec.parts],
         case.max_tokens,

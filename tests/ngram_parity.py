@@ -78,7 +78,7 @@ def first_difference(scenario: Scenario, drafters: Mapping[str, Make] = DRAFTERS
 
 
 def _propose(drafters: list[Drafter], context: Any, k: int) -> tuple[int, Proposal]:
-    """As `generate.propose` asks them: the first proposal that is not empty."""
+    """As `propose` asks them: the first proposal that is not empty."""
     for index, drafter in enumerate(drafters):
         proposal = drafter.propose(context, k)
         assert proposal.end

@@ -23,6 +23,8 @@ from app.cli.recorder import check_writable, write_file
 from app.cli.run_options import parse_run
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
+from app.engine.host import ProcessHome
+from app.engine.messages import Event, RoundFinished
 from app.engine.params import params_of
 from app.engine.recheck import recheck
 from app.engine.stats import Statistics, llama_cpp_lines
@@ -265,8 +267,8 @@ def test_help_and_version_of_the_whole(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("bench", "Allowed: run, replay"),
-        ("models --json", "Allowed: run, replay"),
+        ("race", "Allowed: run, bench"),
+        ("race --json", "Allowed: run, bench"),
         ("--demo trace.jsonl", "not allowed with"),
         ("--engine cloud", "process"),
         ("--engine thread run", "run must come first"),
@@ -276,7 +278,7 @@ def test_help_and_version_of_the_whole(command: Command) -> None:
         ("run --prompt a --max-tokens 0", "Allowed: a whole number from 1 to 1,000,000."),
         ("run --prompt a --max-tokens many", "Allowed: a whole number"),
         ("run --prompt a --temperature nan", "Allowed: a number from 0 to 10."),
-        ("run --prompt a --cache-type-k f8", "Allowed: f32, f16, bf16, q8_0, q4_0."),
+        ("run --prompt a --cache-type-k f8", "Allowed: f32, f16, bf16, q8_0, q4_0, q4_1,"),
         ("run --prompt a --max-tok 3", "unrecognized"),
         ("run --prompt a --stop=", "cannot be empty"),
         ("run --prompt a --strategy warp", f"Allowed: none, {', '.join(KINDS)}."),
@@ -323,7 +325,7 @@ def test_a_draft_of_another_vocabulary(
     files = ["--target", pair[2], "--draft", other]
     assert command("run", "--prompt", "a", "--max-tokens", 4, "--strategy", "draft-simple", *files).code == 0
     sampled = command("run", "--prompt", "a", "--strategy", "draft-simple:sample=1", *files)
-    assert sampled.code == 2
+    assert sampled.code == 1  # the files had to be read to know
     assert "sample=1 needs a draft with the target's vocabulary" in sampled.err
 
 
@@ -345,6 +347,28 @@ def test_a_failure_in_mid_answer_keeps_what_came(
     assert totals is not None and totals.finish_reason is FinishReason.FAILED
     assert "gives no numbers" in totals.error
     assert json.loads(numbers.read_text(encoding="utf-8"))["finish_reason"] == "failed"
+
+
+def test_an_engine_that_dies_costs_one_line(
+    command: Command, slow: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dying(ProcessHome):
+        def receive(self, timeout: float) -> Event | None:
+            event = super().receive(timeout)
+            if isinstance(event, RoundFinished) and event.round.index == 3:
+                assert self.pid is not None
+                os.kill(self.pid, signal.SIGKILL)
+            return event
+
+    monkeypatch.setattr("app.cli.run.ProcessHome", Dying)
+    out = tmp_path / "run.jsonl"
+    ended = command(*slow, "--trace", out)
+    assert ended.code == 1
+    said = ended.err.splitlines()[-1]
+    assert said.startswith("draftscope run: The engine") and "Traceback" not in ended.err
+    trace = read_trace(out)
+    assert len(trace.rounds) >= 3
+    assert trace.totals is not None and trace.totals.finish_reason is FinishReason.FAILED
 
 
 @pytest.mark.parametrize("option", ["--trace", "--json"])

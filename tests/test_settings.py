@@ -30,6 +30,7 @@ CHANGED = Settings(
     rendered=True,
     instruments_shown=False,
     sidebar_shown=False,
+    offline=True,
     geometry="AdnQ",
     splitters={"main": "AAAA/w=="},
     last_chat="0f0f0f0f",

@@ -52,7 +52,8 @@ class Tiny:
     adds_bos: bool = False
     control: tuple[str, ...] = CONTROL  # the first three: end, BOS, end of turn
     broken: bool = False  # weights that make every logit "not a number"
-    experts: int = 0  # of which none is used: llama.cpp aborts the process
+    experts: int = 0
+    experts_used: int = 0  # none: llama.cpp aborts the process
 
 
 def byte_alphabet() -> list[str]:
@@ -123,6 +124,8 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     if tiny.experts:
         writer.add_expert_count(tiny.experts)
+    if tiny.experts_used:
+        writer.add_expert_used_count(tiny.experts_used)
     if tiny.architecture == "gemma3":
         writer.add_sliding_window(tiny.window)
         writer.add_sliding_window_pattern(2)
@@ -217,9 +220,15 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
         if tiny.architecture == "gemma3":
             weights[f"{block}post_attention_norm.weight"] = ones(d)
             weights[f"{block}post_ffw_norm.weight"] = ones(d)
-        weights[f"{block}ffn_gate.weight"] = normal(ff, d)
-        weights[f"{block}ffn_up.weight"] = normal(ff, d)
-        weights[f"{block}ffn_down.weight"] = normal(d, ff)
+        if tiny.experts_used:
+            weights[f"{block}ffn_gate_inp.weight"] = normal(tiny.experts, d)
+            weights[f"{block}ffn_gate_exps.weight"] = normal(tiny.experts, ff, d)
+            weights[f"{block}ffn_up_exps.weight"] = normal(tiny.experts, ff, d)
+            weights[f"{block}ffn_down_exps.weight"] = normal(tiny.experts, d, ff)
+        else:
+            weights[f"{block}ffn_gate.weight"] = normal(ff, d)
+            weights[f"{block}ffn_up.weight"] = normal(ff, d)
+            weights[f"{block}ffn_down.weight"] = normal(d, ff)
         norm = "post_attention_norm" if tiny.architecture == "qwen35" else "ffn_norm"
         weights[f"{block}{norm}.weight"] = ones(d)
     last_norm = "token_embd_norm" if tiny.architecture == "lfm2" else "output_norm"

@@ -118,4 +118,4 @@ def _reader(one: Param) -> Callable[[str], Value]:
 def _metavar(one: Param) -> str:
     if one.choices:
         return "TYPE" if "type" in one.name else "MODE"
-    return "N" if one.kind is int else "X"
+    return {int: "N", str: "LIST"}.get(one.kind, "X")

@@ -16,7 +16,16 @@ WRONG_USAGE = 2
 
 COMMANDS = {
     "run": "generate one answer, without the window",
+    "bench": "measure strategies side by side on the same prompts",
+    "sweep": "measure one strategy over a grid of two of its settings",
+    "tune": "find the fastest strategy on your prompts, within a time budget",
     "replay": "print a recorded trace, and recompute its verdicts",
+    "search": "find models on the Hugging Face Hub, with their sizes",
+    "pull": "download a model, or a whole pair",
+    "models": "list the models that are here, and what can draft for one",
+    "devices": "list what can hold layers, and what a pair would need there",
+    "lookup-cache": "count a text's n-grams for ngram-cache, in llama.cpp's format",
+    "worker": "keep layers for another machine's models",
 }
 
 
@@ -54,10 +63,46 @@ def _run(words: list[str]) -> int:
             from app.cli.run import run
 
             return run(words[1:])
+        case ["bench"]:
+            from app.cli.bench import bench
+
+            return bench(words[1:])
+        case ["sweep"]:
+            from app.cli.sweep import sweep
+
+            return sweep(words[1:])
+        case ["tune"]:
+            from app.cli.tune import tune
+
+            return tune(words[1:])
         case ["replay"]:
             from app.cli.replay import replay
 
             return replay(words[1:])
+        case ["search"]:
+            from app.cli.search import search
+
+            return search(words[1:])
+        case ["pull"]:
+            from app.cli.pull import pull
+
+            return pull(words[1:])
+        case ["models"]:
+            from app.cli.models import models
+
+            return models(words[1:])
+        case ["devices"]:
+            from app.cli.devices import devices
+
+            return devices(words[1:])
+        case ["lookup-cache"]:
+            from app.cli.lookup_cache import lookup_cache
+
+            return lookup_cache(words[1:])
+        case ["worker"]:
+            from app.cli.worker import worker
+
+            return worker(words[1:])
         case _:
             from app.cli.window import open_window
 

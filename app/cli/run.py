@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from app.cli.console import AnswerPrinter, say
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.recorder import RunRecorder, check_writable, write_file
 from app.cli.run_options import RunPlan, parse_run
 from app.cli.strategies import statistics_lines
-from app.engine import Engine, GenerationRequest
-from app.engine.errors import ModelFileError
-from app.engine.messages import Finished, RoundFinished, Started
+from app.engine.errors import UserError
+from app.engine.host import ProcessHome
+from app.engine.messages import (
+    AnyCommand,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    RoundFinished,
+    Started,
+    Stop,
+)
 from app.engine.trace import Trace
 from app.lab.run_record import RunRecord
+
+_LOAD, _ANSWER = 0, 1  # runs of the engine
+_WAIT = 1.0  # seconds; an event is there at once
 
 
 def run(argv: list[str]) -> int:
@@ -24,18 +40,26 @@ def run(argv: list[str]) -> int:
 
 
 def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
+    # A process of its own: a file or a driver that ends it costs one line here.
+    home = ProcessHome()
+
+    def stop() -> None:
+        for run in (_LOAD, _ANSWER):
+            home.send(Stop(run))
+
     try:
-        engine = Engine(plan.target, plan.draft, lambda _file, _fraction: not interrupt.pressed)
-    except ModelFileError:
-        if interrupt.pressed:
-            return INTERRUPTED  # nothing came yet
-        raise
-    with engine:
-        interrupt.stops(engine.stop)
+        interrupt.stops(stop)
+        try:
+            for _progress in _answers(home, Load(_LOAD, plan.target, plan.draft)):
+                pass
+        except UserError:
+            if interrupt.pressed:
+                return INTERRUPTED  # nothing came yet
+            raise
         recorder = RunRecorder(plan.trace)
         printer = AnswerPrinter()
         try:
-            _answer(engine, plan.request, recorder, printer, interrupt)
+            _record(home, Generate(_ANSWER, plan.request, plan.drafters), recorder, printer)
         except Exception as error:
             recorder.fail(str(error))
             raise
@@ -43,7 +67,24 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
             recorder.close()
             if recorder.trace is not None:
                 _report(recorder.trace, plan, printer)
+    finally:
+        home.close()
     return INTERRUPTED if interrupt.pressed else 0
+
+
+def _answers(home: ProcessHome, command: AnyCommand) -> Iterator[Event]:
+    """What the engine says to a command, to its end. Raises UserError where it fails or the engine dies."""
+    home.send(command)
+    while True:
+        event = home.receive(_WAIT)
+        if isinstance(event, Failed):
+            if event.details:
+                say(event.details.rstrip())
+            raise UserError(event.message, event.hint)
+        if event is not None:
+            yield event
+        if isinstance(event, Loaded | Finished):
+            return
 
 
 def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
@@ -57,15 +98,9 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
         say(line)
 
 
-def _answer(
-    engine: Engine,
-    request: GenerationRequest,
-    recorder: RunRecorder,
-    printer: AnswerPrinter,
-    interrupt: Interrupt,
-) -> None:
+def _record(home: ProcessHome, command: Generate, recorder: RunRecorder, printer: AnswerPrinter) -> None:
     """Generate to the end, or until Ctrl+C or the reader's leaving stops it."""
-    for event in engine.generate(request):
+    for event in _answers(home, command):
         if isinstance(event, Started):
             recorder.begin(event.header)
         elif isinstance(event, RoundFinished):
@@ -73,6 +108,5 @@ def _answer(
             printer.add(event.text)
         elif isinstance(event, Finished):
             recorder.finish(event.totals)
-        # A stop that came before the engine began was cleared when it did.
-        if interrupt.pressed or not printer.open:
-            engine.stop()
+        if not printer.open:
+            home.send(Stop(command.run))

@@ -29,12 +29,15 @@ error, in llama.cpp's own lines."""
 _DRAFT_SUFFIX = "-draft"
 # As in llama.cpp, where most of these have no option of their own for the draft. No context size of its
 # own is the target's: the draft reads the same text.
-_SHARED = ("ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack")
+_SHARED = (
+    "ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack",
+    "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode",
+)  # fmt: skip
 
-_sampling = ParamOptions(Sampling)
-_length = ParamOptions(Settings, only=("max_tokens",))
-_target = ParamOptions(ModelOptions)
-_draft = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=_SHARED)
+SAMPLING = ParamOptions(Sampling)
+LENGTH = ParamOptions(Settings, only=("max_tokens",))
+TARGET = ParamOptions(ModelOptions)
+DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=_SHARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class RunPlan:
     target: ModelOptions
     draft: ModelOptions | None
     request: GenerationRequest
+    drafters: tuple[str, ...]
+    """Files of the plug-ins in use."""
     trace: Path | None
     json: Path | None
 
@@ -52,11 +57,11 @@ def parse_run(argv: list[str]) -> RunPlan:
     """Read the arguments; raises UsageError, SettingError, DrafterError or PromptError."""
     know_drafters(PROG, argv)  # before everything: help and grammar tell of them
     arguments = _parser().parse_args(argv)
-    sampling = Sampling(**_sampling.given(arguments))
+    sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
     spec = StrategySpec.parse(arguments.strategy)
     spec.verification_at(sampling.temperature)
-    target, draft = _pair(arguments)
+    target, draft = chosen_pair(arguments)
     if spec.needs_draft and draft is None:
         raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
     if arguments.trace is not None and arguments.trace == arguments.json:
@@ -70,19 +75,14 @@ def parse_run(argv: list[str]) -> RunPlan:
         stop=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,
         cold=True,
-        **_length.given(arguments),
+        **LENGTH.given(arguments),
     )
-    return RunPlan(target, draft, request, arguments.trace, arguments.json)
+    return RunPlan(target, draft, request, tuple(arguments.drafter), arguments.trace, arguments.json)
 
 
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
-    pair = parser.add_argument_group("the pair")
-    pair.add_argument(
-        "--target", metavar="T.gguf", help="Model file that answers (default: the bundled pair)"
-    )
-    pair.add_argument("--draft", metavar="D.gguf", help="Model file that drafts for it")
-
+    add_pair_options(parser)
     answer = parser.add_argument_group("the answer")
     prompts = answer.add_mutually_exclusive_group(required=True)
     prompts.add_argument("--prompt", metavar="TEXT", type=plain_text, help="Text to continue")
@@ -100,18 +100,7 @@ def _parser() -> Parser:
         "--strategy", metavar="SPEC", default=NONE, help=f"How to draft, see below (default {NONE})"
     )
     add_drafter_option(answer)
-    _length.add_to(answer)
-    answer.add_argument(
-        "--stop",
-        metavar="S",
-        type=_stop_text,
-        action="append",
-        default=[],
-        help="End the answer before this text; may be given several times",
-    )
-    answer.add_argument(
-        "--ignore-eos", action="store_true", help="Go on where the model would end the answer"
-    )
+    add_end_options(answer)
 
     output = parser.add_argument_group("files written")
     output.add_argument(
@@ -119,32 +108,62 @@ def _parser() -> Parser:
     )
     output.add_argument("--json", metavar="OUT.json", type=Path, help="Write the numbers of the run")
 
-    _sampling.add_to(parser.add_argument_group("sampling"))
-    _target.add_to(parser.add_argument_group("loading the target"))
-    _draft.add_to(parser.add_argument_group("loading the draft"))
+    add_model_options(parser)
     return parser
 
 
-def _stop_text(argument: str) -> str:
+def add_pair_options(parser: Parser) -> None:
+    """Which models; `chosen_pair` reads them."""
+    pair = parser.add_argument_group("the pair")
+    pair.add_argument(
+        "--target", metavar="T.gguf", help="Model file that answers (default: the bundled pair)"
+    )
+    pair.add_argument("--draft", metavar="D.gguf", help="Model file that drafts for it")
+
+
+def add_end_options(group: argparse._ArgumentGroup) -> None:
+    """Where an answer ends."""
+    LENGTH.add_to(group)
+    group.add_argument(
+        "--stop",
+        metavar="S",
+        type=stop_text,
+        action="append",
+        default=[],
+        help="End the answer before this text; may be given several times",
+    )
+    group.add_argument("--ignore-eos", action="store_true", help="Go on where the model would end the answer")
+
+
+def add_model_options(parser: Parser) -> None:
+    """How tokens are drawn and models loaded."""
+    SAMPLING.add_to(parser.add_argument_group("sampling"))
+    TARGET.add_to(parser.add_argument_group("loading the target"))
+    DRAFT.add_to(parser.add_argument_group("loading the draft"))
+
+
+def stop_text(argument: str) -> str:
+    """A stop string from the command line."""
     if not argument:
         raise argparse.ArgumentTypeError("cannot be empty. Allowed: text of one character or more.")
     return plain_text(argument)
 
 
-def _pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptions | None]:
+def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptions | None]:
+    """The models that --target, --draft and the load options name, by default the bundled ones."""
     target, draft = arguments.target, arguments.draft
     if target is None:
         if draft is not None:
             raise UsageError("--draft needs a target of its own.", "Give one with --target.")
         paths = find_paths()
         target, draft = paths.model(BUNDLED_TARGET), paths.model(BUNDLED_DRAFT)
-    values = _target.given(arguments)
+    values = TARGET.given(arguments)
     first = ModelOptions(target, **values)
     if draft is None:
-        if flags := _draft.flags_given(arguments):
+        if flags := DRAFT.flags_given(arguments):
             raise UsageError(f"{flags[0]} needs a draft model.", "Give one with --draft.")
         return first, None
-    return first, ModelOptions(draft, **_draft.resolved(arguments, values))
+    return first, ModelOptions(draft, **DRAFT.resolved(arguments, values))
 
 
 def _read_prompt(name: str) -> str:

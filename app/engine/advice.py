@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.engine.cost import CostModel
-from app.engine.params import params_of
+from app.engine.cost import LONGEST, CostModel
 from app.engine.stats import Statistics
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.types import LengthRule
 
 _ENOUGH_ROUNDS = 12
 _GAIN = 1.03  # below it, noise would decide
@@ -18,7 +18,6 @@ _SELDOM = 0.15  # share of rounds in which a draft was found
 _DEAR_DRAFT = 0.4  # c from which on a draft model is too large for its target
 _NO_BATCHING = 0.8  # v(k) / (k + 1) from which on a pass over several tokens saves nothing
 _WORTH_CHANGING = 1.05  # predicted factor over the present one
-_LENGTH_KEYS = ("n_max", "num_pred_tokens", "size_m")
 
 
 class Finding(StrEnum):
@@ -76,9 +75,11 @@ def advise(
     """
     if not spec.parts:
         return None
-    if statistics.attempts < _ENOUGH_ROUNDS:
+    if _chances(spec, statistics) < _ENOUGH_ROUNDS:
         return Advice(Finding.TOO_EARLY, "Too few rounds yet for advice.")
-    if not spec.needs_draft and statistics.drafted_rounds < _SELDOM * statistics.attempts:
+    few_rounds = statistics.drafted_rounds < _SELDOM * _chances(spec, statistics)
+    few_tokens = statistics.accepted < _SELDOM * statistics.emitted  # a few drafts may be long ones
+    if few_rounds and few_tokens:
         return Advice(Finding.SELDOM, _seldom(spec, statistics), speedup, speedup is not None)
     shares = balance(statistics, cost)
     if shares is None:
@@ -93,6 +94,11 @@ def advise(
         else _losing(spec, statistics, cost, shares)
     )
     return Advice(finding, text, factor, speedup is not None)
+
+
+def _chances(spec: StrategySpec, statistics: Statistics) -> int:
+    """Rounds that a draft could have come of: all of them where the rule decides whether to ask for one."""
+    return statistics.rounds if spec.length is LengthRule.AUTO else statistics.attempts
 
 
 def _gaining(
@@ -144,9 +150,14 @@ def _said(shares: Balance, start: bool = True) -> str:
 
 
 def _seldom(spec: StrategySpec, statistics: Statistics) -> str:
-    share = statistics.drafted_rounds / statistics.attempts
+    """Why drafts were seldom: the rule rested, the draft model's were cut, or the text repeats too little."""
+    share = statistics.drafted_rounds / _chances(spec, statistics)
     names = " and ".join(part.name for part in spec.parts)
     found = "no round" if not statistics.drafted_rounds else f"{_percent(share)} of the rounds"
+    if spec.length is LengthRule.AUTO:
+        return f"length=auto drafted in {found}: more would cost more than it saves."
+    if spec.needs_draft:
+        return f"{names} drafted in {found}: its settings let too few drafts through."
     return (
         f"{names} found a draft in {found}: this text repeats too little. "
         "It costs next to nothing; a draft model may do better."
@@ -173,18 +184,21 @@ def _sentence(text: str) -> str:
 
 def _better_length(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> str | None:
     """The setting that is predicted to be clearly faster than the drafts that were made."""
-    alpha, key = statistics.alpha, _length_key(spec)
-    best = cost.best_length(alpha) if alpha is not None else None
-    present = cost.over_rounds
-    if best is None or present is None or key is None or not best[0]:
+    alpha, present = statistics.alpha, cost.over_rounds
+    if alpha is None or present is None:
         return None
-    k, factor = best
-    if factor < _WORTH_CHANGING * present or factor < _GAIN or k == round(cost.mean_length or 0):
+    part = _busiest(spec, statistics)
+    clearly = max(_WORTH_CHANGING * present, _GAIN)
+    factors = [(cost.predicted(alpha, k) or 0.0, -k) for k in range(1, LONGEST + 1)]
+    better = sorted((one for one in factors if one[0] >= clearly), reverse=True)
+    best = next(((-k, factor) for factor, k in better if part.drafts_at(-k)), None)
+    if best is None or best[0] == round(cost.mean_length or 0):
         return None
-    return f"{key}={k} (predicted {factor:.2f}×)"
+    whose = f" for {part.name}" if len(spec.parts) > 1 else ""
+    return f"{part.length_key}={best[0]}{whose} (predicted {best[1]:.2f}×)"
 
 
-def _length_key(spec: StrategySpec) -> str | None:
-    """The setting of the last strategy that says how much is drafted."""
-    known = {one.name for one in params_of(type(spec.parts[-1].params))}
-    return next((key for key in _LENGTH_KEYS if key in known), None)
+def _busiest(spec: StrategySpec, statistics: Statistics) -> StrategyPart:
+    """The strategy that drafted most tokens: the numbers of the answer are mostly its own."""
+    drafted = {name: one.drafted for name, one in statistics.strategies.items()}
+    return max(spec.parts, key=lambda part: drafted.get(part.name, 0))

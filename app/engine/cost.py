@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import ceil
 from statistics import fmean, median
 
 from app.engine.types import Round
 
 _KEPT = 101  # newest times a median is taken over: it follows a machine that becomes busy
 LONGEST = 16
-"""The draft lengths that predictions are made for."""
+"""Predictions are made for draft lengths up to this one, and up to the mean of an answer that drafts more."""
 
 
 @dataclass(slots=True)
@@ -103,9 +104,14 @@ class CostModel:
             return None
         return expected_tokens(alpha, k) / (v + k * (c or 0.0))
 
-    def best_length(self, alpha: float, longest: int = LONGEST) -> tuple[int, float] | None:
+    @property
+    def longest(self) -> int:
+        """The last draft length that predictions are made for."""
+        return max(LONGEST, ceil(self.mean_length or 0))
+
+    def best_length(self, alpha: float) -> tuple[int, float] | None:
         """The k from 0 on with the largest predicted factor, and that factor."""
-        factors = [(self.predicted(alpha, k), -k) for k in range(longest + 1)]
+        factors = [(self.predicted(alpha, k), -k) for k in range(self.longest + 1)]
         known = [(factor, k) for factor, k in factors if factor is not None]
         if len(known) < 2:
             return None

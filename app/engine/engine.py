@@ -6,26 +6,31 @@ import datetime
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from msgspec.structs import replace as replace_struct
 
 from app import __version__
 from app.engine.chat import ChatTemplate
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.drafters.base import Drafter, Resources, Surroundings
+from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.draws import Draws
 from app.engine.errors import ModelFileError, PairError, PromptError, SettingError, UserError
 from app.engine.generate import Generation, TokenBuffer, rounds
 from app.engine.lengths.base import DraftLength, Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
+from app.engine.memory import ModelMemory
 from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
-from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, devices
+from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
+from app.engine.offload import share_workers
 from app.engine.params import check_params
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
@@ -61,6 +66,14 @@ class _Part:
         self.model.close()
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A drafter that outlives the answer, and the settings that it was used with last."""
+
+    drafter: Drafter
+    params: Any
+
+
 class Engine:
     """A target, where there is one its draft, and the state of their drafters.
 
@@ -73,26 +86,32 @@ class Engine:
         draft: str | Path | ModelOptions | None = None,
         on_progress: LoadReport | None = None,
         previous: Engine | None = None,
+        on_test: Callable[[str], None] = lambda _file: None,
     ) -> None:
-        """Load the pair. Raises ModelFileError, PairError or SettingError.
+        """Load the pair. Raises ModelFileError, PairError, SettingError or WorkerError.
 
+        `on_test` is told of each file before its first passes: kernels that fault end the process there.
         A `previous` engine gives the parts that are loaded in the same way already, and is closed; where
         loading fails it stays as it was.
         """
         self._abort: AbortFlag = previous._abort if previous else AbortFlag()
-        self._drafters: dict[tuple[StrategyKind, str], Drafter] = {}
+        self._abort.clear()  # of a Stop long ago
+        self._on_test = on_test
+        self._drafters: dict[tuple[StrategyKind, Hashable], _Kept] = {}
+        self._lookup_caches = LookupCaches()
         self._lengths: dict[LengthRule, DraftLength] = {}
         old: list[_Part] = previous._parts if previous else []
+        self._asked = _options(target), None if draft is None else _options(draft)
+        options, beside = share_workers(*self._asked)
         with ExitStack() as new:
-            first = self._open(_options(target), on_progress, old, new)
+            first = self._open(options, on_progress, old, new)
             self._parts: list[_Part] = [first]
             self._target, self._draft = first.context, None
             self._fit: VocabularyFit | None = None
-            if draft is not None:
-                options = _options(draft)
-                if not options.ctx_size:  # as far as the target goes
-                    options = replace(options, ctx_size=self._target.n_ctx)
-                second = self._open(options, on_progress, old[1:], new, snapshots=0)
+            if beside is not None:
+                if not beside.ctx_size:  # as far as the target goes
+                    beside = replace(beside, ctx_size=self._target.n_ctx)
+                second = self._open(beside, on_progress, old[1:], new, snapshots=0)
                 self._fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
                 if self._fit.kind is FitKind.CANNOT:
                     raise PairError(
@@ -105,12 +124,11 @@ class Engine:
             previous._parts = [part for part in old if part not in self._parts]
             previous.close()
         self._template = ChatTemplate(first.model.chat_template, first.model.vocabulary)
-        offloaded = devices() if first.options.n_gpu_layers else []
         self.pair = PairInfo(
             target=_describe(self._target),
             draft=_describe(self._draft) if self._draft else None,
             vocabulary=str(self._fit or ""),
-            devices=", ".join(offloaded) or "CPU",
+            devices=_devices_in_use(self._target),
         )
 
     def _open(
@@ -134,9 +152,31 @@ class Engine:
                     f"{name} does not write text token by token.", "Choose a language model."
                 )
             part = _Part(options, model, Context(model, options, self._abort, snapshots))
+            half.callback(part.context.close)
+            self._on_test(name)
+            try:
+                part.context.self_test()
+            except Cancelled:
+                raise ModelFileError(f"Loading {name} was stopped.") from None
             half.pop_all()
         new.callback(part.close)
         return part
+
+    @property
+    def options(self) -> tuple[ModelOptions, ModelOptions | None]:
+        """What was asked for, so that the same pair can be loaded again."""
+        return self._asked
+
+    def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
+        """What this pair holds on the devices of another one, by the names that they have there."""
+        held = [part.context.memory for part in self._parts]
+        if self._parts and self._parts[0].options.rpc == target.rpc:
+            return tuple(held)
+        # Other workers: RPC0 is another device there.
+        return tuple(
+            replace_struct(one, memory=tuple(on for on in one.memory if not on.device.startswith("RPC")))
+            for one in held
+        )
 
     def close(self) -> None:
         """Free the models."""
@@ -155,7 +195,7 @@ class Engine:
         self._abort.set()
 
     def generate(self, request: GenerationRequest, run: int = 0) -> Iterator[Event]:
-        """Answer a request: PromptProgress, Started, RoundFinished for every round, Finished.
+        """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished.
 
         Raises UserError where the request cannot be met, before anything is decoded.
         """
@@ -167,6 +207,7 @@ class Engine:
         first_token: float | None = None
         zero = asked
         native = self._target.seconds
+        begun: list[Drafter] = []
         try:
             for done in self._read_prompt(answer):
                 yield PromptProgress(run, "target", done, answer.prompt_length)
@@ -177,7 +218,7 @@ class Engine:
             )
             if spec.needs_draft and not answer.length.lazy:
                 yield PromptProgress(run, "draft", 0, answer.prompt_length)
-            self._begin_drafters(answer)
+            self._begin_drafters(answer, begun)
             zero = time.perf_counter()
             draft_seconds = zero - asked - prompt_seconds
             for one, text in rounds(answer):
@@ -192,16 +233,20 @@ class Engine:
         except Cancelled:
             answer.finish = FinishReason.CANCELLED
             prompt_seconds = prompt_seconds or time.perf_counter() - asked
-        seconds = time.perf_counter() - zero if first_token is not None else 0.0
+        finally:  # also where an error ends the answer, or nobody wants the rest of it
+            ended = time.perf_counter()
+            error = _finish_drafters(begun, answer)
+        seconds = ended - zero if first_token is not None else 0.0
         answer.text.finish()
         totals = Totals(
             finish_reason=answer.finish or FinishReason.FAILED,
             text=answer.text.text,
             seconds=seconds,
             prompt_seconds=prompt_seconds,
-            draft_prompt_seconds=draft_seconds,
+            draft_prompt_seconds=draft_seconds + answer.draft_reading,
             first_token_seconds=first_token,
-            error=_finish_drafters(answer),
+            error=error,
+            draft_prompt_in_rounds=answer.draft_reading,
         )
         yield Finished(run, totals)
 
@@ -227,9 +272,14 @@ class Engine:
                 f"The prompt has {len(ids):,} tokens and the context holds {n_ctx:,}.",
                 "Shorten it, start a new chat, or raise the context size.",
             )
-        drafters = [(part.name, self._drafter(part)) for part in spec.parts]
+        # A cold run has drafters and a length rule of its own: what the others learned outlives it.
         if request.cold:
-            self.reset()
+            drafters = [(part.name, self._new_drafter(part)) for part in spec.parts]
+            length = make_length(spec.length)
+            self._clear_caches()
+        else:
+            drafters = self._warm_drafters(spec)
+            length = self._lengths.setdefault(spec.length, make_length(spec.length))
         vocabulary = self._target.model.vocabulary
         seed = secrets.randbits(63) if sampling.seed < 0 else sampling.seed
         ends = vocabulary.end_ids
@@ -238,7 +288,7 @@ class Engine:
             drafters=drafters,
             draft_contexts=[self._draft] if self._draft else [],
             verification=verification,
-            length=self._lengths.setdefault(spec.length, make_length(spec.length)),
+            length=length,
             sampler=Sampler(sampling, ends if request.ignore_eos else ()),
             draws=Draws(seed),
             truth=TokenBuffer(ids, n_ctx + 1),
@@ -277,22 +327,40 @@ class Engine:
             raise PromptError("The prompt is empty.", "Type something first.")
         return text, ids
 
-    def _drafter(self, part: StrategyPart) -> Drafter:
-        """The drafter of that name and those settings; it keeps what it learned between answers."""
-        kind = KINDS[part.name]
-        key = kind, str(part)  # a plug-in that was read again is another kind
-        if key not in self._drafters:
-            resources = Resources(self._target.model.vocabulary, self._draft, self._fit)
-            self._drafters[key] = kind.make(part.params, resources)
-        return self._drafters[key]
+    def _warm_drafters(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
+        """Drafters of those names, each with what it learned in earlier answers, under whatever settings do
+        not shape its memory."""
+        # A plug-in that was read again is another kind.
+        self._drafters = {key: one for key, one in self._drafters.items() if KINDS.get(key[0].name) is key[0]}
+        return [(part.name, self._drafter(part)) for part in spec.parts]
 
-    def reset(self) -> None:
-        """Empty both caches and all drafters: what comes next is cold."""
+    def _drafter(self, part: StrategyPart) -> Drafter:
+        kind = KINDS[part.name]
+        shape = kind.memory
+        key = kind, str(part) if shape is None else tuple(getattr(part.params, name) for name in shape)
+        kept = self._drafters.get(key)
+        if kept is None:
+            kept = self._drafters[key] = _Kept(self._new_drafter(part), part.params)
+        elif kept.params != part.params:
+            kept.drafter.adjust(part.params)
+            kept.params = part.params
+        return kept.drafter
+
+    def _new_drafter(self, part: StrategyPart) -> Drafter:
+        """One that has learned nothing yet."""
+        resources = Resources(self._target.model.vocabulary, self._draft, self._fit, self._lookup_caches)
+        return KINDS[part.name].make(part.params, resources)
+
+    def _clear_caches(self) -> None:
         self._target.clear()
         if self._draft is not None:
             self._draft.clear()
-        for drafter in self._drafters.values():
-            drafter.reset()
+
+    def reset(self) -> None:
+        """Empty both caches and all drafters: what comes next is cold."""
+        self._clear_caches()
+        for kept in self._drafters.values():
+            kept.drafter.reset()
         for length in self._lengths.values():
             length.reset()
 
@@ -308,10 +376,12 @@ class Engine:
             if self._abort.is_set():
                 raise Cancelled
 
-    def _begin_drafters(self, answer: Generation) -> None:
+    def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:
+        """`begun` gets each of them that has begun: what is to be finished."""
         around = Surroundings(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
         for _name, drafter in answer.drafters:
             drafter.begin(answer.truth.ids, around)
+            begun.append(drafter)
             if not answer.length.lazy:
                 drafter.read(answer.truth.ids)
 
@@ -325,10 +395,10 @@ class Engine:
         ]
 
 
-def _finish_drafters(answer: Generation) -> str:
+def _finish_drafters(begun: Sequence[Drafter], answer: Generation) -> str:
     """Let them keep what should outlive the answer; returns what went wrong: the answer stands either way."""
     errors = []
-    for _name, drafter in answer.drafters:
+    for drafter in begun:
         try:
             drafter.finish(answer.truth.ids)
         except UserError as error:
@@ -355,4 +425,11 @@ def _describe(context: Context) -> ModelInfo:
         n_ctx=context.n_ctx,
         threads=context.threads,
         has_chat_template=bool(model.chat_template),
+        n_gpu_layers=context.memory.n_gpu_layers,
+        memory=context.memory.memory,
     )
+
+
+def _devices_in_use(context: Context) -> str:
+    """The devices that hold layers, such as "CUDA0, CPU"."""
+    return ", ".join(one.device for one in context.memory.memory if one.layers)

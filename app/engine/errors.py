@@ -26,6 +26,10 @@ class ModelFileError(UserError):
     """A model file cannot be opened or used."""
 
 
+class NoRoomError(ModelFileError):
+    """A device has not the memory that a model needs there."""
+
+
 class PairError(UserError):
     """A draft does not fit its target."""
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.engine.background import Background
-from app.engine.drafters.base import Drafter, Proposal, one_hot
+from app.engine.drafters.base import Proposal, one_hot
 from app.engine.draws import Draws
-from app.engine.lengths.base import Attempt, DraftLength, RoundCost
+from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.native import Context, Vocabulary
+from app.engine.propose import Draft, NamedDrafter, Room, propose
 from app.engine.rows import TargetRows
 from app.engine.sampling import Sampler
 from app.engine.text import TextStream
@@ -37,11 +38,6 @@ from app.engine.verify import (
     verify_match,
     verify_speculative,
 )
-
-NamedDrafter = tuple[str, Drafter]
-
-_RIDE_ALONG = 8
-"""A draft model reads this many tokens together with its first step; more are read, and timed, apart."""
 
 _UNJUDGED = Judgement(accepted=False)
 
@@ -88,6 +84,7 @@ class Generation:
     end_ids: frozenset[int]  # empty where the end of generation is ignored
     text: TextStream
     finish: FinishReason | None = None
+    draft_reading: float = 0.0  # seconds: the prompt, where a draft model reads it within a round
 
     @property
     def position(self) -> int:
@@ -109,12 +106,15 @@ class Verified:
     verified: float
     ended: float
     native: float
-    name: str
-    proposal: Proposal
+    draft: Draft
     outcome: Outcome
     rows: TargetRows
     emitted: list[int]
     text: str
+
+    @property
+    def proposal(self) -> Proposal:
+        return self.draft.proposal
 
 
 def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
@@ -132,10 +132,11 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
             began, native = time.perf_counter(), run.native_seconds()
             position = run.position
             try:
-                name, proposal, attempts = propose(run)
+                truth = run.truth.ids
+                draft = propose(run.drafters, run.length, truth, draft_room(run))
+                name, proposal = draft.name, draft.proposal
                 drafted = time.perf_counter()
 
-                truth = run.truth.ids
                 start = run.target.sync(truth[:-1])
                 missing = run.truth.with_draft(proposal.ids)[start:]
                 target.start(partial(run.target.decode, missing, logits=len(proposal.ids) + 1))
@@ -152,11 +153,16 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
             rows.keep(len(emitted))
 
             accepted = min(outcome.accepted, len(emitted))
+            truth = run.truth.ids
             for other, drafter in run.drafters:
-                own = other == name
-                drafter.observe(run.truth.ids, proposal if own else Proposal(), accepted if own else 0)
+                own = other == name or not name
+                drafter.observe(truth, proposal if own else Proposal(), accepted if own else 0)
             ended = time.perf_counter()
-            run.length.observe(RoundCost(attempts, accepted, emitted, ended - began))
+            run.draft_reading = run.draft_reading or draft.reading
+            if draft.attempts is not None:
+                run.length.observe(
+                    RoundCost(draft.attempts, accepted, emitted, drafted - began, ended - drafted)
+                )
             before = Verified(
                 index,
                 position,
@@ -165,8 +171,7 @@ def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
                 verified - drafted,
                 ended - began,
                 run.native_seconds() - native,
-                name,
-                proposal,
+                draft,
                 outcome,
                 rows,
                 emitted,
@@ -192,7 +197,8 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
             native_seconds=last.native,
             drafted=drafts,
             emitted=tokens,
-            strategy=last.name if last.proposal.ids else None,
+            strategy=last.draft.name if last.proposal.ids else None,
+            asked=last.draft.asked if run.drafters else None,
             match=last.proposal.match,
             draft_end=last.proposal.end,
             target_top=top,
@@ -202,54 +208,15 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
     )
 
 
-def draft_room(run: Generation) -> int:
+def draft_room(run: Generation) -> Room:
     """The most tokens worth drafting: one is always emitted without, the context has an end, and all rows
     of a round come out of one pass."""
-    wanted = run.max_tokens - run.position - 1
-    return min(wanted, run.target.n_ctx - run.truth.length, run.target.n_batch - 1)
-
-
-def propose(run: Generation) -> tuple[str, Proposal, Sequence[Attempt]]:
-    """The first proposal that is not empty, in order of precedence, and the name of its strategy; besides,
-    everything that was asked for and what it took."""
-    if not run.drafters:
-        return "", Proposal(), ()
-    room = draft_room(run)
-    if room <= 0:
-        return "", Proposal(end="nothing more is wanted"), ()
-    truth = run.truth.ids
-    attempts: list[Attempt] = []
-    ends: list[str] = []
-    faults: list[str] = []
-    for name, drafter in run.drafters:
-        k = run.length.choose(name, room, partial(drafter.unread, truth))
-        looks = k == 0
-        if looks:
-            ends.append(run.length.rest_reason)
-            if (k := run.length.look(name, room)) == 0:
-                continue
-        began = time.perf_counter()
-        unread = drafter.unread(truth) if run.length.lazy else 0
-        if unread > _RIDE_ALONG:
-            drafter.read(truth)
-        read = time.perf_counter()
-        proposal = drafter.propose(truth, k)
-        ended = time.perf_counter()
-        attempts.append(Attempt(name, k, proposal.ids, unread, read - began, ended - read, looks))
-        if looks:
-            continue
-        if proposal.ids:
-            if len(proposal.ids) == k < room:
-                proposal.end = run.length.reason
-            proposal.end = "; ".join([*faults, proposal.end])
-            return name, proposal, attempts
-        ends.append(proposal.end)
-        if proposal.fault:
-            faults.append(proposal.fault)
-    if faults:
-        return "", Proposal(end="; ".join(faults)), attempts
-    end = ends[0] if len(set(ends)) == 1 else "no strategy found a draft"
-    return "", Proposal(end=end), attempts
+    return min(
+        Room(run.max_tokens - run.position - 1),
+        Room(run.target.n_ctx - run.truth.length, "the target's context is full"),
+        Room(run.target.n_batch - 1, "batch_size allows no more"),
+        key=lambda room: room.tokens,
+    )
 
 
 def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:

@@ -13,37 +13,39 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
-from app.engine.errors import SettingError, UserError
 from app.engine.messages import (
     AnyCommand,
     AnyEvent,
+    DevicesListed,
     Event,
     Failed,
-    Generate,
+    Finished,
+    ListDevices,
     Load,
     Loaded,
     LoadProgress,
+    LoadStage,
+    Measure,
+    Measured,
     Shutdown,
     Stop,
 )
-from app.engine.plugins import use_drafters
-from app.engine.strategy import StrategySpec
-
-if TYPE_CHECKING:
-    from app.engine.engine import Engine
+from app.engine.safer import Death, explain_death
+from app.engine.server import Server
+from app.engine.types import split_list
+from app.engine.workers import lost_workers
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_command = msgspec.msgpack.Decoder(AnyCommand).decode
 _decode_event = msgspec.msgpack.Decoder(AnyEvent).decode
 
-_PROGRESS_STEP = 0.01
 _GOODBYE_SECONDS = 2.0
+_ENDS = (Loaded, DevicesListed, Measured, Finished, Failed)  # of a command
 
 
 class EngineHome(Protocol):
@@ -60,111 +62,6 @@ class EngineHome(Protocol):
 
     def close(self) -> None:
         """End the engine, whatever it is doing."""
-
-
-class Server:
-    """Runs commands one after another against an engine; the same in both homes."""
-
-    def __init__(self, emit: Callable[[AnyEvent], None]) -> None:
-        self._emit = emit
-        self._inbox: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
-        self._engine: Engine | None = None
-        self._stopped: set[int] = set()
-        self._current = -1  # the run at work
-        self._closing = False
-        # Held while the run at work changes and while it is stopped: no Stop hits the run behind its own.
-        self._turn = threading.Lock()
-
-    def submit(self, command: AnyCommand) -> None:
-        """Take a command; safe from any thread."""
-        if isinstance(command, Stop):
-            self._stopped.add(command.run)
-            self._stop_current(command.run)
-            return
-        if isinstance(command, Shutdown):
-            self._closing = True
-            self._stop_current(self._current)
-        self._inbox.put(command)
-
-    def _stop_current(self, run: int) -> None:
-        with self._turn:
-            if self._engine is not None and self._current == run:
-                self._engine.stop()
-
-    def _is_stopped(self, run: int) -> bool:
-        return self._closing or run in self._stopped
-
-    def run(self) -> None:
-        """Serve until Shutdown; commands that still wait by then are dropped."""
-        while not isinstance(command := self._inbox.get(), Shutdown) and not self._closing:
-            with self._turn:
-                self._current = command.run
-            try:
-                if isinstance(command, Load):
-                    self._load(command)
-                elif isinstance(command, Generate):
-                    self._generate(command)
-            except UserError as error:
-                self._emit(Failed(command.run, error.message, error.hint))
-            except Exception as error:
-                self._emit(
-                    Failed(
-                        command.run,
-                        f"The engine met an error it does not know: {error}.",
-                        "The next prompt may work; the details help to report it.",
-                        expected=False,
-                        details=traceback.format_exc(),
-                    )
-                )
-            finally:
-                with self._turn:
-                    self._current = -1
-                self._stopped.discard(command.run)
-        if self._engine is not None:
-            self._engine.close()
-
-    def _load(self, command: Load) -> None:
-        # Imported here: the window makes homes and must never load the native library itself.
-        from app.engine.engine import Engine
-
-        started = time.perf_counter()
-        shown = ("", 0.0)
-
-        def report(file: str, fraction: float) -> bool:
-            nonlocal shown
-            if file != shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
-                shown = (file, fraction)
-                self._emit(LoadProgress(command.run, file, fraction))
-            return not self._is_stopped(command.run)
-
-        try:
-            self._engine = Engine(command.target, command.draft, report, previous=self._engine)
-        except UserError:
-            if self._is_stopped(command.run):
-                kept = "The pair from before is still there." if self._engine else "No model is loaded."
-                raise UserError("Loading was stopped.", kept) from None
-            raise
-        self._emit(Loaded(command.run, self._engine.pair, time.perf_counter() - started))
-
-    def _generate(self, command: Generate) -> None:
-        if self._engine is None:
-            raise UserError("No model is loaded.", "Choose a target first.")
-        _know_drafters(command)
-        for event in self._engine.generate(command.request, command.run):
-            self._emit(event)  # type: ignore[arg-type]
-            # A Stop that came before the run began: its flag was cleared by the start.
-            if self._is_stopped(command.run):
-                self._engine.stop()
-
-
-def _know_drafters(command: Generate) -> None:
-    """Know the plug-ins in use. One that cannot be used is told to those who ask for a strategy that is not
-    there; the others lose nothing by it."""
-    problems = use_drafters(command.drafters)
-    try:
-        StrategySpec.parse(command.request.strategy)
-    except SettingError as unknown:
-        raise next(iter(problems.values()), unknown) from None
 
 
 class ThreadHome:
@@ -201,6 +98,9 @@ class ProcessHome:
         self._process.start()
         theirs.close()
         self._run = -1
+        self._waiting: AnyCommand | None = None  # the command whose end has not come yet
+        self._loaded: Load | None = None
+        self._testing = False
         self._gone = False
         self._closed = False
         self._sending = threading.Lock()
@@ -211,7 +111,7 @@ class ProcessHome:
 
     def send(self, command: AnyCommand) -> None:
         if not isinstance(command, Stop):
-            self._run = command.run
+            self._run, self._waiting, self._testing = command.run, command, False
         try:
             with self._sending:
                 self._connection.send_bytes(_encode(command))
@@ -225,17 +125,35 @@ class ProcessHome:
             if not self._connection.poll(timeout):
                 return None
             event: AnyEvent = _decode_event(self._connection.recv_bytes())
-            return event
         except (EOFError, OSError):
             self._gone = True
             self._process.join(_GOODBYE_SECONDS)
-            return Failed(
-                self._run,
-                f"The engine stopped unexpectedly ({_exit_words(self._process.exitcode)}).",
-                "What came before is kept, and the engine starts again by itself.",
-                expected=False,
-                gone=True,
-            )
+            return self._explain()
+        self._follow(event)
+        return event
+
+    def _follow(self, event: AnyEvent) -> None:
+        """Keep in mind what an end would mean."""
+        if isinstance(event, LoadProgress):
+            self._testing = event.stage is LoadStage.TESTING
+        elif self._waiting is not None and event.run == self._waiting.run:
+            if isinstance(event, Loaded) and isinstance(self._waiting, Load):
+                self._loaded = self._waiting
+            if isinstance(event, _ENDS):
+                self._waiting, self._testing = None, False
+
+    def _explain(self) -> Failed:
+        """What the end of the process was, in words."""
+        waiting = self._waiting
+        load = waiting if isinstance(waiting, Load) else self._loaded
+        pairs = [one for one in (load, waiting) if isinstance(one, Load | Measure)]
+        rpc = ",".join(one.rpc for pair in pairs for one in (pair.target, pair.draft) if one)
+        if isinstance(waiting, ListDevices):
+            rpc += f",{waiting.rpc}"
+        code = self._process.exitcode
+        lost = lost_workers(split_list(rpc))
+        told = explain_death(Death(code, exit_words(code), load, self._testing, lost))
+        return Failed(self._run, told.message, told.hint, expected=False, gone=True, offer=told.offer)
 
     def close(self) -> None:
         if self._closed:
@@ -263,7 +181,8 @@ class ProcessHome:
             return
 
 
-def _exit_words(code: int | None) -> str:
+def exit_words(code: int | None) -> str:
+    """How a process ended."""
     if code is not None and code < 0:
         try:
             return f"signal {-code}, {signal.strsignal(-code) or signal.Signals(-code).name}"

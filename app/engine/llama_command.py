@@ -1,6 +1,7 @@
 """The llama.cpp command line of a setting, and what of it llama.cpp cannot do.
 
-Flags are those of the built-in version's common/arg.cpp.
+Flags are those of the built-in version's common/arg.cpp. Where its defaults are others than ours, the flag is
+written although nothing was changed.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.engine.params import params_of
+from app.engine.cores import default_threads
+from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
+from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
 
 _TYPES = {"draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"}
 _OWN_KEYS = {"sample": "drafting by sampling", "replace": "drafting through text"}
-_FLAGS = {"lookup_cache_static": "--lookup-cache-static", "lookup_cache_dynamic": "--lookup-cache-dynamic"}
-_PREFIXES = {"draft-simple": "--spec-draft-"}
+_CACHE_KEYS = ("lookup_cache_static", "lookup_cache_dynamic")
 _SAMPLERS = "penalties;top_k;top_p;min_p;temperature"
+_DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_moe")
+_DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
+_CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whatever is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +39,16 @@ def llama_command(
     sampling: Sampling,
     max_tokens: int,
 ) -> LlamaCommand:
-    """The `llama-server` that comes nearest to these settings.
-
-    All sampling settings are written out: llama.cpp's own defaults differ.
-    """
+    """The `llama-server` that comes nearest to these settings, on this machine."""
+    if not spec.needs_draft:
+        draft = None
     known = [part for part in spec.parts if part.name in _TYPES]
     words = ["llama-server", "--model", target.path]
-    if spec.needs_draft and draft is not None:
+    if draft is not None:
         words += ["--model-draft", draft.path]
-    words += _load_flags(target, "")
-    if spec.needs_draft and draft is not None:
-        words += _load_flags(draft, "-draft")
+    words += _target_flags(target)
+    if draft is not None:
+        words += _draft_flags(draft)
     if known:
         words += ["--spec-type", ",".join(part.name for part in known)]
     for part in known:
@@ -59,41 +62,69 @@ def llama_command(
     if sampling.seed >= 0:
         words += ["--seed", str(sampling.seed)]
     words += ["--predict", str(max_tokens)]
-    return LlamaCommand(shlex.join(words), tuple(_differences(spec, sampling)))
+    differences = [*_strategy_differences(spec, sampling)]
+    if draft is not None:
+        differences += _draft_differences(target, draft)
+    return LlamaCommand(shlex.join(words), tuple(differences))
 
 
-def _load_flags(options: ModelOptions, whose: str) -> list[str]:
-    """Where a setting differs from its default; `whose` is "" or "-draft"."""
-    words: list[str] = []
+def _target_flags(options: ModelOptions) -> list[str]:
+    """One slot, and nothing that llama-server would choose by the memory that is free."""
+    words = ["--ctx-size", str(options.ctx_size or DEFAULT_CTX), "--parallel", "1", "--fit", "off"]
+    words += ["--threads", str(options.threads or default_threads())]
+    words += ["--n-gpu-layers", _layers(options)]
+    if options.swa_full:
+        words.append("--swa-full")
     for one in params_of(ModelOptions):
-        value = getattr(options, one.name)
-        if value == one.default or (whose and one.name not in _DRAFT_SETTINGS):
-            continue
-        flag = "--" + one.name.replace("_", "-")
-        if one.kind is not bool:
-            words += [flag + whose, one.format(value)]
-        elif value:
-            words.append(flag)
-        else:
-            words.append(f"--no-{flag[2:]}")
+        if one.name not in ("ctx_size", "threads", "n_gpu_layers", "swa_full"):
+            words += _changed(options, one, "")
     return words
 
 
-_DRAFT_SETTINGS = ("threads", "threads_batch", "n_gpu_layers", "cache_type_k", "cache_type_v")
+def _draft_flags(options: ModelOptions) -> list[str]:
+    threads = options.threads or default_threads()
+    words = ["--threads-draft", str(threads)]
+    # llama.cpp's default is the target's.
+    words += ["--threads-batch-draft", str(options.threads_batch or threads)]
+    words += ["--n-gpu-layers-draft", _layers(options)]
+    for one in params_of(ModelOptions):
+        if one.name in _DRAFT_CHANGES:
+            words += _changed(options, one, "-draft")
+    return words
+
+
+def _layers(options: ModelOptions) -> str:
+    """llama.cpp's own -1 is as many as fit."""
+    return "all" if options.n_gpu_layers < 0 else str(options.n_gpu_layers)
+
+
+def _changed(options: ModelOptions, one: Param, whose: str) -> list[str]:
+    """A setting of which llama.cpp has the same default; `whose` is "" or "-draft"."""
+    value = getattr(options, one.name)
+    if value == one.default:
+        return []
+    flag = one.name.replace("_", "-") + whose
+    if one.kind is bool:
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", one.format(value)]
 
 
 def _strategy_flags(part: StrategyPart) -> list[str]:
     words: list[str] = []
-    prefix = _PREFIXES.get(part.name, f"--spec-{part.name}-")
+    prefix = "draft" if part.name == "draft-simple" else part.name
     for one in params_of(type(part.params)):
         value = getattr(part.params, one.name)
-        if value != one.default and one.name not in _OWN_KEYS:
-            flag = _FLAGS.get(one.name, prefix + one.name.replace("_", "-"))
-            words += [flag, one.format(value)]
+        if value == one.default or one.name in _OWN_KEYS:
+            continue
+        key = one.name.replace("_", "-")
+        if part.name != "ngram-cache":
+            words += [f"--spec-{prefix}-{key}", one.format(value)]
+        elif one.name in _CACHE_KEYS:
+            words += [f"--{key}", one.format(value)]
     return words
 
 
-def _differences(spec: StrategySpec, sampling: Sampling) -> Iterator[str]:
+def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[str]:
     for part in spec.parts:
         if part.name not in _TYPES:
             yield f"llama.cpp has no {part.name}: it is left out."
@@ -101,11 +132,28 @@ def _differences(spec: StrategySpec, sampling: Sampling) -> Iterator[str]:
         for key, what in _OWN_KEYS.items():
             if getattr(part.params, key, False):
                 yield f"llama.cpp has no {what}: {key} is left out."
+        if part.name == "ngram-cache":
+            if part.params.n_draft != _CACHE_DRAFTS:
+                yield f"llama.cpp's ngram-cache drafts up to {_CACHE_DRAFTS} tokens: n_draft is left out."
+            if part.params.lookup_cache_dynamic:
+                yield "llama-server reads the dynamic lookup cache and adds nothing to it."
     rule = spec.verification_at(sampling.temperature)
     if spec.parts and sampling.temperature > 0 and rule is not Verification.MATCH:
         yield f"llama.cpp verifies by drawing from the target and comparing (match), not by {rule}."
     if spec.length is not LengthRule.FIXED:
         yield f"llama.cpp's draft length is fixed: length={spec.length} is left out."
+
+
+def _draft_differences(target: ModelOptions, draft: ModelOptions) -> Iterator[str]:
+    """llama-server opens the draft as it does the target, but for what has a flag of its own."""
+    shared = [one.name for one in params_of(ModelOptions) if one.name not in _DRAFT_FLAGS]
+    lost = [name for name in shared if getattr(draft, name) != getattr(target, name)]
+    if not draft.ctx_size and "ctx_size" in lost:
+        lost.remove("ctx_size")  # as far as the target goes, here as well
+    if lost:
+        yield f"llama.cpp opens the draft as it does the target: {', '.join(lost)} of the draft left out."
+    if target.device and not draft.device:
+        yield "llama.cpp puts the draft on the target's devices, not on all of them."
 
 
 def _number(value: float) -> str:

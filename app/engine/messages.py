@@ -7,8 +7,11 @@ run is no longer the current one is stale and dropped by the receiver.
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
+from app.engine.memory import Device, PairMemory
 from app.engine.types import (
     GenerationRequest,
     ModelOptions,
@@ -38,6 +41,20 @@ class Generate(Command, frozen=True, tag=True):
     drafters: tuple[str, ...] = ()
 
 
+class ListDevices(Command, frozen=True, tag=True):
+    """Which devices there are; `rpc` names workers as in ModelOptions."""
+
+    rpc: str = ""
+
+
+class Measure(Command, frozen=True, tag=True):
+    """What a pair would need; with `fit`, with as many layers on devices as fit there."""
+
+    target: ModelOptions
+    draft: ModelOptions | None = None
+    fit: bool = False
+
+
 class Stop(Command, frozen=True, tag=True):
     """Stop the run of that id; its Finished follows."""
 
@@ -50,11 +67,19 @@ class Event(msgspec.Struct, frozen=True, tag=True):
     run: int
 
 
+class LoadStage(StrEnum):
+    """What loading is about."""
+
+    READING = "reading"  # the file
+    TESTING = "testing"  # a first pass of each kind, so that kernels that fault do so now
+
+
 class LoadProgress(Event, frozen=True, tag=True):
     """A model file is being read; `fraction` in [0, 1]."""
 
     file: str
     fraction: float
+    stage: LoadStage = LoadStage.READING
 
 
 class Loaded(Event, frozen=True, tag=True):
@@ -62,6 +87,21 @@ class Loaded(Event, frozen=True, tag=True):
 
     pair: PairInfo
     seconds: float
+
+
+class DevicesListed(Event, frozen=True, tag=True):
+    """What ListDevices asked for: those that hold layers first, the CPU last."""
+
+    devices: tuple[Device, ...]
+    backends: tuple[str, ...]  # of this build, such as "CUDA", "RPC", "CPU"
+
+
+class Measured(Event, frozen=True, tag=True):
+    """What Measure asked for, and the options that it is for: with `fit`, those to load."""
+
+    memory: PairMemory
+    target: ModelOptions
+    draft: ModelOptions | None = None
 
 
 class PromptProgress(Event, frozen=True, tag=True):
@@ -92,10 +132,19 @@ class Finished(Event, frozen=True, tag=True):
     totals: Totals
 
 
+class Offer(msgspec.Struct, frozen=True):
+    """The next safer setting: what is different about it, in a few words, and the pair to load."""
+
+    words: str  # for a button: "Load with safe kernels"
+    target: ModelOptions
+    draft: ModelOptions | None = None
+
+
 class Failed(Event, frozen=True, tag=True):
     """The run could not be done (`expected`: a UserError) or broke (a bug, `details` has the traceback).
 
-    `gone` says that the engine itself is gone and will be started anew.
+    `gone` says that the engine itself is gone and will be started anew. `offer` is there where another way
+    of loading the pair may help.
     """
 
     message: str
@@ -103,7 +152,18 @@ class Failed(Event, frozen=True, tag=True):
     expected: bool = True
     details: str = ""
     gone: bool = False
+    offer: Offer | None = None
 
 
-AnyCommand = Load | Generate | Stop | Shutdown
-AnyEvent = LoadProgress | Loaded | PromptProgress | Started | RoundFinished | Finished | Failed
+AnyCommand = Load | ListDevices | Measure | Generate | Stop | Shutdown
+AnyEvent = (
+    LoadProgress
+    | Loaded
+    | DevicesListed
+    | Measured
+    | PromptProgress
+    | Started
+    | RoundFinished
+    | Finished
+    | Failed
+)

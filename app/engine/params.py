@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from typing import Any, TypeVar, get_type_hints
 
 from app.engine.errors import SettingError
@@ -17,6 +18,13 @@ Value = bool | int | float | str
 
 _ACCEPTED: Mapping[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
 """Kind of a parameter -> types that its values may have. Scripts are not type-checked."""
+
+
+class FileUse(Enum):
+    """What becomes of the file that a parameter names."""
+
+    READ = "read"
+    WRITTEN = "written"  # it need not be there yet
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,6 +39,7 @@ class Param:
     high: float | None = None
     choices: tuple[str, ...] = ()
     unit: str = ""
+    file: FileUse | None = None  # the text is a path
 
     def range_text(self) -> str:
         """The allowed values in words, as shown in messages and tooltips."""
@@ -97,9 +106,10 @@ def param(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     unit: str = "",
+    file: FileUse | None = None,
 ) -> Any:
     """Declare a dataclass field with its range and its one line of help."""
-    metadata = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit}
+    metadata = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit, "file": file}
     return dataclasses.field(default=default, metadata=metadata)
 
 

@@ -21,10 +21,11 @@ from app.engine.drafters.fault import error_words
 from app.engine.drafters.foreign import Stamp, foreign_kinds, register, source_name, unregister
 from app.engine.drafters.registry import StrategyKind
 from app.engine.errors import DrafterError, SettingError, UserError
-from app.engine.params import param
+from app.engine.params import FileUse, param
 
 __all__ = [
     "Drafter",
+    "FileUse",
     "Proposal",
     "Resources",
     "SettingError",
@@ -45,6 +46,13 @@ _FORM = f"It must say {NAME} = StrategyKind(name, params, summary, make=YourDraf
 _ADVICE = "Mend it and try again."
 
 
+def unread_files(files: Sequence[str]) -> list[str]:
+    """Those of these files that `use_drafters` would run: new ones, changed ones, and those with problems."""
+    read = {kind.source: kind.stamp for kind in foreign_kinds() if kind.stamp is not None}
+    stamps = {file: file_stamp(file) for file in files}
+    return [file for file, stamp in stamps.items() if stamp and read.get(os.path.abspath(file)) != stamp]
+
+
 def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
     """Know the drafters of installed packages and of exactly these files.
 
@@ -54,7 +62,7 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
     paths = {os.path.abspath(file): file for file in files}
     known = {kind.source: kind for kind in foreign_kinds()}
     for source, kind in known.items():
-        if kind.stamp is not None and (source not in paths or kind.stamp != _stamp(source)):
+        if kind.stamp is not None and (source not in paths or kind.stamp != file_stamp(source)):
             unregister(kind.name)
     problems = {}
     for point in _entry_points():
@@ -68,8 +76,8 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
     for path, file in paths.items():
         try:
             if path not in ready:
-                stamp = _stamp(path)  # of what is read now, or of something older: then it is read again
-                register(_read(path), path, stamp)
+                stamp = file_stamp(path)  # of what is read now, or of something older: then it is read again
+                register(run_file(path), path, stamp)
         except DrafterError as error:
             problems[file] = error
     return problems
@@ -88,7 +96,8 @@ def _loaded(point: EntryPoint, source: str) -> StrategyKind:
         raise DrafterError(f"{source} cannot be used: {error_words(error)}.") from error
 
 
-def _stamp(path: str) -> Stamp | None:
+def file_stamp(path: str) -> Stamp | None:
+    """What tells one version of a file from another; None where there is no file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -96,7 +105,7 @@ def _stamp(path: str) -> Stamp | None:
     return found.st_mtime_ns, found.st_size
 
 
-def _read(path: str) -> StrategyKind:
+def run_file(path: str) -> StrategyKind:
     """Run the file; its STRATEGY. Raises DrafterError."""
     name = source_name(path)
     module = ModuleType(f"draftscope_drafter_{os.path.basename(path).split('.')[0]}_{abs(hash(path)):x}")

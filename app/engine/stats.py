@@ -121,6 +121,8 @@ class Statistics(DraftStatistics):
     emitted: int = 0
     origins: dict[Origin, int] = field(default_factory=lambda: dict.fromkeys(Origin, 0))
     attempts: int = 0  # rounds in which a draft was asked for, also where none came
+    calls: dict[str, int] = field(default_factory=dict)
+    """How often each strategy was asked for a draft; empty where traces before format 1.2 do not tell."""
     ends: dict[str, int] = field(default_factory=dict)
     """Why drafts ended, also those that did not come about -> rounds. In order of appearance."""
     fruitless_seconds: float = 0.0  # drafting in rounds where none came
@@ -154,8 +156,10 @@ class Statistics(DraftStatistics):
         self.end = one.offset + one.seconds
         if one.draft_end:
             self.ends[one.draft_end] = self.ends.get(one.draft_end, 0) + 1
+        self.attempts += bool(one.drafted or (one.draft_end if one.asked is None else one.asked))
+        for name in one.asked or ():
+            self.calls[name] = self.calls.get(name, 0) + 1
         if one.drafted:
-            self.attempts += 1
             self.add_draft(one)
             if one.strategy is not None:
                 self.strategies.setdefault(one.strategy, DraftStatistics()).add_draft(one)
@@ -163,7 +167,6 @@ class Statistics(DraftStatistics):
             # Time spent looking for a draft is drafting time, whether or not one was found.
             self.draft_seconds += one.draft_seconds
             self.fruitless_seconds += one.draft_seconds
-            self.attempts += bool(one.draft_end)
 
     @property
     def seconds(self) -> float:
@@ -235,8 +238,9 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
     Its counters in terms of rounds:
 
     - #calls b, `n_call_begin`: once a generation for every strategy.
-    - #calls g, `n_call_draft`: rounds in which a draft was asked for, less those that a strategy of
-      higher precedence had already served.
+    - #calls g, `n_call_draft`: rounds in which it was asked for a draft. Nobody is where no token but
+      the next one is wanted, nor where the draft length says 0. Where a trace does not tell: all rounds
+      with a draft or a reason why there is none, less those that a strategy of higher precedence served.
     - #calls a, `n_call_accept`, and #gen drafts, `n_gen_drafts`: rounds with a draft of this
       strategy. The server calls accept in no other round. (llama-speculative-simple calls it in
       every one: where a strategy often finds nothing, its #calls a is higher, its means are lower.)
@@ -254,6 +258,7 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
     served = sum(
         statistics.strategies[other].drafted_rounds for other in earlier if other in statistics.strategies
     )
+    calls = statistics.calls.get(name, 0) if statistics.calls else statistics.attempts - served
     seconds = drafts.draft_seconds
     if name == strategies[-1]:
         seconds += statistics.fruitless_seconds
@@ -264,7 +269,7 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
         means = f", #mean acc len = {drafts.tau:.2f}, #acc rate/pos = ({rates})"
     return (
         f"statistics {name:>16}: "
-        f"#calls(b,g,a) = {1:4d} {statistics.attempts - served:6d} {drafts.drafted_rounds:6d}, "
+        f"#calls(b,g,a) = {1:4d} {calls:6d} {drafts.drafted_rounds:6d}, "
         f"#gen drafts = {drafts.drafted_rounds:6d}, #acc drafts = {drafts.accepted_drafts:5d}, "
         f"#gen tokens = {drafts.drafted:6d}, #acc tokens = {drafts.accepted:5d}{means}, "
         f"dur(b,g,a) = {0:.3f}, {seconds * 1000:.3f}, {0:.3f} ms"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -34,12 +35,35 @@ class StrategyPart:
     @property
     def shortest(self) -> int:
         """No proposal of it is worth asking for with fewer tokens: it would be thrown away."""
-        return max(1, getattr(self.params, "n_min", 1))
+        if KINDS[self.name].least != "n_min":
+            return 1
+        return min(self._least, self.longest)
 
     @property
     def longest(self) -> int:
         """The most tokens that a proposal of it may have."""
         return max((getattr(self.params, name, 0) for name in LONGEST), default=0) or _UNLIMITED
+
+    @property
+    def length_key(self) -> str | None:
+        """The setting that limits the length of its drafts; None where it has none."""
+        known = {one.name for one in params_of(type(self.params))}
+        return next((key for key in LONGEST if key in known), None)
+
+    def drafts_at(self, length: int) -> bool:
+        """Whether anything would come of it with drafts of at most `length` tokens."""
+        if self.length_key is None or length < self._least:
+            return False
+        try:
+            check_params(replace(self.params, **{self.length_key: length}))
+        except SettingError:
+            return False
+        return True
+
+    @property
+    def _least(self) -> int:
+        """Shorter drafts than this are thrown away."""
+        return max(1, getattr(self.params, KINDS[self.name].least or "", 1))
 
     def __str__(self) -> str:
         changed = [
@@ -63,10 +87,11 @@ class StrategySpec:
         """Read a spec; raises SettingError that lists what is allowed."""
         parts: list[StrategyPart] = []
         run: dict[str, str] = {}
+        before = ""
         for written in text.strip().split("+"):
             name, *pairs = (one.strip() for one in written.split(":"))
             values: dict[str, str] = {}
-            for key, value in map(_split_pair, pairs):
+            for key, value in _split_pairs(pairs):
                 if values.setdefault(key, value) != value:
                     raise SettingError(f"{key} is given as {values[key]} and as {value}.", "Give it once.")
             for key in RUN_KEYS:
@@ -77,9 +102,10 @@ class StrategySpec:
                             f"{key} is given as {run[key]} and as {value}.",
                             "It holds for the whole run: give it once.",
                         )
-            part = _parse_part(unquote(name), values)
+            part = _parse_part(unquote(name), values, before)
             if part is not None:
                 parts.append(part)
+            before = pairs[-1] if pairs else ""
         _check_order(parts, text)
         verification = _parse_choice(Verification, "verify", run["verify"]) if "verify" in run else None
         length = _parse_choice(LengthRule, "length", run.get("length", LengthRule.FIXED))
@@ -113,14 +139,26 @@ def _quote(value: str) -> str:
     return value.replace("%", "%25").replace(":", "%3A").replace("+", "%2B")
 
 
-def _split_pair(pair: str) -> tuple[str, str]:
-    key, equals, value = pair.partition("=")
-    if not equals or not key:
-        raise SettingError(f"“{pair}” is not a setting.", "Write settings as key=value.")
-    return unquote(key), unquote(value)
+def _split_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    before = ""
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            hint = f"Write settings as key=value.{_meant(before, ':', pair)}"
+            raise SettingError(f"“{pair}” is not a setting.", hint)
+        before = pair
+        yield unquote(key), unquote(value)
 
 
-def _parse_part(name: str, values: dict[str, str]) -> StrategyPart | None:
+def _meant(before: str, sign: str, behind: str) -> str:
+    """What to write where a value was torn apart at a sign of its own; empty where none stands before."""
+    if "=" not in before:
+        return ""
+    return f" In values “:” is written %3A, “+” %2B and “%” %25: {before}{_quote(sign)}{behind}."
+
+
+def _parse_part(name: str, values: dict[str, str], before: str) -> StrategyPart | None:
+    """None for `none`; `before` is the setting that stands before the part."""
     if name == NONE:
         if values:
             raise SettingError(
@@ -129,7 +167,8 @@ def _parse_part(name: str, values: dict[str, str]) -> StrategyPart | None:
         return None
     if name not in KINDS:
         allowed = ", ".join([NONE, *KINDS])
-        raise SettingError(f"There is no strategy “{name}”.", f"Allowed: {allowed}.")
+        hint = f"Allowed: {allowed}.{_meant(before, '+', name)}"
+        raise SettingError(f"There is no strategy “{name}”.", hint)
     kind = KINDS[name]
     known = {one.name: one for one in params_of(kind.params)}
     for key in values:

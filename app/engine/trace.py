@@ -20,7 +20,7 @@ from app.engine.errors import TraceError
 from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 
-FORMAT = "1.1"  # 1.1: block verification, with the field h
+FORMAT = "1.2"  # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)

@@ -11,7 +11,13 @@ from enum import StrEnum
 
 import msgspec
 
+from app.engine.memory import DeviceMemory
 from app.engine.params import param
+
+CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
+"""llama.cpp's number formats of a KV cache."""
+DEFAULT_CTX = 8192
+"""Tokens of context, at most, where none is asked for."""
 
 
 class Verdict(StrEnum):
@@ -128,6 +134,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     draft_end: str = ""  # why the draft ended where it did, in a few words
     target_top: tuple[Alternatives, ...] = ()
     draft_top: tuple[Alternatives, ...] = ()
+    asked: tuple[str, ...] | None = None  # strategies that were asked for a draft (None: not recorded)
 
     @property
     def accepted(self) -> int:
@@ -189,6 +196,11 @@ class GenerationRequest:
     cold: bool = False  # empty both caches and all drafter state first
 
 
+def split_list(text: str) -> tuple[str, ...]:
+    """The words of a list with commas between, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """How a model file is loaded. Names are llama.cpp's."""
@@ -206,12 +218,8 @@ class ModelOptions:
     n_gpu_layers: int = param(
         -1, "Layers kept on the GPU, where there is one. -1 is all, 0 is none.", low=-1, high=100_000
     )
-    cache_type_k: str = param(
-        "f16", "Number format of the cached keys.", choices=("f32", "f16", "bf16", "q8_0", "q4_0")
-    )
-    cache_type_v: str = param(
-        "f16", "Number format of the cached values.", choices=("f32", "f16", "bf16", "q8_0", "q4_0")
-    )
+    cache_type_k: str = param("f16", "Number format of the cached keys.", choices=CACHE_TYPES)
+    cache_type_v: str = param("f16", "Number format of the cached values.", choices=CACHE_TYPES)
     flash_attn: str = param("auto", "Flash attention.", choices=("auto", "on", "off"))
     repack: bool = param(
         True, "Rearrange weights for the CPU's fastest kernels. Turn off if those kernels crash."
@@ -219,6 +227,36 @@ class ModelOptions:
     swa_full: bool = param(
         True, "Keep sliding-window layers in full. Without, less memory, and edits are read again."
     )
+    rpc: str = param(
+        "", "Other machines that compute too, as HOST:PORT with commas between; each runs draftscope worker."
+    )
+    device: str = param(
+        "", "Devices that hold the layers, with commas between, such as CUDA0,RPC0. Empty is all of them."
+    )
+    split_mode: str = param(
+        "layer",
+        "Split over several devices: none uses one, layer whole layers, row the rows of each.",
+        choices=("none", "layer", "row"),
+    )
+    tensor_split: str = param(
+        "", "Shares of the devices in their order, such as 3,1. Empty goes by their free memory."
+    )
+    main_gpu: int = param(0, "The device in use with split mode none, counted from 0.", low=0, high=1024)
+    kv_offload: bool = param(True, "Keep the KV cache on the devices of its layers, not in main memory.")
+    cpu_moe: bool = param(False, "Keep the expert weights of all layers in main memory.")
+    n_cpu_moe: int = param(
+        0, "Keep the expert weights of the first N layers in main memory.", low=0, high=1024
+    )
+    load_mode: str = param(
+        "auto",
+        "How the file is read: mmap maps it, mlock keeps it in memory, dio reads past the system's cache.",
+        choices=("auto", "none", "mmap", "mlock", "mmap+mlock", "dio"),
+    )
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """The addresses in `rpc`, each once."""
+        return split_list(self.rpc)
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
@@ -236,6 +274,8 @@ class ModelInfo(msgspec.Struct, frozen=True):
     n_ctx: int  # as loaded, tokens
     threads: int
     has_chat_template: bool
+    n_gpu_layers: int = 0  # kept on devices besides the CPU
+    memory: tuple[DeviceMemory, ...] = ()  # what it took, by device
 
     @property
     def file(self) -> str:
@@ -280,3 +320,9 @@ class Totals(msgspec.Struct, frozen=True):
     draft_prompt_seconds: float
     first_token_seconds: float | None  # from the request to the first emitted token
     error: str = ""
+    draft_prompt_in_rounds: float = 0.0  # of draft_prompt_seconds: read when a draft was first asked for
+
+    @property
+    def lead_seconds(self) -> float:
+        """From the request to the start of round 0."""
+        return self.prompt_seconds + self.draft_prompt_seconds - self.draft_prompt_in_rounds

@@ -150,6 +150,11 @@ class ChatController(QObject):
             return "The engine is still at work.", "Stop it, or wait until it is done."
         if self._session.activity is Activity.LOADING:
             return "The models are still loading.", "Send it again when they are there."
+        if self._session.activity is Activity.LENT:
+            return (
+                "Compare is measuring, and nothing else may run beside it.",
+                "Wait until it is done, or cancel it there. The models come back by themselves.",
+            )
         return "No model is loaded.", "Choose a target with the chip on top."
 
     def _give_back(self, text: str | None, message: str, hint: str) -> None:

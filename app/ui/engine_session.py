@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -13,13 +14,18 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.host import EngineHome
 from app.engine.messages import (
+    DevicesListed,
     Event,
     Failed,
     Finished,
     Generate,
+    ListDevices,
     Load,
     Loaded,
     LoadProgress,
+    LoadStage,
+    Measure,
+    Measured,
     PromptProgress,
     RoundFinished,
     Started,
@@ -27,6 +33,8 @@ from app.engine.messages import (
 )
 from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Round, Totals, TraceHeader
 from app.ui.engine_thread import EngineThread
+
+log = logging.getLogger("draftscope")
 
 BATCH_MILLISECONDS = 33
 
@@ -40,9 +48,13 @@ class Activity(StrEnum):
     READING = "reading"  # the prompt
     GENERATING = "generating"
     STOPPING = "stopping"
+    LENT = "lent"  # the machine is another's for a time: nothing is loaded here
 
 
 BUSY = (Activity.READING, Activity.GENERATING, Activity.STOPPING)
+
+Told = Callable[[DevicesListed | Measured | Failed], None]
+"""Who asked about devices or memory; called once, on the window's thread."""
 
 
 class RunSink(Protocol):
@@ -70,14 +82,17 @@ class EngineSession(QObject):
 
     activity_changed = Signal(object)  # Activity
     load_progress = Signal(str, float)  # file name, fraction
+    load_testing = Signal(str)  # file name: it is read, and its first passes are tried
     loaded = Signal(object)  # PairInfo
     load_failed = Signal(object)  # Failed; the pair from before, if there was one, is still loaded
+    run_died = Signal(object)  # Failed: the engine went away in mid-answer; its pair is loaded again
     prompt_progress = Signal(str, int, int)  # "target" or "draft", tokens done, tokens in all
 
     def __init__(self, make_home: Callable[[], EngineHome]) -> None:
         super().__init__()
-        self._thread = EngineThread(make_home)
-        self._thread.arrived.connect(self._arrived)
+        self._make_home = make_home
+        self._thread = self._make_thread()
+        self._leaving: EngineThread | None = None  # whose engine is on its way out
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._drain)
@@ -89,6 +104,7 @@ class EngineSession(QObject):
         self._replaced: Load | None = None  # the one before it, where that was still loading
         self._kept: Load | None = None  # the one that is loaded: sent again when the engine dies
         self._run: _Run | None = None
+        self._questions: dict[int, Told] = {}  # by run id
         self.activity = Activity.EMPTY
         self.pair: PairInfo | None = None
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, told with every request
@@ -102,18 +118,58 @@ class EngineSession(QObject):
         self._closed = True  # a signal that is on its way still comes
         self._timer.stop()
         self._thread.end()
+        if self._leaving is not None:
+            self._leaving.end()
+
+    def lend(self, gone: Callable[[], None]) -> None:
+        """Give up the engine and its memory until `take_back`; `gone` is called when it is free.
+
+        Only when no answer is being written. What is asked to be loaded meanwhile is loaded afterwards.
+        """
+        for run in [*self._questions, *([self._load.run] if self._load is not None else [])]:
+            self._thread.send(Stop(run))
+        asked, self._questions = self._questions, {}
+        self._kept, self._load = self._load or self._kept, None
+        self._untold.clear()
+        self.pair = None
+        self._leaving, self._thread = self._thread, self._make_thread()
+        self._leaving.arrived.disconnect(self._arrived)
+        self._leaving.finished.connect(gone)
+        self._leaving.leave()
+        self._set(Activity.LENT)
+        for run, told in asked.items():
+            told(Failed(run, "The engine is lent to Compare.", "Ask again when it has measured."))
+
+    def take_back(self) -> None:
+        """Start the engine again, and load the pair that is wanted by now."""
+        if self.activity is not Activity.LENT or self._closed:
+            return
+        self._set(Activity.EMPTY)
+        self._thread.start()
+        if self._kept is not None:
+            self.load(self._kept.target, self._kept.draft)
+
+    def _make_thread(self) -> EngineThread:
+        thread = EngineThread(self._make_home)
+        thread.arrived.connect(self._arrived)
+        return thread
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
         """Load a pair in place of the one that is there, or that is loading. Not while something runs."""
+        if self.activity is Activity.LENT:
+            self._kept = Load(self._next_id(), target, draft)
+            return
         if self._load is not None:
             self._replaced = self._load
             self._thread.send(Stop(self._load.run))
+        self._give_way()
         self._load = Load(self._next_id(), target, draft)
         self._set(Activity.LOADING)
         self._thread.send(self._load)
 
     def generate(self, request: GenerationRequest, sink: RunSink) -> None:
         """Generate for `sink`. Only when the activity is READY."""
+        self._give_way()
         self._run = _Run(self._next_id(), sink)
         self._set(Activity.READING)
         self._thread.send(Generate(self._run.id, request, self.drafters))
@@ -123,6 +179,27 @@ class EngineSession(QObject):
         if self._run is not None:
             self._set(Activity.STOPPING)
             self._thread.send(Stop(self._run.id))
+
+    def list_devices(self, rpc: str, told: Told) -> None:
+        """Ask which devices there are, also those of the workers in `rpc`. Only when nothing is at work."""
+        self._ask(ListDevices(self._next_id(), rpc), told)
+
+    def measure(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
+        """Ask what a pair would take. Only when nothing is at work."""
+        self._ask(Measure(self._next_id(), target, draft), told)
+
+    def fit(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
+        """Ask how many layers of a pair fit on devices. Only when nothing is at work."""
+        self._ask(Measure(self._next_id(), target, draft, fit=True), told)
+
+    def _ask(self, command: ListDevices | Measure, told: Told) -> None:
+        self._questions[command.run] = told
+        self._thread.send(command)
+
+    def _give_way(self) -> None:
+        """What was asked about takes no longer than it must: a person waits for what comes now."""
+        for run in self._questions:
+            self._thread.send(Stop(run))
 
     def _next_id(self) -> int:
         self._ids += 1
@@ -171,8 +248,12 @@ class EngineSession(QObject):
         run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
 
     def _dispatch(self, event: Event) -> None:
+        if isinstance(event, Failed) and not event.expected:
+            log.error("%s %s\n%s", event.message, event.hint, event.details)
         if isinstance(event, Failed) and event.gone:
             self._engine_gone(event)
+        elif event.run in self._questions and isinstance(event, DevicesListed | Measured | Failed):
+            self._questions.pop(event.run)(event)
         elif self._load is not None and event.run == self._load.run:
             self._about_load(event)
         elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
@@ -182,7 +263,9 @@ class EngineSession(QObject):
             self._about_run(event, self._run)
 
     def _about_load(self, event: Event) -> None:
-        if isinstance(event, LoadProgress):
+        if isinstance(event, LoadProgress) and event.stage is LoadStage.TESTING:
+            self.load_testing.emit(event.file)
+        elif isinstance(event, LoadProgress):
             self.load_progress.emit(event.file, event.fraction)
         elif isinstance(event, Loaded):
             self._kept, self._load = self._load, None
@@ -213,6 +296,7 @@ class EngineSession(QObject):
         """The process died. The thread has made a new one already: load the same pair again."""
         run, self._run = self._run, None
         died_loading, self._load = self._load, None
+        asked, self._questions = self._questions, {}
         self.pair = None
         self._set(Activity.EMPTY)
         if died_loading is not None:
@@ -222,6 +306,9 @@ class EngineSession(QObject):
             self.load_failed.emit(event)
         if run is not None:
             run.sink.run_failed(event)
+            self.run_died.emit(event)
+        for told in asked.values():
+            told(event)
         if self._kept is not None and self.activity is Activity.EMPTY:
             self.load(self._kept.target, self._kept.draft)
 

@@ -73,7 +73,11 @@ class EngineThread(QThread):
                 home.send(self._waiting.popleft())
             self._home = home
 
+    def leave(self) -> None:
+        """Let the engine and this thread end; `finished` says when they have."""
+        self._ending = True
+
     def end(self) -> None:
         """End the engine and this thread."""
-        self._ending = True
+        self.leave()
         self.wait()

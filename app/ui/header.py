@@ -55,8 +55,8 @@ class Header(QWidget):
         self.draft_panel = ModelPanel(theme, "draft", BUNDLED_DRAFT, choose_file)
         self.strategy_panel = StrategyPanel(theme)
         self.sampling_panel = SamplingPanel(theme)
-        self.target = self._chip("target", self.target_panel)
-        self.draft = self._chip("draft", self.draft_panel)
+        self.target = self._chip("target", self.target_panel, self.target_panel.foot)
+        self.draft = self._chip("draft", self.draft_panel, self.draft_panel.foot)
         self.strategy = Chip(theme, "strategy", mono=True)
         self._open_strategies()
         self.sampling = self._chip("sampling", self.sampling_panel)
@@ -86,9 +86,9 @@ class Header(QWidget):
         theme.changed.connect(self._restyle)
         self._restyle()
 
-    def _chip(self, caption: str, panel: QWidget) -> Chip:
+    def _chip(self, caption: str, panel: QWidget, foot: QWidget | None = None) -> Chip:
         chip = Chip(self._theme, caption)
-        chip.set_popover(Popover(self._theme, panel))
+        chip.set_popover(Popover(self._theme, panel, foot=foot))
         return chip
 
     def renew_strategy_panel(self) -> None:

@@ -11,25 +11,29 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLay
 
 from app.chats.store import ChatStore
 from app.engine.errors import SettingError, UserError
-from app.engine.plugins import use_drafters
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
+from app.engine.tried_drafters import TriedDrafters
 from app.engine.types import ModelOptions, Totals
-from app.paths import Paths
+from app.lab.experiment import Pair
+from app.paths import BUNDLED, Paths
 from app.presets import Preset, PresetStore
 from app.settings import Settings, SettingsStore
 from app.ui.baseline_controller import BaselineController
 from app.ui.chat_controller import ChatController, heads_found
 from app.ui.chat_page import ChatPage
+from app.ui.compare.door import ChatSide, CompareDoor, MakeCompare
 from app.ui.drafter_files import ask_for_drafter
 from app.ui.engine_session import BUSY, Activity, EngineSession
 from app.ui.header import Header
+from app.ui.models.door import MakeModels, ModelsDoor
 from app.ui.pair_controller import PairController, file_words
 from app.ui.panels.model_panel import FileChooser, ask_for_model
 from app.ui.panels.model_words import chip_words as model_words
+from app.ui.panels.model_words import fit_words
 from app.ui.panels.sampling_panel import AnswerOptions
 from app.ui.panels.sampling_panel import chip_words as sampling_words
-from app.ui.panels.strategy_panel import Surroundings
+from app.ui.panels.strategy_panel import Surroundings, check_together
 from app.ui.presets_controller import PresetsController
 from app.ui.rail import Rail
 from app.ui.settings_page import SCALES, SettingsPage
@@ -55,10 +59,14 @@ class MainWindow(QMainWindow):
         session: EngineSession,
         engine_words: str,
         prompts: tuple[str, ...],
+        make_models: MakeModels,
+        make_compare: MakeCompare,
+        drafters: TriedDrafters,
         choose_file: FileChooser = ask_for_model,
         choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
-        """`engine_words` says where the engine lives; `prompts` are those the bundled pair answers well."""
+        """`engine_words` says where the engine lives; `prompts` are those the bundled pair answers well;
+        `make_models` and `make_compare` make these places when they are first opened."""
         super().__init__()
         self.setWindowTitle("Draftscope")
         self.setMinimumSize(*SMALLEST)
@@ -68,6 +76,7 @@ class MainWindow(QMainWindow):
         self._settings_store = settings_store
         self._session = session
         self._chat_store = chat_store
+        self._drafters = drafters
         self._save_timer = QTimer(self)
         self._save_timer.setSingleShot(True)
         self._save_timer.setInterval(SAVE_DELAY)
@@ -77,6 +86,8 @@ class MainWindow(QMainWindow):
         self.header = Header(theme, choose_file)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
         self.settings_page = SettingsPage(theme, paths, engine_words, choose_drafter)
+        self.models = ModelsDoor(lambda: make_models(self._use_models, self._models_in_use))
+        self.compare = CompareDoor(lambda: make_compare(self._chat_side()))
         self.status = StatusBar(theme)
         self._places = QStackedWidget()
         self._build()
@@ -112,8 +123,14 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self.header)
         column.addWidget(self.page, 1)
-        self._places.addWidget(chat)
-        self._places.addWidget(self.settings_page)
+        self._by_name = {
+            "chat": chat,
+            "compare": self.compare,
+            "models": self.models,
+            "settings": self.settings_page,
+        }
+        for place in self._by_name.values():
+            self._places.addWidget(place)
         middle = QHBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.rail)
@@ -161,6 +178,7 @@ class MainWindow(QMainWindow):
         self.settings_page.text_scale_changed.connect(self._scale_changed)
         self.settings_page.empty_trash_requested.connect(self._empty_trash)
         self.settings_page.drafters.files_changed.connect(self._drafters_changed)
+        self.models.offline_changed.connect(lambda offline: self._change(offline=offline))
 
     def _connect_strategies(self) -> None:
         self.header.strategy_panel.spec_changed.connect(self._spec_changed)
@@ -173,6 +191,8 @@ class MainWindow(QMainWindow):
             "Ctrl+B": self.page.toggle_sidebar,
             "Ctrl+I": self.page.toggle_instruments,
             "Ctrl+L": self.page.prompt.setFocus,
+            "Ctrl+K": lambda: self.go("compare"),
+            "Ctrl+M": lambda: self.go("models"),
             "Ctrl+,": lambda: self.go("settings"),
             "Ctrl++": lambda: self._scale_by(0.1),
             "Ctrl+=": lambda: self._scale_by(0.1),
@@ -242,29 +262,28 @@ class MainWindow(QMainWindow):
         if settings.draft is None:
             header.draft.set_text("none")
         elif draft is not None and pair is not None:
-            header.draft.set_text(model_words(draft)[0], pair.vocabulary)
+            header.draft.set_text(model_words(draft)[0], fit_words(pair.vocabulary), pair.vocabulary)
         else:
             header.draft.set_text(file_words(settings.draft))
         header.strategy.set_text(settings.strategy)
         header.sampling.set_text(*sampling_words(settings.sampling))
-        header.strategy_panel.set_surroundings(
-            Surroundings(
-                self._real(settings.target),
-                self._real(settings.draft) if settings.draft is not None else None,
-                settings.sampling,
-                settings.max_tokens,
-            )
+        around = Surroundings(
+            self._real(settings.target),
+            self._real(settings.draft) if settings.draft is not None else None,
+            settings.sampling,
+            settings.max_tokens,
+            pair.vocabulary if pair else "",
         )
-        header.strategy.set_alert(not self._strategy_works())
+        header.strategy_panel.set_surroundings(around)
+        header.strategy.set_alert(not self._strategy_works(around))
         self.presets.mark()
 
-    def _strategy_works(self) -> bool:
+    def _strategy_works(self, around: Surroundings) -> bool:
         try:
-            spec = StrategySpec.parse(self._settings.strategy)
-            spec.verification_at(self._settings.sampling.temperature)
+            check_together(StrategySpec.parse(self._settings.strategy), around)
         except SettingError:
             return False
-        return self._settings.draft is not None or not spec.needs_draft
+        return True
 
     @Slot(str)
     def _spec_changed(self, spec: str) -> None:
@@ -324,6 +343,8 @@ class MainWindow(QMainWindow):
         if self._session.activity in BUSY:
             shown.show_error("The engine is still at work.", "Stop the answer first.")
             return
+        if files == self._settings.drafters:  # nothing added or removed: to be tried again
+            self._drafters.forget()
         self._use_drafters(files)
         self._change(drafters=files)
         self.header.renew_strategy_panel()
@@ -338,8 +359,9 @@ class MainWindow(QMainWindow):
         self._show_chips()
 
     def _use_drafters(self, files: tuple[str, ...]) -> None:
-        self.settings_page.drafters.set_files(files, use_drafters(files))
-        self._session.drafters = files
+        problems = self._drafters.use(files)
+        self.settings_page.drafters.set_files(files, problems)
+        self._session.drafters = tuple(file for file in files if file not in problems)
 
     @Slot()
     def _empty_trash(self) -> None:
@@ -352,6 +374,47 @@ class MainWindow(QMainWindow):
     def load_pair(self) -> None:
         """Load the pair that the settings name."""
         self.pair.load(self._settings.target, self._settings.draft)
+
+    def _use_models(self, target: str | None, draft: str | None) -> None:
+        """Load models that were chosen elsewhere; None keeps what is in use, "" takes the draft away.
+
+        Raises UserError.
+        """
+        if self._session.activity in BUSY:
+            raise UserError("The engine is still at work.", "Stop the answer first.")
+        settings = self._settings
+        self.pair.load(
+            settings.target if target is None else ModelOptions(target),
+            settings.draft if draft is None else ModelOptions(draft) if draft else None,
+        )
+        self._show_chips()
+        self.go("chat")
+        self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _chat_side(self) -> ChatSide:
+        """What Compare may take and give."""
+        return ChatSide(
+            engine=self._session,
+            pair=self._pair_in_use,
+            is_bundled=lambda: self._settings.target.path.startswith(BUNDLED),
+            drafters=lambda: self._session.drafters,
+            use_strategy=self._use_strategy,
+            go=self.go,
+        )
+
+    def _pair_in_use(self) -> Pair:
+        target, draft = self._settings.target, self._settings.draft
+        return Pair(self._real(target), self._real(draft) if draft is not None else None)
+
+    def _use_strategy(self, spec: str) -> None:
+        """Answer with a strategy that was found elsewhere."""
+        self.header.strategy_panel.set_spec(spec)
+        self._spec_changed(spec)
+        self.go("chat")
+
+    def _models_in_use(self) -> tuple[str, str]:
+        target, draft = self._settings.target, self._settings.draft
+        return self._real(target).path, self._real(draft).path if draft is not None else ""
 
     def _real(self, options: ModelOptions) -> ModelOptions:
         return dataclasses.replace(options, path=self._paths.model(options.path))
@@ -374,11 +437,12 @@ class MainWindow(QMainWindow):
             Activity.READING: "Reading prompt",
             Activity.GENERATING: "Generating",
             Activity.STOPPING: "Stopping",
+            Activity.LENT: "Measuring in Compare",
         }
         shown = (
             "Measuring" if self.baseline.is_measuring and activity is Activity.GENERATING else words[activity]
         )
-        self.status.set_state(shown, busy=activity in (*BUSY, Activity.LOADING))
+        self.status.set_state(shown, busy=activity in (*BUSY, Activity.LOADING, Activity.LENT))
         for button in (self.header.stop, self.header.regenerate, self.status.measure):
             if button.hasFocus():  # it may be gone or unusable now, and Qt would go on to just anything
                 self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -415,7 +479,7 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def go(self, place: str) -> None:
         """Show a place."""
-        self._places.setCurrentIndex(("chat", "settings").index(place))
+        self._places.setCurrentWidget(self._by_name[place])
         self.rail.set_place(place)
 
     def show_trace(self, trace: Trace) -> None:
@@ -443,6 +507,8 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.save()
+        self.compare.close_compare()
+        self.models.close_models()
         self._session.close()
         super().closeEvent(event)
 

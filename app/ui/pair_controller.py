@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.engine.messages import Failed
+from app.engine.messages import Failed, Offer
 from app.engine.types import ModelOptions, PairInfo
 from app.paths import BUNDLED
 from app.settings import Settings
 from app.ui.engine_session import BUSY, EngineSession
 from app.ui.header import Header
+from app.ui.offload.controller import OffloadController
 from app.ui.panels.model_panel import ModelPanel
 from app.ui.prompt_box import PromptBox
 from app.ui.status_bar import StatusBar
@@ -44,32 +46,64 @@ class PairController(QObject):
         self._change = change
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
         self._fatal: ModelPanel | None = None  # the panel of a file that took the engine along
+        self._offer: Offer | None = None  # another way to load, which the last failure came with
+        self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic, loaded last
+        self.offload = OffloadController(header.target_panel, header.draft_panel, session, self.wanted, real)
         session.load_progress.connect(self._load_progress)
         session.loaded.connect(self._loaded)
         session.load_failed.connect(self._load_failed)
+        session.load_testing.connect(self._load_testing)
+        session.run_died.connect(self._run_died)
         header.target_panel.applied.connect(self._target_applied)
         header.draft_panel.applied.connect(self._draft_applied)
+        for panel in (header.target_panel, header.draft_panel):
+            panel.edited.connect(self._edited)
+        for teller in (header.target_panel, header.draft_panel, prompt):
+            teller.offer_taken.connect(self._offer_taken)
 
     @Slot(object)
     def _target_applied(self, options: ModelOptions) -> None:
         if self._may_load(self._header.target_panel):
-            self.load(options, self._settings().draft)
+            self.load(options, self._beside(self._header.draft_panel, self._settings().draft))
 
     @Slot(object)
     def _draft_applied(self, options: ModelOptions | None) -> None:
         if self._may_load(self._header.draft_panel):
-            self.load(self._settings().target, options)
+            target = self._beside(self._header.target_panel, self._settings().target)
+            assert target is not None  # a target's panel always has one
+            self.load(target, options)
 
     def _may_load(self, panel: ModelPanel) -> bool:
         if self._session.activity in BUSY:
-            panel.set_error("The engine is still at work.", "Stop the answer first.")
+            panel.show_error("The engine is still at work.", "Stop the answer first.")
             return False
         return True
+
+    @Slot()
+    def _edited(self) -> None:
+        """What is edited in one panel is loaded from the other one too: both say so."""
+        panels = (self._header.target_panel, self._header.draft_panel)
+        for panel, other in (panels, panels[::-1]):
+            panel.set_beside(other.can_load() and other.pending() and not other.failed)
+
+    def wanted(self, panel: ModelPanel) -> tuple[ModelOptions, ModelOptions | None]:
+        """The pair that a panel's Apply would load; raises SettingError where its form is wrong."""
+        options, settings = panel.options(), self._settings()
+        if panel is self._header.draft_panel:
+            target = self._beside(self._header.target_panel, settings.target)
+            return target or settings.target, options
+        return options or settings.target, self._beside(self._header.draft_panel, settings.draft)
+
+    def _beside(self, panel: ModelPanel, in_use: ModelOptions | None) -> ModelOptions | None:
+        """What the other panel shows goes along, but for what is wrong there or could not be loaded."""
+        return panel.options() if panel.can_load() and not panel.failed else in_use
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
         """Load this pair and remember it; while an answer is written, nothing happens."""
         if self._session.activity in BUSY:
             return
+        target, draft = _share_workers(target, draft)
+        self._asked, self._offer = (target, draft), None
         settings = self._settings()
         for options in (draft, target):
             if options is not None and not options.path.startswith(BUNDLED):
@@ -77,18 +111,44 @@ class PairController(QObject):
         self._change(target=target, draft=draft, recent_models=settings.recent_models)
         self._header.target_panel.set_options(target)
         self._header.draft_panel.set_options(draft)
+        self._edited()
         self._session.load(self._real(target), self._real(draft) if draft is not None else None)
+
+    @Slot()
+    def _offer_taken(self) -> None:
+        """Load what was offered."""
+        offer = self._offer
+        if offer is None or self._session.activity in BUSY:
+            return
+        self._prompt.clear_error()
+        self.load(self._named(offer.target), self._named(offer.draft) if offer.draft is not None else None)
+
+    def _named(self, options: ModelOptions) -> ModelOptions:
+        """The engine speaks of files; settings and panels of the paths that stand for them."""
+        known = [one for pair in (self._asked, self._in_use) if pair is not None for one in pair if one]
+        path = next((one.path for one in known if self._real(one).path == options.path), options.path)
+        return dataclasses.replace(options, path=path)
 
     @Slot(str, float)
     def _load_progress(self, file: str, fraction: float) -> None:
-        target, draft = self._settings().target, self._settings().draft
-        is_draft = draft is not None and file == file_words(draft) != file_words(target)
-        panel = self._header.draft_panel if is_draft else self._header.target_panel
+        panel, role = self._about(file)
         if panel is not self._fatal:
             panel.set_loading(file, fraction)
-        self._status.set_state(
-            f"Loading {'draft' if is_draft else 'target'} {fraction * 100:.0f} %", busy=True
-        )
+        self._status.set_state(f"Loading {role} {fraction * 100:.0f} %", busy=True)
+
+    @Slot(str)
+    def _load_testing(self, file: str) -> None:
+        panel, role = self._about(file)
+        if panel is not self._fatal:
+            panel.set_testing(file)
+        self._status.set_state(f"Testing {role}", busy=True)
+
+    def _about(self, file: str) -> tuple[ModelPanel, str]:
+        """The panel of the model that is being read, and its role."""
+        target, draft = self._settings().target, self._settings().draft
+        if draft is not None and file == file_words(draft) != file_words(target):
+            return self._header.draft_panel, "draft"
+        return self._header.target_panel, "target"
 
     @Slot(object)
     def _loaded(self, pair: PairInfo) -> None:
@@ -120,14 +180,28 @@ class PairController(QObject):
             # What failed stays in its panel, to be mended there; what is loaded is what is remembered.
             target, draft = self._in_use
             self._change(target=target, draft=draft)
-            right.set_options(target if about_draft else draft)
-        wrong.set_error(failed.message, failed.hint)
+            right.set_in_use(target if about_draft else draft)
+            wrong.set_in_use(draft if about_draft else target)
+        self._offer = failed.offer
+        offer = failed.offer.words if failed.offer is not None else ""
+        wrong.set_error(failed.message, failed.hint, offer)
+        self._edited()
         self._fatal = wrong if failed.gone and self._in_use is not None else None
         right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
+        if pair is None:
+            self._status.set_device("")
         self.changed.emit()
         chip.set_alert(True)
         kept = f"{pair.target.name} is still loaded." if pair is not None else ""
-        self._prompt.show_error(failed.message, f"{failed.hint} {kept}".strip())
+        self._prompt.show_error(failed.message, f"{failed.hint} {kept}".strip(), offer)
+
+    @Slot(object)
+    def _run_died(self, failed: Failed) -> None:
+        """The answer says what happened; here is the next safe setting, if there is one."""
+        self._offer = failed.offer
+        if failed.offer is not None:
+            self._prompt.show_offer(failed.message, failed.hint, failed.offer.words)
+            self._header.target_panel.show_error(failed.message, failed.hint, failed.offer.words)
 
     def _is_about_draft(self, failed: Failed) -> bool:
         target, draft = self._settings().target, self._settings().draft
@@ -141,7 +215,17 @@ class PairController(QObject):
         if failed.message.startswith("The draft"):
             return True
         # The message names no file: it is about the one that was changed.
-        return self._in_use is not None and self._in_use[0] == target
+        return self._in_use is not None and self._in_use[0] == target and self._in_use[1] != draft
+
+
+def _share_workers(
+    target: ModelOptions, draft: ModelOptions | None
+) -> tuple[ModelOptions, ModelOptions | None]:
+    """Workers serve the pair: both models name all of them, in one order."""
+    if draft is None:
+        return target, None
+    rpc = ",".join(dict.fromkeys((*target.endpoints, *draft.endpoints)))
+    return dataclasses.replace(target, rpc=rpc), dataclasses.replace(draft, rpc=rpc)
 
 
 def file_words(options: ModelOptions) -> str:

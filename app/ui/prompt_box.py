@@ -37,6 +37,7 @@ class PromptBox(QWidget):
     submitted = Signal(str)
     stop_requested = Signal()
     mode_changed = Signal(str)
+    offer_taken = Signal()
     system_changed = Signal(str)
     """The user edited the system prompt; comes shortly after the last key, and before `submitted`."""
 
@@ -48,6 +49,7 @@ class PromptBox(QWidget):
         self._last = ""
         self._told_system = ""
         self._notice = Notice(theme)
+        self._notice.acted.connect(self.offer_taken)
         self._edit = PromptEdit()
         self._edit.setAccessibleName("Prompt")
         self._edit.entered.connect(self._send)
@@ -119,9 +121,15 @@ class PromptBox(QWidget):
         self._timer.stop()
         self._refresh()
 
-    def show_error(self, message: str, hint: str = "") -> None:
-        """Say above the box what is wrong, until it is dismissed or the next prompt is sent."""
-        self._notice.show_error(message, hint)
+    def show_error(self, message: str, hint: str = "", offer: str = "") -> None:
+        """Say above the box what is wrong, until it is dismissed or the next prompt is sent; `offer` are the
+        words of a button that tells `offer_taken`."""
+        self._notice.show_error(message, hint, offer)
+
+    def show_offer(self, message: str, hint: str, offer: str) -> None:
+        """Add a way out to what is said already; where nothing is, say this."""
+        said = self._notice
+        self._notice.show_error(said.message or message, said.hint if said.message else hint, offer)
 
     def clear_error(self) -> None:
         self._notice.clear()

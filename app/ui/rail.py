@@ -27,6 +27,8 @@ class Rail(QWidget):
         self._layout.setContentsMargins(8, 12, 8, 12)
         self._layout.setSpacing(8)
         self._add("chat", "Chat")
+        self._add("compare", "Compare (Ctrl+K)")
+        self._add("models", "Models (Ctrl+M)")
         self._layout.addStretch(1)
         self._add("settings", "Settings (Ctrl+,)")
         theme.changed.connect(self._fit)

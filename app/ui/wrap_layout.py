@@ -48,7 +48,7 @@ class WrapLayout(QLayout):
         return self._lay_out(QRect(0, 0, width, 0), move=False)
 
     def sizeHint(self) -> QSize:
-        sizes = [item.sizeHint() for item in self._items]
+        sizes = [item.sizeHint() for item in self._shown()]
         gaps = self._gap * max(0, len(sizes) - 1)
         return QSize(
             sum(size.width() for size in sizes) + gaps,
@@ -56,8 +56,8 @@ class WrapLayout(QLayout):
         )
 
     def minimumSize(self) -> QSize:  # noqa: N802
-        sizes = [item.minimumSize() for item in self._items]
-        right = [item.minimumSize().width() for item in self._items if item.widget() in self._at_right]
+        sizes = [item.minimumSize() for item in self._shown()]
+        right = [item.minimumSize().width() for item in self._shown() if item.widget() in self._at_right]
         return QSize(
             max([size.width() for size in sizes] + [sum(right) + self._gap * max(0, len(right) - 1)]),
             max((size.height() for size in sizes), default=0),
@@ -69,10 +69,14 @@ class WrapLayout(QLayout):
 
     # ------------------------------------------------------------------ inside
 
+    def _shown(self) -> list[QLayoutItem]:
+        """The items less those that are hidden: they take no room."""
+        return [item for item in self._items if not item.isEmpty()]
+
     def _lay_out(self, rect: QRect, *, move: bool) -> int:
         """Place the items into `rect` if they are to `move`; returns the height that they take."""
-        left = [item for item in self._items if item.widget() not in self._at_right]
-        right = [item for item in self._items if item.widget() in self._at_right]
+        left = [item for item in self._shown() if item.widget() not in self._at_right]
+        right = [item for item in self._shown() if item.widget() in self._at_right]
         lines: list[tuple[int, list[QLayoutItem]]] = []
         for item in left:
             self._append(lines, [item], rect.width())

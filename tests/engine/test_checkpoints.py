@@ -72,6 +72,10 @@ class Count:
         """Those since the last question."""
         return self._of.pop(context.handle, 0)
 
+    def forget(self) -> None:
+        """Leave out what came so far, such as the self-test after loading."""
+        self._of.clear()
+
 
 @pytest.fixture
 def count(monkeypatch: pytest.MonkeyPatch) -> Count:
@@ -161,6 +165,7 @@ def test_after_an_edit_a_stop_and_another_answer(engine: Engine, k: int) -> None
 @pytest.mark.parametrize("architecture", RECURRENT)
 def test_a_rejection_costs_a_few_tokens(tiny_file: Files, count: Count, architecture: str, k: int) -> None:
     with Engine(options_of(tiny_file, architecture), near(tiny_file, architecture)) as engine:
+        count.forget()
         trace = answer(engine, PROMPT, strategy=f"draft-simple:n_max={k}", max_tokens=60, ignore_eos=True)
         rejections = [one for one in trace.rounds if one.rejected]
         assert len(rejections) > 5

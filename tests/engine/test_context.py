@@ -195,3 +195,18 @@ def test_a_context_that_cannot_be_made_says_why(tiny_file: Callable[[Tiny], Path
 def test_closing_twice_is_closing_once(plain: Two) -> None:
     plain.context.close()
     plain.context.close()
+
+
+def test_a_pass_gives_as_many_rows_as_it_takes_tokens(tiny_file: Callable[[Tiny], Path]) -> None:
+    """The longest draft, of n_batch - 1 tokens, and the token before it."""
+    options = ModelOptions(str(tiny_file(Tiny(name="plain", n_ctx=2048))), ctx_size=1280, batch_size=1100)
+    model = Model(options)
+    both = Two(model, options)
+    try:
+        text = tokens(both.context.n_batch)
+        rows = both.context.decode(text, logits=len(text))
+        assert len(rows) == both.context.n_batch == 1100
+        np.testing.assert_allclose(rows[-1], both.fresh(text)[-1], atol=CLOSE)
+    finally:
+        both.close()
+        model.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.engine.advice import Finding, advise, balance
 from app.engine.cost import CostModel, PassTimes, expected_tokens
@@ -195,11 +196,58 @@ def test_a_longer_draft_is_recommended_where_it_is_better() -> None:
     assert "Try n_max=" in text and "×" in text
 
 
+def test_no_length_is_recommended_at_which_nothing_is_drafted() -> None:
+    """ngram-simple drafts nothing where size_m is below size_n."""
+    rounds = answer(16, [1, 2, 3, 2] * 10, c=0.01, v=2.4)
+    assert "size_m=4 (" in found(rounds, "ngram-simple:size_n=3:size_m=16")[1]
+    assert "size_m=" not in found(rounds, "ngram-simple:size_n=16:size_m=16")[1]
+    assert "size_m=5 (" in found(rounds, "ngram-simple:size_n=5:size_m=16")[1], "the next best"
+
+
+def test_a_length_is_recommended_by_the_strategys_own_name_for_it() -> None:
+    rounds = answer(16, [1, 2, 3, 2] * 10, c=0.01, v=2.4)
+    assert "n_draft=4 (" in found(rounds, "ngram-cache:n_draft=16")[1]
+
+
+def test_in_a_mix_the_strategy_is_named() -> None:
+    rounds = answer(16, [1, 2, 3, 2] * 10, c=0.01, v=2.4)  # draft-simple's
+    assert "n_max=4 for draft-simple (" in found(rounds, "ngram-mod+draft-simple:n_max=16")[1]
+    copied = [replace(one, strategy="ngram-mod" if one.drafted else None) for one in rounds]
+    assert "n_max=4 for ngram-mod (" in found(copied, "ngram-mod+draft-simple:n_max=16")[1]
+
+
+def test_rounds_in_which_nobody_was_asked_say_nothing() -> None:
+    """The end of a short answer, or a full context."""
+    rested = [replace(one, asked=()) for one in answer(0, [0] * 40, c=0.0, v=1.0)]
+    rounds = [*rested, *answer(4, [3] * 6, c=0.1, v=1.5)[3:]]
+    assert found(rounds)[0] is Finding.TOO_EARLY
+    assert found(rounds, f"{DRAFT}:length=auto")[0] is not Finding.TOO_EARLY, "it chose to rest"
+
+
 def test_a_draftless_strategy_that_finds_nothing() -> None:
     rounds = [one_round(0, 0, 0.0, 1.0) for _ in range(30)]
     finding, text = found(rounds, "prompt-lookup")
     assert finding is Finding.SELDOM
     assert text.startswith("prompt-lookup found a draft in no round")
+
+
+def test_a_few_long_drafts_are_not_called_seldom() -> None:
+    """Two drafts gave 96 of 118 tokens."""
+    rounds = [one_round(0, 0, 0.0, 1.0) for _ in range(20)] + [one_round(48, 48, 0.0, 9.0) for _ in range(2)]
+    assert found(rounds, "ngram-map-k")[0] is Finding.PAYS
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        ("draft-simple:length=auto", "length=auto drafted in no round"),
+        ("draft-simple:p_min=0.9:n_min=2", "draft-simple drafted in no round: its settings"),
+    ],
+)
+def test_what_was_not_drafted_was_not_refused(strategy: str, words: str) -> None:
+    finding, text = found([one_round(0, 0, 0.0, 1.0) for _ in range(30)], strategy)
+    assert finding is Finding.SELDOM
+    assert text.startswith(words)
 
 
 def test_without_a_single_pass_it_asks_for_a_baseline() -> None:

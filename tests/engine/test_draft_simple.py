@@ -151,6 +151,7 @@ def test_a_full_context_ends_drafting_and_breaks_nothing(context: Context) -> No
         "room for the last two and one more answer"
     )
     assert len(one.propose(text[: context.n_ctx], 9).ids) == 1
+    assert one.propose(text[: context.n_ctx - 2], 9).end == "the draft's context is full"
     full = one.propose(text[: context.n_ctx + 1], 9)
     assert (full.ids, full.end) == ([], "the draft's context is full")
     assert len(one.propose(text[:100], 9).ids) == 6, "and shorter again"
@@ -200,3 +201,23 @@ def test_accepted_tokens_are_never_decoded_again(context: Context, monkeypatch: 
     truth = np.array([*truth, *second.ids, 98], np.int32)
     third = one.propose(truth, 9)
     assert decoded == [second.ids[3], 98, *third.ids[:3]]
+
+
+def test_a_prompt_longer_than_the_drafts_context_is_not_read(context: Context) -> None:
+    text = (np.arange(context.n_ctx + 40) % 250).astype(np.int32)
+    one = drafter(context, prompt=text)
+    assert (context.n_cached, one.unread(text)) == (0, 0)
+    assert one.unread(text[: context.n_ctx]) == context.n_ctx - 1
+
+
+def test_tokens_that_the_draft_lacks_are_left_out_of_what_it_reads(context: Context) -> None:
+    extra = N_VOCAB + 3
+    text = np.array([extra, *PROMPT[:4], extra, *PROMPT[4:]], np.int32)
+    one = drafter(context, n_max=4, n_vocab=300, prompt=text)
+    assert one.unread(text) == 0
+    assert one.propose(text, 9).ids == drafter(context, n_max=4).propose(PROMPT, 9).ids
+    behind = one.propose(np.array([*text, extra], np.int32), 9)
+    assert (behind.ids, behind.end) == ([], "the draft does not know the last token")
+    nothing = np.array([extra], np.int32)
+    one.read(nothing)
+    assert (one.unread(nothing), one.propose(nothing, 9).ids) == (0, [])

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.engine.drafters.base import Proposal
+from app.engine.drafters.base import Drafter, Proposal, Surroundings
 from app.engine.drafters.draft_simple import DraftSimple
+from app.engine.drafters.registry import KINDS
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PromptError, SettingError, UserError
+from app.engine.lengths.base import FixedLength
 from app.engine.messages import Finished, PromptProgress, RoundFinished, Started
 from app.engine.native import Context
 from app.engine.recheck import recheck
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
+    LengthRule,
     Message,
     ModelOptions,
     Origin,
@@ -50,6 +54,32 @@ def finish_of(engine: Engine, **settings: object) -> FinishReason:
     trace = answer(engine, **settings)  # type: ignore[arg-type]
     assert trace.totals is not None
     return trace.totals.finish_reason
+
+
+class Diary(Drafter):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def begin(self, context: np.ndarray, surroundings: Surroundings) -> None:
+        self.told.append("begin")
+
+    def propose(self, context: np.ndarray, k: int) -> Proposal:
+        self.told.append("propose")
+        return Proposal()
+
+    def finish(self, context: np.ndarray) -> None:
+        self.told.append("finish")
+
+
+@pytest.fixture
+def diary(monkeypatch: pytest.MonkeyPatch) -> Diary:
+    """The drafter that ngram-mod is in this test."""
+    kept = Diary()
+    kind = replace(KINDS["ngram-mod"], make=lambda _params, _resources: kept)
+    monkeypatch.setitem(KINDS, "ngram-mod", kind)
+    return kept
 
 
 # ------------------------------------------------------------------------------- events and scripts
@@ -277,6 +307,54 @@ def test_an_answer_that_is_not_read_to_its_end_leaves_the_engine_usable(
 
 
 # --------------------------------------------------------------------------------------- the limits
+
+
+def test_what_did_not_begin_is_not_finished(engine: Engine, diary: Diary) -> None:
+    events = engine.generate(GenerationRequest(prompt=LONG * 2, strategy="ngram-mod", max_tokens=4))
+    while not isinstance(next(events), PromptProgress):
+        pass
+    engine.stop()
+    assert isinstance([*events][-1], Finished)
+    assert diary.told == []
+
+
+@pytest.mark.parametrize("left", ["finished", "stopped", "abandoned", "failed"])
+def test_what_began_is_finished_once(
+    engine: Engine, diary: Diary, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = engine.generate(GenerationRequest(prompt="abc", strategy="ngram-mod", max_tokens=30))
+    while not isinstance(next(events), RoundFinished):
+        pass
+    if left == "stopped":
+        engine.stop()
+    if left == "failed":
+        monkeypatch.setattr(Context, "decode", lambda *_: 1 / 0)
+        with pytest.raises((ZeroDivisionError, TypeError)):
+            list(events)
+    elif left == "abandoned":
+        events.close()  # type: ignore[attr-defined]
+    else:
+        assert isinstance([*events][-1], Finished)
+    assert (diary.told[0], diary.told.count("begin")) == ("begin", 1)
+    assert (diary.told[-1], diary.told.count("finish")) == ("finish", 1)
+
+
+def test_a_prompt_that_the_draft_reads_within_a_round_is_counted(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lazy(FixedLength):
+        lazy = True
+
+    monkeypatch.setitem(engine._lengths, LengthRule.EWMA, Lazy())
+    totals = answer(engine, LONG, strategy=f"{DRAFTS}:length=ewma", max_tokens=12).totals
+    assert totals is not None
+    assert 0 < totals.draft_prompt_in_rounds <= totals.draft_prompt_seconds
+    assert totals.draft_prompt_in_rounds < totals.seconds
+    assert totals.lead_seconds >= totals.prompt_seconds
+    before = answer(engine, LONG, strategy=DRAFTS, max_tokens=12, cold=True).totals
+    assert before is not None
+    assert before.draft_prompt_in_rounds == 0 < before.draft_prompt_seconds
+    assert before.lead_seconds == before.prompt_seconds + before.draft_prompt_seconds
 
 
 @pytest.fixture

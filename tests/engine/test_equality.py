@@ -12,7 +12,7 @@ import pytest
 
 from app.engine.engine import Engine
 from app.engine.types import GenerationRequest, Message, Sampling, Verification
-from tests.equality import NGRAMS, RULES, STRATEGIES, Baselines
+from tests.equality import NGRAMS, REPEATED, RULES, STRATEGIES, Baselines, drafted
 from tests.tiny import Tiny
 
 PROMPT = "to be or not to be, that is the question: to be or not to be, that is the "
@@ -68,6 +68,11 @@ def test_match_at_a_temperature_is_plain_sampling(
 def test_greedy_is_the_baseline_on_the_bundled_pair(
     demo_engine: Engine, demo_prompts: list[str], baselines: Baselines, kind: str, k: int
 ) -> None:
+    spec = (STRATEGIES | NGRAMS)[kind].format(k=k)
     for prompt in demo_prompts[:2]:
         request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=64, ignore_eos=True)
-        baselines.check(demo_engine, request, (STRATEGIES | NGRAMS)[kind].format(k=k))
+        baselines.check(demo_engine, request, spec)
+    repeated = GenerationRequest(prompt=REPEATED, max_tokens=64, ignore_eos=True)
+    trace = baselines.check(demo_engine, repeated, spec)
+    if kind != "auto":  # may find that drafting does not pay here
+        assert drafted(trace) > 0

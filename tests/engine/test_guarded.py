@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections.abc import Callable
@@ -14,10 +15,10 @@ import numpy as np
 import pytest
 
 from app.engine.drafters.base import Drafter, Proposal
-from app.engine.drafters.guarded import SLOW_DRAFTS, SLOW_SECONDS, GuardedDrafter
+from app.engine.drafters.guarded import LATE_TIMES, SLOW_BEGIN_SECONDS, SLOW_SECONDS, GuardedDrafter
 from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
-from app.engine.errors import UserError
+from app.engine.errors import DrafterError, UserError
 from app.engine.plugins import register
 from app.engine.types import Draw, FinishReason, GenerationRequest, Sampling
 from tests.answers import answer
@@ -60,7 +61,7 @@ def fails(*_given: object) -> Any:
 
 
 def guard(make: Callable[[], Any]) -> GuardedDrafter:
-    made = GuardedDrafter("trie", make, N_VOCAB)
+    made = GuardedDrafter("trie", lambda _params: make(), None, N_VOCAB)
     made.begin(CONTEXT, AROUND)
     return made
 
@@ -132,7 +133,9 @@ def test_a_drafter_that_raises_loses_that_draft_only() -> None:
     assert guarded_one.propose(CONTEXT, 4).ids == [1]
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), RecursionError("deep"), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), RecursionError("deep"), MemoryError(), asyncio.CancelledError()]
+)
 def test_nothing_that_is_raised_gets_out(error: BaseException) -> None:
     def act(*_given: object) -> None:
         raise error
@@ -239,11 +242,11 @@ def test_late_drafts_are_dropped_and_then_it_rests_until_the_next_answer(
     monkeypatch.setattr(time, "perf_counter", clock)
     drafter = Scripted()
     one = guard(lambda: drafter)
-    for _ in range(SLOW_DRAFTS):
+    for _ in range(LATE_TIMES):
         late = one.propose(CONTEXT, 4)
         assert (late.ids, late.end) == ([], "trie took 200 ms, more than 100 ms")
     resting = one.propose(CONTEXT, 4)
-    assert resting.end == "trie rests for this answer: 3 drafts took more than 100 ms"
+    assert resting.end == "trie rests for this answer: it was late 3 times"
     assert resting.fault == "", "told once, not with every other strategy's draft"
     one.observe(CONTEXT, Proposal(), 0)
     assert "observe" not in drafter.calls
@@ -253,6 +256,60 @@ def test_late_drafts_are_dropped_and_then_it_rests_until_the_next_answer(
     step = 0.6 * SLOW_SECONDS  # each by itself is fast enough, both together are not
     one.observe(CONTEXT, Proposal(ids=[1]), 0)
     assert "took 120 ms" in one.propose(CONTEXT, 4).end
+
+
+class Clock:
+    """A clock that moves on by `step` whenever it is asked, in place of the real one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+        self.now, self.step = 0.0, step
+        monkeypatch.setattr(time, "perf_counter", self)
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_late_in_observe_alone_it_rests_too_and_says_so_where_no_draft_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch, 3 * SLOW_SECONDS)
+    drafter = Scripted()
+    one = guard(lambda: drafter)
+    for _ in range(16):
+        one.observe(CONTEXT, Proposal(), 0)
+    assert drafter.calls.count("observe") == LATE_TIMES
+    words = "trie took 300 ms to observe, more than 100 ms"
+    with pytest.raises(DrafterError) as told:
+        one.finish(CONTEXT)
+    assert str(told.value) == f"{words}; trie rests for this answer: it was late 3 times."
+    one.finish(CONTEXT)  # told once
+    clock.step = 0.001
+    one.begin(CONTEXT, AROUND)
+    clock.step = 3 * SLOW_SECONDS
+    one.observe(CONTEXT, Proposal(), 0)
+    clock.step = 0.001
+    lost = one.propose(CONTEXT, 4)
+    assert (lost.end, lost.fault) == (words, words)
+    assert one.propose(CONTEXT, 4).ids == [1], "a lateness counts once"
+    one.finish(CONTEXT)
+
+
+def test_late_in_begin_costs_the_first_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, 2 * SLOW_BEGIN_SECONDS)
+    one = guarded()
+    clock.step = 0.001
+    assert one.propose(CONTEXT, 4).fault == "trie took 2,000 ms to begin, more than 1,000 ms"
+    assert one.propose(CONTEXT, 4).ids == [1]
+
+
+def test_of_several_faults_before_a_draft_the_first_is_told() -> None:
+    drafter = Scripted(observe=fails)
+    one = guard(lambda: drafter)
+    one.observe(CONTEXT, Proposal(), 0)
+    drafter.acts = {}
+    one.observe(CONTEXT, Proposal(), 0)
+    assert "KeyError: 5" in one.propose(CONTEXT, 4).end
 
 
 # ------------------------------------------------------------------------------------ in the real loop
@@ -345,3 +402,18 @@ def test_a_token_that_is_not_there_has_no_piece(engine: Engine) -> None:
 
     trace = answer(engine, strategy=install(make), max_tokens=3, ignore_eos=True)
     assert "naughty raised KeyError: 1000000" in trace.rounds[0].draft_end
+
+
+@pytest.mark.usefixtures("known_strategies")
+def test_what_goes_wrong_behind_a_strategy_that_always_drafts_is_told_with_the_answer(
+    engine: Engine,
+) -> None:
+    first = dict.fromkeys(("begin", "observe"), lambda *_given: None)
+    register(StrategyKind("first", NoParams, "For a test.", make=lambda _p, _r: Scripted(**first)))
+    name = install(lambda _params, _resources: Scripted(observe=fails))
+    # One token short of the end nothing is wanted any more, and nobody is asked.
+    trace = answer(engine, strategy=f"first+{name}", max_tokens=12, ignore_eos=True)
+    assert all(one.strategy in ("first", None) for one in trace.rounds)
+    assert trace.totals is not None
+    assert trace.totals.error.startswith("naughty raised KeyError: 5")
+    assert trace.totals.finish_reason is FinishReason.LENGTH

@@ -112,6 +112,12 @@ class Wordy:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    n_max: int = param(4, "Draft at most this many tokens.", low=1, high=64)
+    shortest: str = param("few", "No number.")
+
+
+@dataclass(frozen=True, slots=True)
 class Superstitious:
     n_max: int = param(4, "Any number but one.", low=1, high=64)
 
@@ -144,6 +150,7 @@ class Unfinished(Drafter):
         (replace(KIND, params=Listed), "its params cannot be made"),
         (replace(KIND, params=Verifying), "a parameter cannot be called verify"),
         (replace(KIND, params=Wordy), "the parameter n_max is a number of tokens everywhere"),
+        (replace(KIND, params=Measured, least="shortest"), "the parameter shortest is a number of tokens"),
         (replace(KIND, needs_draft=True), "mine asks for the draft model"),
     ],
 )

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from app.engine.engine import Engine
 from app.engine.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
+from tests.answers import answer
 
 MS = 0.001
 
@@ -277,3 +279,25 @@ def test_alpha_is_undefined_for_a_block() -> None:
         assert statistics.alpha is None
         assert statistics.strategies["draft-simple"].alpha is None
         assert statistics.tau == 2
+
+
+def test_rounds_in_which_nobody_was_asked_are_no_calls() -> None:
+    rounds = [
+        replace(make_round(0, 3, 1), asked=("ngram-mod", "draft-simple")),
+        replace(make_round(1, 3, 1, "ngram-mod"), asked=("ngram-mod",)),
+        replace(make_round(2, 0, 0, draft_end="not worth its cost"), asked=()),
+        replace(make_round(3, 0, 0, draft_end="no match"), asked=("ngram-mod",)),
+        replace(make_round(4, 0, 0, draft_end="nothing more is wanted"), asked=()),
+    ]
+    statistics = Statistics.of(rounds)
+    assert statistics.attempts == 3
+    lines = llama_cpp_lines(statistics, ["ngram-mod", "draft-simple"])
+    assert "#calls(b,g,a) =    1      3      1" in lines[-2]
+    assert "#calls(b,g,a) =    1      1      1" in lines[-1]
+
+
+def test_a_round_says_who_was_asked(engine: Engine) -> None:
+    trace = answer(engine, strategy="draft-simple:n_max=1", max_tokens=7, ignore_eos=True)
+    assert [one.asked for one in trace.rounds] == [("draft-simple",)] * (len(trace.rounds) - 1) + [()]
+    assert trace.rounds[-1].draft_end == "nothing more is wanted"
+    assert answer(engine, max_tokens=3).rounds[0].asked is None

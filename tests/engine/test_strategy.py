@@ -117,3 +117,53 @@ def test_the_rule_follows_the_temperature() -> None:
 def test_only_a_draft_model_strategy_needs_a_draft() -> None:
     needs = {name: StrategySpec.parse(name).needs_draft for name in ["none", *KINDS]}
     assert [name for name, needed in needs.items() if needed] == ["draft-simple"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shortest", "longest"),
+    [
+        ("ngram-mod", 1, 64),  # its n_min looks at the draft before it is cut
+        ("ngram-mod:n_max=16", 1, 16),
+        ("ngram-simple", 1, 48),
+        ("prompt-lookup", 1, 8),
+        ("ngram-cache:n_draft=5", 1, 5),
+        ("draft-simple", 1, 3),
+        ("draft-simple:n_max=8:n_min=5", 5, 8),
+        ("draft-simple:n_max=4:n_min=9", 4, 4),
+    ],
+)
+def test_how_long_drafts_may_be(text: str, shortest: int, longest: int) -> None:
+    (part,) = StrategySpec.parse(text).parts
+    assert (part.shortest, part.longest) == (shortest, longest)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "least"),
+    [
+        ("ngram-simple", "size_m", 12),
+        ("ngram-simple:size_n=3", "size_m", 3),
+        ("ngram-mod", "n_max", 1),
+        ("draft-simple:n_max=8:n_min=5", "n_max", 5),
+        ("ngram-cache", "n_draft", 1),
+    ],
+)
+def test_lengths_at_which_nothing_would_be_drafted(text: str, key: str, least: int) -> None:
+    (part,) = StrategySpec.parse(text).parts
+    assert part.length_key == key
+    assert [length for length in range(20) if part.drafts_at(length)] == [*range(least, 20)]
+    assert not part.drafts_at(100_000), "its range ends before"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoded"),
+    [
+        (r"ngram-cache:lookup_cache_static=C:\\old.bin", r"lookup_cache_static=C%3A\\old.bin"),
+        ("ngram-cache:lookup_cache_static=/c++/old.bin", "lookup_cache_static=/c%2B"),
+        ("ngram-cache:lookup_cache_static=a+b.bin", "lookup_cache_static=a%2Bb.bin"),
+    ],
+)
+def test_a_value_that_was_torn_apart_is_told_how_to_be_written(text: str, encoded: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        StrategySpec.parse(text)
+    assert "“:” is written %3A, “+” %2B and “%” %25" in refused.value.hint
+    assert encoded in refused.value.hint

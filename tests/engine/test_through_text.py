@@ -20,7 +20,7 @@ from app.engine.trace import Trace
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from tests.answers import answer, events_of, trace_of
 from tests.equality import RULES, Baselines
-from tests.law import DRAFT, PROMPT, TARGET, Case, count, exact_law, holds, open_engine, p_values
+from tests.law import PROMPT
 from tests.respelled import write_respelled
 from tests.tiny import Tiny, spelled
 
@@ -187,17 +187,12 @@ def test_match_at_a_temperature_is_plain_sampling(
     assert totals(trace)[1] > 5
 
 
-@pytest.mark.parametrize("rule", ["speculative", "match"])
-def test_the_law_is_the_targets(tiny_file: Make, rule: str) -> None:
-    case = Case(f"draft-simple:n_max=3:verify={rule}")
-    with open_engine(tiny_file(TARGET), tiny_file(replace(DRAFT, name="law-other", order=5))) as engine:
-        assert engine.pair.vocabulary.startswith("different")
-        values = p_values(count(engine, case, 1200, seed=11), exact_law(engine, case.sampling))
-        assert holds(values, 2), values
-        settings = {"strategy": case.strategy, "sampling": Sampling(temperature=1, seed=7)}
-        trace = answer(engine, prompt=PROMPT, max_tokens=90, ignore_eos=True, **settings)
-        drafted, accepted = totals(trace)
-        assert 3 < accepted < drafted
+def test_the_engine_of_the_law_tests_drafts_through_text(law_engine_through_text: Engine) -> None:
+    assert law_engine_through_text.pair.vocabulary.startswith("different")
+    settings = {"strategy": "draft-simple:n_max=3", "sampling": Sampling(temperature=1, seed=7)}
+    trace = answer(law_engine_through_text, prompt=PROMPT, max_tokens=90, ignore_eos=True, **settings)
+    drafted, accepted = totals(trace)
+    assert 3 < accepted < drafted
 
 
 def test_the_next_answer_of_a_chat_reads_only_what_is_new(
@@ -331,4 +326,32 @@ def test_pairs_are_written_in_the_grammar() -> None:
 
 def test_a_draft_of_the_same_vocabulary_does_not_go_through_text(engine: Engine) -> None:
     answer(engine, strategy="draft-simple:n_max=2", max_tokens=4)
-    assert not any(isinstance(one, ThroughText) for one in engine._drafters.values())
+    assert not any(isinstance(one.drafter, ThroughText) for one in engine._drafters.values())
+
+
+def test_a_prompt_longer_than_the_drafts_context_is_not_read(
+    demo_pair: tuple[Path, Path], tiny_file: Make
+) -> None:
+    draft = ModelOptions(str(tiny_file(Tiny(name="short"))), ctx_size=256)
+    with Engine(ModelOptions(str(demo_pair[0]), ctx_size=512), draft) as engine:
+        answer(engine, "The draft is small. " * 40, strategy="draft-simple", max_tokens=4)
+        assert engine._draft is not None
+        assert engine._draft.n_cached == 0
+
+
+def test_a_target_may_have_more_tokens_than_its_draft(tiny_file: Make) -> None:
+    """Control tokens that a fine-tune added: in the prompt and in mid-answer."""
+    more = (*Tiny().control, "<|think|>")
+    template = "{% for message in messages %}<|think|>{{ message.content }}{% endfor %}"
+    target = chain("more", "a", "b", "c", "d", "<|think|>", "e", control=more, template=template)
+    draft = chain("fewer", "a", "b", "c", "d", "e", template=template)
+    with Engine(tiny_file(target), tiny_file(draft)) as engine:
+        assert engine.pair.vocabulary.startswith("same but padded")
+        request = GenerationRequest(
+            messages=(Message("user", "ab"),), strategy="draft-simple:n_max=2", max_tokens=20
+        )
+        trace = trace_of(events_of(engine, request))
+    assert trace.text == "cdeabcdeabcdeabcd"  # and three that show nothing
+    ends = {one.draft_end for one in trace.rounds}
+    assert "the draft does not know the last token" in ends
+    assert totals(trace)[1] > 5, "it drafts on behind them"

@@ -117,6 +117,23 @@ def test_a_file_that_cannot_be_used_says_so_in_its_row_until_it_is_mended(
     again.header.strategy_panel.set_spec("echo")
 
 
+def test_a_file_that_ends_its_process_is_left_out_and_the_window_opens(
+    windows: Windows, tmp_path: Path
+) -> None:
+    bad, good = tmp_path / "mine.py", write_drafter(tmp_path)
+    bad.write_text("import os\nos._exit(3)\n")
+    desk = windows.open(drafters=(str(bad), str(good)), strategy="echo:n_max=2")
+    said = "mine.py is not used: it ended the process that read it (exit code 3)."
+    assert desk.error().startswith(said)
+    shown = desk.window.settings_page.drafters
+    assert any(text.startswith(said) for text in words(shown))
+    assert desk.ask("aaaa").rounds, "the engine does not read it either"
+    assert desk.saved()["drafters"] == [str(bad), str(good)]
+    write_drafter(tmp_path, name="mended", file="mine.py")
+    press(shown, "Reload the drafter files")
+    assert "mended: Repeats the last token." in words(shown)
+
+
 def test_nothing_is_changed_while_an_answer_is_made(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open(max_tokens=900)
     desk.type("go on")

@@ -161,6 +161,14 @@ def test_a_refused_run_leaves_the_engine_ready(talk: Talk) -> None:
     assert sink.heard == [failed]
 
 
+def test_what_only_a_developer_can_read_goes_to_the_log(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+    talk.load()
+    talk.ask()
+    talk.say(Failed(talk.run, "It broke.", "Report it.", expected=False, details="Traceback: line 3"))
+    talk.until_is(Activity.READY)
+    assert "It broke. Report it.\nTraceback: line 3" in caplog.text
+
+
 def test_a_failed_load_keeps_the_pair_from_before(talk: Talk) -> None:
     talk.session.load(SECOND, None)
     talk.say(LoadProgress(talk.run, "second.gguf", 0.5), Failed(talk.run, "second.gguf is empty."))

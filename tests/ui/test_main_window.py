@@ -125,7 +125,7 @@ def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> No
 
 def test_a_context_that_is_out_of_range(windows: Windows) -> None:
     desk = windows.open()
-    field = desk.header.target_panel._form.field("ctx_size")
+    field = desk.header.target_panel.form.field("ctx_size")
     field.control.lineEdit().setText("-3") if hasattr(field.control, "lineEdit") else field.control.setText(
         "-3"
     )
@@ -291,7 +291,7 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
 
 
 def test_closing_leaves_nothing_behind(windows: Windows) -> None:
-    threads = threading.active_count()
+    threads = set(threading.enumerate())
     desk = windows.open(max_tokens=900, strategy="none")
     worker = desk.session._thread
     desk.type("go")
@@ -299,5 +299,8 @@ def test_closing_leaves_nothing_behind(windows: Windows) -> None:
     timers = desk.window.findChildren(QTimer)
     assert timers
     windows.close(desk)
-    assert worker.isFinished() and threading.active_count() <= threads
+    assert worker.isFinished()
+    # Python keeps a stand-in of every thread of Qt that waited for one of its own.
+    left = [one for one in set(threading.enumerate()) - threads if not one.name.startswith("Dummy-")]
+    assert left == []
     assert QApplication.topLevelWidgets() == []

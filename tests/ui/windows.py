@@ -140,9 +140,9 @@ class Windows:
         self._look = QApplication.font(), QApplication.palette()
 
     def settings(self, **changes: object) -> None:
-        """Write a settings file: the tiny pair, short answers, and these changes."""
+        """Write a settings file: the tiny pair, short answers, no network, and these changes."""
         target, draft = (ModelOptions(str(path)) for path in self._pair)
-        defaults = {"target": target, "draft": draft, "max_tokens": 24}
+        defaults = {"target": target, "draft": draft, "max_tokens": 24, "offline": True}
         SettingsStore(self.paths.settings).save(Settings(**defaults | changes))  # type: ignore[arg-type]
 
     def open(self, engine: str = "thread", ready: bool = True, **changes: object) -> Desk:

@@ -6,7 +6,7 @@ import pytest
 
 from app.engine.engine import Engine
 from app.engine.types import GenerationRequest, Message
-from tests.equality import NGRAMS, RULES, STRATEGIES, Baselines
+from tests.equality import NGRAMS, REPEATED, RULES, STRATEGIES, Baselines, drafted
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
 
@@ -21,8 +21,14 @@ def test_greedy_is_the_baseline(
     demo_engine: Engine, demo_prompts: list[str], baselines: Baselines, kind: str, k: int
 ) -> None:
     assert len(demo_prompts) >= PROMPTS
-    for prompt in demo_prompts[:PROMPTS]:
-        request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=TOKENS, ignore_eos=True)
+    requests = [
+        GenerationRequest(messages=(Message("user", prompt),), max_tokens=TOKENS, ignore_eos=True)
+        for prompt in demo_prompts[:PROMPTS]
+    ]
+    requests.append(GenerationRequest(prompt=REPEATED, max_tokens=TOKENS, ignore_eos=True))
+    for request in requests:
         for rule in RULES:
             trace = baselines.check(demo_engine, request, KINDS[kind].format(k=k) + rule)
             assert len(trace.token_ids) == TOKENS
+            if request.prompt == REPEATED and kind != "auto":  # which may find that drafting does not pay
+                assert drafted(trace) > 0

@@ -1,4 +1,5 @@
-"""The sampling law through the loop: 50,000 answers a seed, five seeds, every way of speculating."""
+"""The sampling law through the loop: 50,000 answers a seed, five seeds, every way of speculating; and every
+other strategy with 20,000 answers."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from app.engine.cores import cores
 from app.engine.engine import Engine
-from app.engine.native import cores
-from tests.law import CASES, DRAFT, TARGET, Case, count_elsewhere, exact_law, holds, p_values
+from tests.law import CASES, STRATEGY_CASES, TARGET, Case, count_elsewhere, exact_law, holds, p_values
 from tests.tiny import Tiny
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
 
 ANSWERS = 50_000
 SEEDS = range(11, 16)
-PART = 10_000  # answers handed to a worker at once
+PART = 5_000  # answers handed to a worker at once
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +30,39 @@ def workers() -> Iterator[Executor]:
         yield pool
 
 
+ANSWERS_MORE = 20_000
+COUNTS = len(CASES) * len(SEEDS) + len(STRATEGY_CASES)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_is_emitted_has_the_targets_law(
     workers: Executor, law_engine: Engine, tiny_file: Callable[[Tiny], Path], case: Case
 ) -> None:
-    files = (tiny_file(TARGET), tiny_file(DRAFT))
-    law = exact_law(law_engine, case.sampling)
+    measure(workers, law_engine, (tiny_file(TARGET), tiny_file(case.draft)), case, ANSWERS, SEEDS)
+
+
+@pytest.mark.parametrize("case", STRATEGY_CASES, ids=str)
+def test_every_strategy_keeps_the_law(
+    workers: Executor, law_engine: Engine, tiny_file: Callable[[Tiny], Path], case: Case
+) -> None:
+    measure(workers, law_engine, (tiny_file(TARGET), tiny_file(case.draft)), case, ANSWERS_MORE, SEEDS[:1])
+
+
+def measure(
+    workers: Executor, engine: Engine, files: tuple[Path, Path], case: Case, answers: int, seeds: range
+) -> None:
+    """Hold so many answers of each seed against the law."""
+    law = exact_law(engine, case.sampling)
     parts = {
         seed: [
             workers.submit(count_elsewhere, files, case, PART, seed, first)
-            for first in range(0, ANSWERS, PART)
+            for first in range(0, answers, PART)
         ]
-        for seed in SEEDS
+        for seed in seeds
     }
     for seed, counted in parts.items():
         counts = sum(part.result() for part in counted)
-        assert counts.sum() == ANSWERS
+        assert counts.sum() == answers
         values = p_values(counts, law)
         print(f"{case}, seed {seed}: p-values {', '.join(f'{value:.3g}' for value in values)}")
-        assert holds(values, len(CASES) * len(SEEDS)), f"seed {seed}: {values}"
+        assert holds(values, COUNTS), f"seed {seed}: {values}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.engine.compat import VocabularyFit
+    from app.engine.drafters.lookup_caches import LookupCaches
     from app.engine.native import Context, Vocabulary
 
     TokenIds = NDArray[np.int32]
@@ -107,6 +108,11 @@ class Drafter(ABC):
         """Forget everything: the next generation is a cold one."""
         return
 
+    def adjust(self, params: Any) -> None:
+        """Go on with other settings, between two generations, and with all that was learned. Only where its
+        StrategyKind names settings that shape the memory: those are the same as before."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True)
 class Resources:
@@ -115,6 +121,7 @@ class Resources:
     vocabulary: Vocabulary  # the target's
     draft: Context | None = None  # the draft model's, where one is loaded
     fit: VocabularyFit | None = None  # how its vocabulary fits the target's
+    lookup_caches: LookupCaches | None = None  # of this engine: one reading of each file for all its drafters
 
 
 def one_hot(proposal: Proposal) -> Sequence[Floats | None]:

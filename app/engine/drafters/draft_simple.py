@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from app.engine.drafters.base import Floats, TokenIds
     from app.engine.native import Context
 
+_FULL = "the draft's context is full"
+
 
 @dataclass(frozen=True, slots=True)
 class DraftSimpleParams:
@@ -55,6 +57,10 @@ class DraftSimple(Drafter):
     The draft's cache follows the context by longest common prefix, so tokens that were accepted are never
     decoded again: llama.cpp's own loop decodes every verified batch on the draft a second time. There is
     nothing to observe: the next `propose` rolls the cache back to the truth.
+
+    A target may have tokens that the draft lacks, such as control tokens that were added to it. The draft
+    reads the text without them. Right behind one it would answer to another text than the target: that round
+    drafts nothing.
     """
 
     def __init__(self, params: DraftSimpleParams, context: Context, n_vocab: int) -> None:
@@ -63,6 +69,7 @@ class DraftSimple(Drafter):
         self._context = context
         self._n_vocab = min(n_vocab, context.model.vocabulary.size)
         self._target_vocab = n_vocab
+        self._lacks = n_vocab > self._n_vocab  # tokens that the target may write
         self._rows: Floats = np.empty((0, self._n_vocab), np.float32)  # of the proposal in the making
         self._rows_before = self._rows
 
@@ -71,34 +78,45 @@ class DraftSimple(Drafter):
         # A greedy target makes a sampled draft its argmax; there is nothing to draw.
         self._draws_tokens = self._params.sample and not surroundings.sampler.is_greedy
 
+    def _known(self, context: TokenIds) -> TokenIds:
+        """The text in tokens that the draft has."""
+        return context[context < self._n_vocab] if self._lacks else context
+
     def unread(self, context: TokenIds) -> int:
-        return len(context) - 1 - self._context.sync(context[:-1])
+        known = self._known(context)
+        if not 0 < len(known) <= self._context.n_ctx:  # it cannot draft behind this, however much it reads
+            return 0
+        return len(known) - 1 - self._context.sync(known[:-1])
 
     def read(self, context: TokenIds) -> None:
-        prompt = context[: min(len(context) - 1, self._context.n_ctx)]
-        kept = self._context.sync(prompt)
-        self._context.decode(prompt[kept:])
+        known = self._known(context)
+        if 0 < len(known) <= self._context.n_ctx:
+            kept = self._context.sync(known[:-1])
+            self._context.decode(known[kept:-1])
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
         # The rows of the round before are still to be recorded: two stores take turns.
         self._rows, self._rows_before = self._rows_before, self._rows
         proposal = Proposal()
         k = min(k, self._params.n_max)
-        room = self._context.n_ctx - len(context)
-        if room < 0:
-            proposal.end = "the draft's context is full"
+        if context[-1] >= self._n_vocab:
+            proposal.end = "the draft does not know the last token"
             return proposal
-        step = context[self._context.sync(context[:-1]) :]
+        known = self._known(context)
+        room = self._context.n_ctx - len(known)
+        if room < 0:
+            proposal.end = _FULL
+            return proposal
+        step = known[self._context.sync(known[:-1]) :]
         while len(proposal.ids) < k and len(proposal.ids) <= room:
             row = self._context.decode(step, logits=1)[0, : self._n_vocab]
             if not self._add_token(proposal, row, context):
                 break
             step = np.array(proposal.ids[-1:], np.int32)
         else:
-            proposal.end = "n_max" if k == self._params.n_max else "nothing more is wanted"
-        if len(proposal.ids) < self._params.n_min:
-            proposal.cut(0)
-            proposal.end = "shorter than n_min"
+            ended = "n_max" if k == self._params.n_max else "nothing more is wanted"
+            proposal.end = ended if len(proposal.ids) == k else _FULL
+        drop_short(proposal, self._params.n_min)
         return proposal
 
     def _add_token(self, proposal: Proposal, row: Floats, context: TokenIds) -> bool:
@@ -107,7 +125,7 @@ class DraftSimple(Drafter):
         if math.isnan(row.item(token)):
             raise self._context.no_numbers()
         if not self._draws_tokens:
-            if self._params.p_min > 0 and shares(top_of_rows(row[None])[1][0])[0] < self._params.p_min:
+            if is_unsure(row, self._params.p_min):
                 proposal.end = "p_min"
                 return False
         else:
@@ -164,6 +182,18 @@ class DraftSimple(Drafter):
 
     def reset(self) -> None:
         self._context.clear()
+
+
+def is_unsure(row: Floats, p_min: float) -> bool:
+    """Whether the best token of these logits, shape [n_vocab], is less probable than `p_min`."""
+    return p_min > 0 and shares(top_of_rows(row[None])[1][0])[0] < p_min
+
+
+def drop_short(proposal: Proposal, n_min: int) -> None:
+    """Throw a draft away that has fewer than `n_min` tokens."""
+    if len(proposal.ids) < n_min:
+        proposal.cut(0)
+        proposal.end = "shorter than n_min"
 
 
 def shares(logits: list[float]) -> list[float]:

@@ -65,7 +65,11 @@ def source_name(source: str) -> str:
 
 def _make_guarded(kind: StrategyKind, params: Any, resources: Resources) -> Drafter:
     theirs = Resources(resources.vocabulary)  # the draft model's cache is the engine's alone
-    return GuardedDrafter(kind.name, partial(kind.make, params, theirs), resources.vocabulary.size)
+
+    def make(params: Any) -> Any:
+        return kind.make(params, theirs)
+
+    return GuardedDrafter(kind.name, make, params, resources.vocabulary.size)
 
 
 def _guarded_params(owner: type[Any]) -> type[Any]:
@@ -110,10 +114,18 @@ def _what_is_wrong(kind: Any) -> str:
             return f"{kind.make.__name__} is not derived from Drafter"
         if inspect.isabstract(kind.make):
             return f"{kind.make.__name__} has no {' and no '.join(sorted(kind.make.__abstractmethods__))}"
-    return _wrong_with_params(kind.params)
+    return _wrong_with_params(kind.params, kind.least) or _wrong_with_memory(kind)
 
 
-def _wrong_with_params(owner: object) -> str:
+def _wrong_with_memory(kind: StrategyKind) -> str:
+    memory: Any = kind.memory
+    known = {one.name for one in params_of(kind.params)}
+    if memory is None or (isinstance(memory, tuple) and known.issuperset(memory)):
+        return ""
+    return "its memory is not a tuple of names of its parameters"
+
+
+def _wrong_with_params(owner: object, least: object) -> str:
     if not inspect.isclass(owner) or not dataclasses.is_dataclass(owner):
         return "its params are not a dataclass"
     try:
@@ -126,6 +138,6 @@ def _wrong_with_params(owner: object) -> str:
             return f"the parameter {one.name} is not a bool, int, float or str"
         if one.name in RUN_KEYS:
             return f"a parameter cannot be called {one.name}, which holds for the whole run"
-        if one.name in _LENGTHS and one.kind is not int:
+        if one.name in (*_LENGTHS, least) and one.kind is not int:
             return f"the parameter {one.name} is a number of tokens everywhere, and must be an int"
     return ""

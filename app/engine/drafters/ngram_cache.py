@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from app.engine.drafters.base import Drafter, Proposal
-from app.engine.drafters.ngram_cache_file import LookupCache, read_cache
-from app.engine.drafters.ngram_counts import MAX_SIZE, TOKEN_BYTES, Followers, count_ngrams, token_bytes
-from app.engine.errors import SettingError
-from app.engine.params import param
-from app.files import reason, write_atomic
+from app.engine.drafters.lookup_caches import DynamicCache, LookupCaches
+from app.engine.drafters.ngram_cache_file import LookupCache
+from app.engine.drafters.ngram_counts import (
+    MAX_SIZE,
+    STATIC_SIZE,
+    TOKEN_BYTES,
+    Followers,
+    count_ngrams,
+    token_bytes,
+)
+from app.engine.params import FileUse, param
 
 if TYPE_CHECKING:
     from app.engine.drafters.base import TokenIds
 
-_STATIC_SIZE = 2  # tokens: n-grams of static statistics
 # n-gram size - 1 -> how often it must have been seen, and the share in % of the token to draft; llama.cpp's
 _LAX = ((2, 66), (2, 50), (1, 50), (1, 50))
 _STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
@@ -30,9 +31,13 @@ class NgramCacheParams:
     """Settings of ngram-cache; names are llama.cpp's."""
 
     n_draft: int = param(8, "Draft at most this many tokens a round.", low=1, high=512, unit="tokens")
-    lookup_cache_static: str = param("", "File with the statistics of a large text; only read.")
+    lookup_cache_static: str = param(
+        "", "File with the statistics of a large text; only read.", file=FileUse.READ
+    )
     lookup_cache_dynamic: str = param(
-        "", "File with the statistics of earlier answers; made where there is none, each answer is added."
+        "",
+        "File with the statistics of earlier answers; made where there is none, each answer is added.",
+        file=FileUse.WRITTEN,
     )
 
 
@@ -54,26 +59,21 @@ class NgramCache(Drafter):
     file as it was when the strategy was first used.
     """
 
-    def __init__(self, params: NgramCacheParams, n_vocab: int) -> None:
+    def __init__(self, params: NgramCacheParams, n_vocab: int, caches: LookupCaches | None = None) -> None:
         """`n_vocab` is the target's. Raises SettingError where a file cannot be used."""
-        self._n_draft = params.n_draft
-        self._n_vocab = n_vocab
+        caches = caches or LookupCaches()
         self._static = self._dynamic = LookupCache.empty()
         if params.lookup_cache_static:
-            self._static = read_cache(_path(params.lookup_cache_static), n_vocab)
-        self._path: Path | None = None
+            self._static = caches.static(params.lookup_cache_static, n_vocab)
+        self._file: DynamicCache | None = None
         if params.lookup_cache_dynamic:
-            self._path = _path(params.lookup_cache_dynamic)
-            self._dynamic = self._read_dynamic(self._path)
-        self._added: TokenIds = np.empty(0, np.int32)  # the text that the dynamic file got last
+            self._file = caches.dynamic(params.lookup_cache_dynamic, n_vocab)
+            self._dynamic = self._file.statistics
+        self.adjust(params)
         self.reset()
 
-    def _read_dynamic(self, path: Path) -> LookupCache:
-        if os.path.exists(path):
-            return read_cache(path, self._n_vocab)
-        if not os.path.isdir(path.parent):
-            raise SettingError(f"There is no folder {path.parent} for the lookup cache.", "Make it first.")
-        return LookupCache.empty()
+    def adjust(self, params: NgramCacheParams) -> None:
+        self._n_draft = params.n_draft
 
     def reset(self) -> None:
         self._context: dict[bytes, Followers] = {}
@@ -86,7 +86,7 @@ class NgramCache(Drafter):
         wanted = min(k, self._n_draft)
         ids: list[int] = []
         tail = token_bytes(context[-MAX_SIZE:])
-        while len(ids) < wanted and len(tail) >= TOKEN_BYTES * _STATIC_SIZE:
+        while len(ids) < wanted and len(tail) >= TOKEN_BYTES * STATIC_SIZE:
             token = self._next(tail)
             if token is None:
                 return Proposal(ids=ids, end="nothing likely enough" if ids else "no match")
@@ -98,39 +98,19 @@ class NgramCache(Drafter):
 
     def _next(self, tail: bytes) -> int | None:
         """The token to draft behind the last tokens, given as bytes of at most four."""
-        static = self._static.get(tail[-TOKEN_BYTES * _STATIC_SIZE :])
+        static = self._static.get(tail[-TOKEN_BYTES * STATIC_SIZE :])
         token = _likely(self._context, tail, static, _LAX)
         if token is None:
             token = _likely(self._dynamic, tail, static, _STRICT)
         if token is None and static is not None:
-            sure = _enough(static, static.best_count, _LAX[_STATIC_SIZE - 1])
+            sure = _enough(static, static.best_count, _LAX[STATIC_SIZE - 1])
             return static.best if sure else None
         return token
 
     def finish(self, context: TokenIds) -> None:
-        """Add the answer to the dynamic file. Raises SettingError where that cannot be done; a file that
-        cannot be read is left as it is."""
-        if self._path is None:
-            return
-        both = min(len(context), len(self._added))
-        parted = np.flatnonzero(context[:both] != self._added[:both])
-        shared = int(parted[0]) if len(parted) else both
-        if shared == len(context):
-            return
-        new: dict[bytes, Followers] = {}
-        count_ngrams(new, context, first=shared)
-        data = self._read_dynamic(self._path).merged(new)  # as it is now: another window may have added to it
-        try:
-            write_atomic(self._path, data)
-        except OSError as error:
-            raise SettingError(
-                f"The lookup cache {self._path} cannot be saved: {reason(error)}.", "Choose another file."
-            ) from None
-        self._added = context.copy()
-
-
-def _path(text: str) -> Path:
-    return Path(os.path.expanduser(text))
+        """Add the answer to the dynamic file. Raises SettingError where that cannot be done."""
+        if self._file is not None:
+            self._file.add(context)
 
 
 def _likely(

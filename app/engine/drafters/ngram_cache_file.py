@@ -7,7 +7,7 @@ the n-gram's tokens, four, filled up with -1 · number of followers · (token, c
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,10 @@ class LookupCache:
         """Number of n-grams."""
         return len(self._starts)
 
+    def __iter__(self) -> Iterator[bytes]:
+        """The n-grams."""
+        return iter(self._starts)
+
     def get(self, key: bytes) -> Followers | None:
         """The followers of an n-gram; keys as in ngram_counts.py."""
         known = self._unpacked.get(key)
@@ -73,13 +77,13 @@ class LookupCache:
                 start = self._starts[key]
                 kept[start : start + _HEAD + 2 * len(known)] = False
                 for token, count in known.items():
-                    counts[token] = min(counts.get(token, 0) + count, _MAX_COUNT)
+                    counts[token] = counts.get(token, 0) + count
             records.append(_record(key, counts))
         return b"".join([self._numbers[kept].tobytes(), *records])
 
 
 def _record(key: bytes, counts: Mapping[int, int]) -> bytes:
-    pairs = [number for pair in counts.items() for number in pair]
+    pairs = [number for token, count in counts.items() for number in (token, min(count, _MAX_COUNT))]
     tokens = key.ljust(TOKEN_BYTES * MAX_SIZE, b"\xff")
     return tokens + struct.pack(f"<{1 + len(pairs)}i", len(counts), *pairs)
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from app.engine.drafters.base import TokenIds
 
 MIN_SIZE, MAX_SIZE = 1, 4  # of the n-grams counted, in tokens
+STATIC_SIZE = 2  # of those in the statistics of a large text
 TOKEN_BYTES = 4
 
 
@@ -63,15 +64,22 @@ class Followers:
         return token, here[token]
 
 
-def count_ngrams(counts: MutableMapping[bytes, Followers], tokens: TokenIds, first: int = 0) -> None:
+def count_ngrams(
+    counts: MutableMapping[bytes, Followers],
+    tokens: TokenIds,
+    first: int = 0,
+    sizes: tuple[int, int] = (MIN_SIZE, MAX_SIZE),
+) -> None:
     """Count what follows each n-gram of `tokens` (shape [n]), for the followers from index `first` on.
 
-    A key is the n-gram's tokens as little-endian int32, as they stand in a file.
+    `sizes` are the smallest and the largest n. A key is the n-gram's tokens as little-endian int32, as they
+    stand in a file.
     """
     raw, ids = token_bytes(tokens), tokens.tolist()
-    for at in range(max(first, MIN_SIZE), len(ids)):
+    shortest, longest = (TOKEN_BYTES * size for size in sizes)
+    for at in range(max(first, sizes[0]), len(ids)):
         token, end = ids[at], TOKEN_BYTES * at
-        for start in range(end - TOKEN_BYTES, max(end - TOKEN_BYTES * MAX_SIZE, 0) - 1, -TOKEN_BYTES):
+        for start in range(end - shortest, max(end - longest, 0) - 1, -TOKEN_BYTES):
             key = raw[start:end]
             known = counts.get(key)
             if known is None:

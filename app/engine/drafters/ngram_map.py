@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.engine.drafters.base import Drafter, Proposal, Surroundings
 from app.engine.drafters.ngram_buckets import NgramBuckets
@@ -85,6 +85,10 @@ class _NgramMap(Drafter):
         self._keys: list[_Key] = []
         self._key_of: dict[tuple[int, ...], _Key] = {}
         self._drafted: _Key | _Value | None = None  # whose draft is being verified
+
+    def adjust(self, params: Any) -> None:
+        """Size of n-grams and drafts stay: keys and counts are made of these."""
+        return
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         self._index.restart()
@@ -166,6 +170,9 @@ class NgramMapK4v(_NgramMap):
 
     def __init__(self, params: NgramMapK4vParams) -> None:
         super().__init__(params.size_n, params.size_m)
+        self.adjust(params)
+
+    def adjust(self, params: NgramMapK4vParams) -> None:
         self._min_hits = params.min_hits
 
     def _source(self, key: _Key, match: int) -> _Value | str:

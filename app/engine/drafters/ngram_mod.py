@@ -114,6 +114,9 @@ class NgramMod(Drafter):
         self._doubted = False  # the pool is to be emptied before it is used again
         self._alone = False  # the pool holds the n-grams before `_read` and no others
 
+    def adjust(self, params: NgramModParams) -> None:
+        self._params = params
+
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         if self._doubted:
             self._empty()

@@ -26,6 +26,12 @@ class StrategyKind:
     params: type[Any]
     summary: str
     needs_draft: bool = field(default=False, kw_only=True)
+    memory: tuple[str, ...] | None = field(default=None, kw_only=True)
+    """The parameters that shape what its drafter remembers: the others may change and the memory stays (see
+    `Drafter.adjust`). None: every parameter does."""
+    least: str = field(default="n_min", kw_only=True)
+    """The setting that its drafts must not be shorter than, where it has one: those that are get thrown away.
+    n_min also counts where the loop asks for less; others look at a draft before it is cut to that."""
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The draft's context is there where `needs_draft` says so."""
 
@@ -54,6 +60,7 @@ KINDS: dict[str, StrategyKind] = {
             "Copies long stretches from behind a long match. Helps where the answer repeats much of its "
             "prompt word for word: code edits, corrections.",
             needs_draft=False,
+            least="size_n",
             make=lambda params, _resources: NgramSimple(params),
         ),
         StrategyKind(
@@ -62,6 +69,7 @@ KINDS: dict[str, StrategyKind] = {
             "Copies from behind a long match, and the next time only as much as passed before. Helps where "
             "long passages come back in a chat with small changes.",
             needs_draft=False,
+            memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK(params),
         ),
         StrategyKind(
@@ -70,6 +78,7 @@ KINDS: dict[str, StrategyKind] = {
             "Copies from behind a long match where one of its continuations is much more frequent than the "
             "others. Helps where the same passage goes on in few ways: logs, tables, generated code.",
             needs_draft=False,
+            memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK4v(params),
         ),
         StrategyKind(
@@ -78,6 +87,8 @@ KINDS: dict[str, StrategyKind] = {
             "Remembers what followed each run of tokens, in one small pool for all chats. Helps where long "
             "passages come back: code edits, summaries, reasoning that is repeated in the answer.",
             needs_draft=False,
+            least="",  # its n_min looks at the uncut draft, and never asks for more than n_max
+            memory=("n_match",),
             make=lambda params, _resources: NgramMod(params),
         ),
         StrategyKind(
@@ -86,7 +97,10 @@ KINDS: dict[str, StrategyKind] = {
             "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps "
             "where phrases come back, and with statistics of similar texts.",
             needs_draft=False,
-            make=lambda params, resources: NgramCache(params, resources.vocabulary.size),
+            memory=("lookup_cache_static", "lookup_cache_dynamic"),
+            make=lambda params, resources: NgramCache(
+                params, resources.vocabulary.size, resources.lookup_caches
+            ),
         ),
         StrategyKind(
             "suffix",
@@ -94,6 +108,7 @@ KINDS: dict[str, StrategyKind] = {
             "Continues as this conversation and earlier answers most often did; drafts further where more "
             "matches. Helps where answers resemble each other: agents, code, repeated tasks.",
             needs_draft=False,
+            memory=("max_depth", "max_cached_tokens"),
             make=lambda params, _resources: Suffix(params),
         ),
         StrategyKind(

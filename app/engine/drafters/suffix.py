@@ -66,6 +66,9 @@ class Suffix(Drafter):
         self._places: list[Place] = []  # where the context's end stands in each index of earlier answers
         self._answer_start: int | None = None  # None: no answer is in the making
 
+    def adjust(self, params: SuffixParams) -> None:
+        self._params = params
+
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         # A chat that goes on is only read on; an edited one has nothing left of what was edited away.
         if context[: len(self._known)].tolist() != self._known:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.drafters.base import Drafter, Proposal, Surroundings
-from app.engine.drafters.draft_simple import shares
+from app.engine.drafters.draft_simple import drop_short, is_unsure
 from app.engine.drafters.mirror import Mirror
 from app.engine.drafters.replacements import Replacements, Run, parse_pairs
 from app.engine.drafters.spelling import Spelling
 from app.engine.errors import SettingError
-from app.engine.sampling import top_of_rows
 
 if TYPE_CHECKING:
     from app.engine.drafters.base import Floats, TokenIds
@@ -28,6 +27,15 @@ if TYPE_CHECKING:
 _BEFORE = 6  # tokens of the target's text that drafted text is spelled together with
 _MOST_A_TOKEN = 8  # draft tokens spent on one token of the target
 _ENDED = "the draft ended the answer"
+
+
+def refuse_sampling(params: DraftSimpleParams) -> None:
+    """Raise SettingError where a draft of another vocabulary is to sample."""
+    if params.sample:
+        raise SettingError(
+            "sample=1 needs a draft with the target's vocabulary.",
+            "This draft has another one: its text is proposed, not its distribution. Leave sample at 0.",
+        )
 
 
 class ThroughText(Drafter):
@@ -40,11 +48,7 @@ class ThroughText(Drafter):
 
     def __init__(self, params: DraftSimpleParams, draft: Context, target: Vocabulary) -> None:
         """Raises SettingError where the draft is to sample."""
-        if params.sample:
-            raise SettingError(
-                "sample=1 needs a draft with the target's vocabulary.",
-                "This draft has another one: its text is proposed, not its distribution. Leave sample at 0.",
-            )
+        refuse_sampling(params)
         self._params = params
         self._draft = draft
         self._target_spelling = Spelling(target)
@@ -59,12 +63,16 @@ class ThroughText(Drafter):
 
     def unread(self, context: TokenIds) -> int:
         self._mirror.extend(context)
-        ids = self._mirror.ids[:-1]
-        return len(ids) - self._draft.sync(ids)
+        ids = self._mirror.ids
+        if len(ids) > self._draft.n_ctx:  # it cannot draft behind this, however much it reads
+            return 0
+        return len(ids[:-1]) - self._draft.sync(ids[:-1])
 
     def read(self, context: TokenIds) -> None:
         self._mirror.extend(context)
-        prompt = self._mirror.ids[:-1][: self._draft.n_ctx]
+        if len(self._mirror.ids) > self._draft.n_ctx:
+            return
+        prompt = self._mirror.ids[:-1]
         kept = self._draft.sync(prompt)
         self._draft.decode(prompt[kept:])
 
@@ -94,9 +102,7 @@ class ThroughText(Drafter):
                 if not proposal.end and len(proposal.ids) >= k:
                     proposal.end = "n_max" if k == self._params.n_max else "nothing more is wanted"
         proposal.cut(k)
-        if len(proposal.ids) < self._params.n_min:
-            proposal.cut(0)
-            proposal.end = "shorter than n_min"
+        drop_short(proposal, self._params.n_min)
         return proposal
 
     def _next_token(self, step: TokenIds) -> int | None:
@@ -105,10 +111,7 @@ class ThroughText(Drafter):
         token = int(row.argmax())
         if math.isnan(row.item(token)):
             raise self._draft.no_numbers()
-        p_min = self._params.p_min
-        if p_min > 0 and shares(top_of_rows(row[None])[1][0])[0] < p_min:
-            return None
-        return token
+        return None if is_unsure(row, self._params.p_min) else token
 
     def _spelled(self, drafted: list[int], before: list[int]) -> tuple[list[int], str]:
         """The target's tokens for what was drafted behind its tokens `before`, and why it ends here if it

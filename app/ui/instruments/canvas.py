@@ -239,7 +239,7 @@ class Canvas(pg.GraphicsView):
     # --------------------------------------------------------------------------- what people do
 
     def sizeHint(self) -> QSize:
-        return QSize(300, 110)
+        return QSize(300, 96)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

@@ -9,10 +9,12 @@ import pyqtgraph as pg
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel
 
+from app.engine.advice import Finding
 from app.engine.cost import LONGEST
 from app.ui import numbers
 from app.ui.instruments import definitions
 from app.ui.instruments.canvas import Tick
+from app.ui.instruments.elided_label import ElidedLabel
 from app.ui.instruments.export import Cell
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.plots import nice_above
@@ -29,11 +31,14 @@ class CostCard(PlotCard):
     file_name = "predicted-speed-up"
 
     def set_up(self) -> None:
+        self.facts = ElidedLabel()
+        self.facts.setToolTip(self.tooltip)
         self.advice = QLabel()
         self.advice.setWordWrap(True)
         self.advice.setAccessibleName("Advice")
         column = self.layout()
         assert column is not None
+        column.addWidget(self.facts)
         column.addWidget(self.advice)
         self._line = pg.PlotCurveItem(antialias=True)
         self._best = pg.ScatterPlotItem(size=9, brush=None)
@@ -52,6 +57,8 @@ class CostCard(PlotCard):
         self._line.setPen(pg.mkPen(palette.text, width=1.5))
         self._here.setBrush(pg.mkBrush(palette.accepted))
         self._best.setPen(pg.mkPen(palette.bonus, width=1.8))
+        self.facts.setFont(self._theme.sans(-1.5))
+        self.facts.setStyleSheet(f"color: {palette.secondary}")
         self.advice.setFont(self._theme.sans(-1))
         self.advice.setStyleSheet(f"color: {palette.text}")
 
@@ -64,6 +71,7 @@ class CostCard(PlotCard):
                 item.setData(np.empty(0), np.empty(0))
             self.canvas.set_level(None)
             return
+        self.canvas.set_span(-0.5, self.record.cost.longest + 0.5)
         cost = self.record.cost
         best = max(range(len(factors)), key=factors.__getitem__)
         here = cost.over_rounds
@@ -79,12 +87,15 @@ class CostCard(PlotCard):
         cost, alpha = self.record.cost, self.record.statistics.alpha
         self.value.setText(numbers.factor(cost.over_rounds))
         even = cost.break_even(max(1, round(cost.mean_length or 1))) if cost.lengths else None
-        words = [self.definition]
         if alpha is not None and cost.c is not None:
-            words = [f"c {numbers.significant(cost.c)}"]
-            words.append("never breaks even" if even is None else f"breaks even at α {numbers.ratio(even)}")
-        self.note.setText(" · ".join(words))
+            ends = "never breaks even" if even is None else f"breaks even at α {numbers.ratio(even)}"
+            self.facts.setText(f"c {numbers.significant(cost.c)} · {ends}")
+        else:
+            self.facts.setText("")
+        self.facts.setVisible(bool(self.facts.text()))
         advice = self.record.advice()
+        if advice is not None and advice.finding is Finding.NO_BASELINE:
+            advice = None  # the plot says so
         self.advice.setText(advice.text if advice is not None else "")
         self.advice.setVisible(advice is not None)
 
@@ -104,7 +115,7 @@ class CostCard(PlotCard):
         alpha = self.record.statistics.alpha
         if alpha is None:
             return []
-        predicted = [self.record.cost.predicted(alpha, k) for k in range(LONGEST + 1)]
+        predicted = [self.record.cost.predicted(alpha, k) for k in range(self.record.cost.longest + 1)]
         factors = [factor for factor in predicted if factor is not None]
         return factors if len(factors) == len(predicted) else []
 
@@ -116,11 +127,13 @@ class CostCard(PlotCard):
         elif not record.drafts:
             text = self.none
         elif not known and record.statistics.drafted == 0:
-            text = "Nothing was drafted yet."
+            text = "Nothing was drafted yet." if record.live else "Nothing was drafted."
+        elif not known and record.statistics.alpha is None:
+            text = "Drafts are judged as blocks: no α of single tokens to predict from."
         if text != self.message.text():
             self.set_message(text)
 
     @Slot(object)
     def _hover(self, k: int | None) -> None:
-        inside = k is not None and 0 <= k <= LONGEST
+        inside = k is not None and 0 <= k <= self.record.cost.longest
         self.read_out(k if inside else None)

@@ -21,7 +21,8 @@ PREDICTED = (
     "Predicted speed-up of a fixed draft length k: (1 + α + … + α^k) / (v(k) + k c).\n"
     "c: one draft token / one single-token target pass. v(k): a target pass over k+1 tokens / over one. "
     "Both are measured; that every token passes with the same α is an assumption.\n"
-    "Dot: the rounds as they were, (1 + mean accepted) / mean(v(k) + k c). Ring: the best k."
+    "Dot and number: the rounds with a draft as they were, (1 + mean accepted) / mean(v(k) + k c). "
+    "Ring: the best k."
 )
 CONTEXT = "Context: tokens in the target's cache / tokens it has room for."
 DRAFT_P = "draft_p: the draft model's own probability of its token."

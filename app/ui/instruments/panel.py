@@ -74,8 +74,8 @@ class InstrumentsPanel(QScrollArea):
         column.setSpacing(12)
         column.addWidget(self.head)
         for card in self.cards:
-            card.setMaximumHeight(164)
-            column.addWidget(card, 3)
+            card.canvas.setMaximumHeight(140)
+            column.addWidget(card, 4 if card is self.length else 3)  # its plot has two lines below it
         self.cost.canvas.setMaximumHeight(130)
         column.addWidget(self.cost, 3)
         column.addWidget(self._rule)

@@ -12,7 +12,7 @@ from app.ui import numbers
 from app.ui.instruments import definitions
 from app.ui.instruments.bars import DraftBars
 from app.ui.instruments.canvas import Tick
-from app.ui.instruments.elided_label import ElidedLabel
+from app.ui.instruments.draft_ends import DraftEnds
 from app.ui.instruments.export import Cell
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.series import RATE_WINDOW
@@ -185,8 +185,7 @@ class LengthPlot(PlotCard):
     file_name = "tokens-per-round"
 
     def set_up(self) -> None:
-        self.ends = ElidedLabel()
-        self.ends.setAccessibleName("Why drafts ended")
+        self.ends = DraftEnds()
         column = self.layout()
         assert column is not None
         column.addWidget(self.ends)
@@ -221,13 +220,7 @@ class LengthPlot(PlotCard):
         elif not self.record.drafts:
             note += ", nothing is drafted"
         self.note.setText(note)
-        self._show_ends(sorted(statistics.ends.items(), key=lambda one: -one[1]))
-
-    def _show_ends(self, ends: Sequence[tuple[str, int]]) -> None:
-        """Say why drafts ended, the most frequent reason first."""
-        words = [f"{why} {numbers.count(rounds)}" for why, rounds in ends]
-        self.ends.setText(f"ended by: {' · '.join(words)}" if words else "")
-        self.ends.setToolTip("\n".join([definitions.DRAFT_ENDS, *words]))
+        self.ends.show_ends(statistics.ends)
         self.ends.setVisible(self.record.drafts)
 
     def read(self, index: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
+from app.ui.draft_end import end_words
 from app.ui.numbers import duration, probability, significant
 
 _MARKS = {" ": "·", "\n": "↵", "\t": "→", "\r": "␍"}
@@ -68,11 +69,11 @@ def times_details(one: Round) -> str:
 def draft_text(one: Round) -> str:
     """Who drafted, and why the draft ended where it did."""
     if not one.drafted:
-        return f"No draft: {one.draft_end}." if one.draft_end else "No draft in this round."
+        return f"No draft: {end_words(one.draft_end)}." if one.draft_end else "No draft in this round."
     words = one.strategy or "Drafted"
     if one.match is not None:
         words += f", copied from token {one.match:,}"
-    return f"{words} · end: {one.draft_end}" if one.draft_end else f"{words}."
+    return f"{words} · end: {end_words(one.draft_end)}" if one.draft_end else f"{words}."
 
 
 def _drafted_row(token: DraftedToken) -> RoundRow:

@@ -42,12 +42,12 @@ class Chip(QAbstractButton):
         self.clicked.connect(self._toggle)
         theme.changed.connect(self._refresh)
 
-    def set_text(self, value: str, detail: str = "") -> None:
-        """Say what is in use."""
-        if (value, detail) == (self._value, self._detail):
+    def set_text(self, value: str, detail: str = "", full: str = "") -> None:
+        """Say what is in use; `full` is the whole of a detail that is too long for a chip."""
+        words = " ".join(one for one in (self._caption, value, full or detail) if one)
+        if (value, detail, words) == (self._value, self._detail, self.toolTip()):
             return
         self._value, self._detail = value, detail
-        words = " ".join(one for one in (self._caption, value, detail) if one)
         self.setAccessibleName(words)
         self.setToolTip(words)
         self._refresh()

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
 
 from app.engine.errors import SettingError
-from app.engine.params import Param, Value
+from app.engine.params import FileUse, Param, Value
 from app.ui.panels.number_box import NumberBox
 from app.ui.panels.switch import Switch
 from app.ui.theme import Theme
@@ -18,6 +30,8 @@ class Field(QWidget):
 
     edited = Signal()
     """The user changed it, to something right or wrong."""
+    control_below = False
+    """Whether the control has a row of its own, because what it holds is long."""
 
     def __init__(self, param: Param, control: QWidget) -> None:
         super().__init__()
@@ -46,13 +60,16 @@ class Field(QWidget):
         grid.setColumnStretch(0, 1)
         grid.addWidget(name, 0, 0)
         grid.addWidget(doc, 1, 0, Qt.AlignmentFlag.AlignTop)
-        if numbers.text():
+        if self.control_below:
+            numbers.deleteLater()
+            grid.addWidget(control, 2, 0, 1, 2)
+        elif numbers.text():
             grid.addWidget(control, 0, 1, right | Qt.AlignmentFlag.AlignVCenter)
             grid.addWidget(numbers, 1, 1, right | Qt.AlignmentFlag.AlignTop)
         else:
             numbers.deleteLater()
             grid.addWidget(control, 0, 1, 2, 1, right | Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self._error, 2, 0, 1, 2)
+        grid.addWidget(self._error, 3, 0, 1, 2)
 
     def value(self) -> Value:
         """The value; raises SettingError where the control holds none."""
@@ -145,6 +162,8 @@ class ChoiceField(Field):
 class TextField(Field):
     """Any text."""
 
+    control_below = True
+
     def __init__(self, param: Param) -> None:
         self.control = QLineEdit()
         super().__init__(param, self.control)
@@ -157,6 +176,42 @@ class TextField(Field):
         self.control.setText(str(value))
 
 
+def ask_for_file(parent: QWidget, folder: str, use: FileUse) -> str:
+    """Let the user choose a file with the system's dialog; "" where nothing was chosen."""
+    if use is FileUse.READ:
+        return QFileDialog.getOpenFileName(parent, "Choose a file", folder)[0]
+    keep = QFileDialog.Option.DontConfirmOverwrite  # what is in it stays
+    return QFileDialog.getSaveFileName(parent, "Choose a file, or name a new one", folder, options=keep)[0]
+
+
+class FileField(TextField):
+    """The path of a file, typed or chosen."""
+
+    def __init__(self, param: Param, choose: Callable[[QWidget, str, FileUse], str] = ask_for_file) -> None:
+        super().__init__(param)
+        self._choose = choose
+        self.button = QPushButton("Choose…")
+        self.button.setAccessibleName(f"Choose the file {param.name}")
+        self.button.clicked.connect(self._ask)
+        beside = QHBoxLayout()
+        beside.setSpacing(8)
+        beside.addWidget(self.control, 1)
+        beside.addWidget(self.button)
+        grid = self.layout()
+        assert isinstance(grid, QGridLayout)
+        grid.addLayout(beside, 2, 0, 1, 2)
+
+    @Slot()
+    def _ask(self) -> None:
+        assert self.param.file is not None
+        before = self.control.text()
+        folder = Path(before).expanduser().parent if before else Path.home()
+        chosen = self._choose(self, str(folder), self.param.file)
+        if chosen:
+            self.control.setText(chosen)
+            self._was_edited()
+
+
 def make_field(theme: Theme, param: Param) -> Field:
     """The field that fits a parameter's type."""
     if param.choices:
@@ -164,7 +219,7 @@ def make_field(theme: Theme, param: Param) -> Field:
     if param.kind is bool:
         return SwitchField(theme, param)
     if param.kind is str:
-        return TextField(param)
+        return TextField(param) if param.file is None else FileField(param)
     return NumberField(param)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
@@ -19,8 +20,9 @@ from PySide6.QtWidgets import (
 
 from app.engine.errors import SettingError
 from app.engine.types import ModelInfo, ModelOptions
+from app.ui.offload.memory_view import MemoryView
+from app.ui.offload.model_form import ModelForm
 from app.ui.panels.elided import ElidedButton, ElidedLabel
-from app.ui.panels.form import ParamForm
 from app.ui.panels.model_words import describe_load, describe_model, file_name
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
@@ -47,6 +49,12 @@ class ModelPanel(QWidget):
 
     applied = Signal(object)
     """The ModelOptions to load, or None for no draft."""
+    opened = Signal()
+    """It is on the screen: what it shows should be of this moment."""
+    edited = Signal()
+    """What Apply would load is another now."""
+    offer_taken = Signal()
+    """The way out that a failure came with was chosen."""
 
     def __init__(
         self,
@@ -66,15 +74,19 @@ class ModelPanel(QWidget):
         self._path: str | None = None
         self._info: ModelInfo | None = None
         self._retry = False
+        self._beside = False
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(8)
         self._build_head()
         self._build_choices()
-        self._form = ParamForm(theme, ModelOptions, ModelOptions(bundled), first=("ctx_size", "threads"))
-        self._form.changed.connect(self._refresh)
+        self.form = ModelForm(theme)
+        self.form.set_value(ModelOptions(bundled))
+        self.form.changed.connect(self._edited)
+        self.memory = MemoryView(theme)
+        self.form.insert_below_layers(self.memory)
         self._layout.addSpacing(8)
-        self._layout.addWidget(self._form)
+        self._layout.addWidget(self.form)
         self._build_foot()
         self._refresh()
 
@@ -85,7 +97,18 @@ class ModelPanel(QWidget):
         self._applied = options
         self._path = options.path if options is not None else None
         if options is not None:
-            self._form.set_value(options)
+            self.form.set_value(options)
+        self._retry = False
+        self._refresh()
+
+    def set_beside(self, pending: bool) -> None:
+        """Whether Apply would also load changes that were made in the other model's panel."""
+        self._beside = pending
+        self._refresh()
+
+    def set_in_use(self, options: ModelOptions | None) -> None:
+        """Something else than what is shown is in use: what is shown stays, for Apply to load."""
+        self._applied = options
         self._refresh()
 
     def set_info(self, info: ModelInfo | None) -> None:
@@ -106,13 +129,33 @@ class ModelPanel(QWidget):
         self._progress.show()
         self._state.setText(f"Loading {file}, {fraction * 100:.0f} %")
 
-    def set_error(self, message: str, hint: str = "") -> None:
-        """The applied model could not be loaded."""
+    def set_testing(self, file: str) -> None:
+        """The applied model is read, and its first passes are tried."""
+        self.set_loading(file, 1.0)
+        self._state.setText(f"Testing {file} with a first pass")
+
+    def set_error(self, message: str, hint: str = "", offer: str = "") -> None:
+        """The applied model could not be loaded; `offer` are the words of a button for another way."""
         self._progress.hide()
         self._info = None
         self._retry = True
-        self._notice.show_error(message, hint)
+        self._notice.show_error(message, hint, offer)
         self._refresh()
+
+    @Slot(str)
+    def take_workers(self, rpc: str) -> None:
+        """The workers were edited in the other model's panel: they serve the pair."""
+        self.form.set_workers(rpc)
+        self._edited()
+
+    def take_layers(self, layers: int) -> None:
+        """Show as many layers on devices as were found to fit."""
+        self.form.set_layers(layers)
+        self._edited()
+
+    def show_error(self, message: str, hint: str = "", offer: str = "") -> None:
+        """Say what went wrong with a model that was loaded."""
+        self._notice.show_error(message, hint, offer)
 
     def set_recent(self, paths: Sequence[str]) -> None:
         """The model files that were used last, the latest first."""
@@ -133,7 +176,23 @@ class ModelPanel(QWidget):
         """What Apply would load; raises SettingError where the form is wrong."""
         if self._path is None:
             return None
-        return dataclasses.replace(self._form.value(), path=self._path)
+        return dataclasses.replace(self.form.value(), path=self._path)
+
+    def can_load(self) -> bool:
+        """Whether `options` would give any."""
+        return self._path is None or self.form.valid()
+
+    @property
+    def failed(self) -> bool:
+        """Whether what is shown could not be loaded."""
+        return self._retry
+
+    def pending(self) -> bool:
+        """Whether Apply would change anything."""
+        try:
+            return self._retry or self.options() != self._applied
+        except SettingError:
+            return True
 
     # ------------------------------------------------------------------ building
 
@@ -191,14 +250,25 @@ class ModelPanel(QWidget):
 
     def _build_foot(self) -> None:
         self._notice = Notice(self._theme)
-        self._layout.addWidget(self._notice)
+        self._notice.acted.connect(self.offer_taken)
         self._apply = QPushButton("Apply")
         self._apply.setProperty("kind", "primary")
         self._apply.clicked.connect(self._send)
+        other = "draft" if self._role == "target" else "target"
+        self._beside_words = QLabel(f"The {other}'s changes are loaded too.")
+        self._beside_words.setProperty("role", "caption")
         row = QHBoxLayout()
+        row.addWidget(self._beside_words)
         row.addStretch()
         row.addWidget(self._apply)
-        self._layout.addLayout(row)
+        # A part of its own, so that a popover can keep it in sight.
+        self.foot = QWidget()
+        column = QVBoxLayout(self.foot)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self._notice)
+        column.addLayout(row)
+        self._layout.addWidget(self.foot)
 
     # ------------------------------------------------------------------ what the user does
 
@@ -221,7 +291,12 @@ class ModelPanel(QWidget):
     def _pick(self, path: str | None) -> None:
         self._path = path
         self._notice.clear()
+        self._edited()
+
+    @Slot()
+    def _edited(self) -> None:
         self._refresh()
+        self.edited.emit()
 
     @Slot()
     def _send(self) -> None:
@@ -229,18 +304,21 @@ class ModelPanel(QWidget):
 
     # ------------------------------------------------------------------ showing
 
-    def _pending(self) -> bool:
-        """Whether Apply would change anything."""
-        try:
-            return self._retry or self.options() != self._applied
-        except SettingError:
-            return True
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.opened.emit()
 
     @Slot()
     def _refresh(self) -> None:
-        pending = self._pending()
-        self._form.setVisible(self._path is not None)
-        self._apply.setEnabled(pending and (self._path is None or self._form.valid()))
+        pending = self.pending()
+        self.form.setVisible(self._path is not None)
+        self._beside_words.setVisible(self._beside)
+        usable = (pending or self._beside) and self.can_load()
+        if self._apply.hasFocus() and not usable:
+            self.setFocus(
+                Qt.FocusReason.OtherFocusReason
+            )  # Qt would go on to just anything, and scroll there
+        self._apply.setEnabled(usable)
         same_file = self._applied is not None and self._path == self._applied.path
         info = self._info if same_file else None
         self._load.setVisible(info is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.engine.compat import FitKind
 from app.engine.types import ModelInfo
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -49,6 +50,11 @@ def describe_load(info: ModelInfo) -> str:
     """How it is loaded."""
     threads = "1 thread" if info.threads == 1 else f"{info.threads:,} threads"
     return f"context {info.n_ctx:,} of {info.n_ctx_train:,} tokens · {threads}"
+
+
+def fit_words(vocabulary: str) -> str:
+    """How a draft fits its target, without what differs."""
+    return next((str(kind) for kind in FitKind if vocabulary.startswith(kind)), vocabulary)
 
 
 def chip_words(info: ModelInfo) -> tuple[str, str]:

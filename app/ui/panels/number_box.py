@@ -47,6 +47,11 @@ class NumberBox(QAbstractSpinBox):
         self.lineEdit().setText(self._param.format(value))
         self._mark()
 
+    def set_param(self, param: Param) -> None:
+        """Other limits; the text stays."""
+        self._param = param
+        self._mark()
+
     def error(self) -> SettingError | None:
         """What is wrong with the text."""
         try:

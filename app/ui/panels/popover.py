@@ -26,11 +26,14 @@ class Popover(QWidget):
     opened = Signal()
     closed = Signal()
 
-    def __init__(self, theme: Theme, content: QWidget, width: int = WIDTH) -> None:
-        """`width` is the card's, in pixels at text scale 1."""
+    def __init__(
+        self, theme: Theme, content: QWidget, width: int = WIDTH, foot: QWidget | None = None
+    ) -> None:
+        """`width` is the card's, in pixels at text scale 1; `foot` stays in sight while the rest scrolls."""
         super().__init__()
         self._theme = theme
         self._content = content
+        self._foot = foot
         self._card_width = width
         self._anchor: QWidget | None = None
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
@@ -50,8 +53,14 @@ class Popover(QWidget):
         layout = QVBoxLayout(self)
         edge = SHADOW + 1  # the card's own border
         layout.setContentsMargins(edge, edge, edge, edge)
+        layout.setSpacing(0)
         layout.addWidget(self._scroll)
         inner.installEventFilter(self)
+        if foot is not None:
+            inner_layout.setContentsMargins(PADDING, PADDING, PADDING, PADDING // 2)
+            foot.setContentsMargins(PADDING, PADDING // 2, PADDING, PADDING)
+            layout.addWidget(foot)
+            foot.installEventFilter(self)
         theme.changed.connect(self._place)
 
     @property
@@ -100,7 +109,7 @@ class Popover(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
-        grown = watched is self._inner and kind == QEvent.Type.LayoutRequest
+        grown = watched in (self._inner, self._foot) and kind == QEvent.Type.LayoutRequest
         resized = watched is self.parentWidget() and kind == QEvent.Type.Resize
         if grown or resized:
             self._place()
@@ -135,7 +144,8 @@ class Popover(QWidget):
         place = controls.index(current) + step if current in controls else 0
         target = controls[place % len(controls)]
         target.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
-        self._scroll.ensureWidgetVisible(target, 0, PADDING)
+        if self._inner.isAncestorOf(target):
+            self._scroll.ensureWidgetVisible(target, 0, PADDING)
         return True
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -153,6 +163,9 @@ class Popover(QWidget):
         painter.setBrush(QColor(colours.raised))
         painter.setPen(QPen(QColor(blend(colours.text, colours.ground, 0.16)), 1))
         painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
+        if self._foot is not None and self._scroll.verticalScrollBar().isVisible():
+            top = self._foot.y()
+            painter.fillRect(QRectF(card.left() + 1, top, card.width() - 2, 1), QColor(colours.line))
 
     # ------------------------------------------------------------------ inside
 
@@ -164,10 +177,9 @@ class Popover(QWidget):
         width = min(round(self._card_width * self._theme.scale), window.width() - 2 * MARGIN)
         corner = self._anchor.mapTo(window, QPoint(0, self._anchor.height()))
         top = corner.y() + MARGIN
-        layout = self._inner.layout()
-        assert layout is not None
-        wanted = layout.totalHeightForWidth(width - 2) if layout.hasHeightForWidth() else 0
-        height = max(wanted, layout.totalMinimumSize().height()) + 2
+        height = _height(self._inner, width - 2) + 2
+        if self._foot is not None:
+            height += _height(self._foot, width - 2)
         room = window.height() - top - MARGIN
         # Left to itself the bar stays once it is there: it takes width, so that lines wrap and need it.
         bar = Qt.ScrollBarPolicy
@@ -199,7 +211,8 @@ class Popover(QWidget):
         # Not by nextInFocusChain: PySide takes each widget for the owner of the next one, and where one
         # is deleted, gives up all behind it, the window included.
         found: list[QWidget] = []
-        for one in self._inner.findChildren(QWidget):
+        parts = [self._inner] if self._foot is None else [self._inner, self._foot]
+        for one in (widget for part in parts for widget in part.findChildren(QWidget)):
             takes_tab = bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus)
             usable = one.isEnabled() and not one.focusProxy()
             if takes_tab and usable and not _is_other_choice(one):
@@ -208,6 +221,14 @@ class Popover(QWidget):
 
     def _first_control(self) -> QWidget | None:
         return next((one for one in self._controls() if one.isVisible()), None)
+
+
+def _height(widget: QWidget, width: int) -> int:
+    """What a widget with a layout needs at that width."""
+    layout = widget.layout()
+    assert layout is not None
+    wanted = layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else 0
+    return max(wanted, layout.totalMinimumSize().height())
 
 
 def _is_other_choice(widget: QWidget) -> bool:

@@ -80,14 +80,17 @@ class StrategyList(QFrame):
         self._view.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _place(self, anchor: QWidget) -> None:
+        """Inside the window where that has the room, else anywhere on the screen."""
         screen = anchor.screen().availableGeometry()
+        window = anchor.window().frameGeometry().intersected(screen)
         width = min(round(WIDTH * self._theme.scale), screen.width())
         self._delegate.width = width - 12
         height = sum(self._view.sizeHintForRow(row) for row in range(self._model.rowCount())) + 12
         height = min(height, screen.height())
         corner = anchor.mapToGlobal(QPoint(0, anchor.height() + 2))
-        left = max(screen.left(), min(corner.x(), screen.right() + 1 - width))
-        top = max(screen.top(), min(corner.y(), screen.bottom() + 1 - height))
+        room = window if window.width() >= width and window.height() >= height else screen
+        left = max(room.left(), min(corner.x(), room.right() + 1 - width))
+        top = max(room.top(), min(corner.y(), room.bottom() + 1 - height))
         self.setGeometry(left, top, width, height)
 
     @Slot(QModelIndex)

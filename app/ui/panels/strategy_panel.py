@@ -9,6 +9,9 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
+from app.engine.compat import FitKind
+from app.engine.drafters.draft_simple import DraftSimpleParams
+from app.engine.drafters.through_text import refuse_sampling
 from app.engine.errors import SettingError
 from app.engine.llama_command import LlamaCommand, llama_command
 from app.engine.strategy import StrategyPart, StrategySpec
@@ -46,6 +49,21 @@ class Surroundings:
     draft: ModelOptions | None
     sampling: Sampling
     max_tokens: int
+    vocabulary: str = ""  # how the draft's fits the target's, as PairInfo says; empty: not known yet
+
+
+def check_together(spec: StrategySpec, one: Surroundings) -> None:
+    """Raise SettingError where a strategy does not go with what it is used with."""
+    spec.verification_at(one.sampling.temperature)
+    if spec.needs_draft and one.draft is None:
+        raise SettingError(
+            "This strategy needs a draft model, and none is chosen.",
+            "Choose one from the draft chip, or another strategy.",
+        )
+    if one.vocabulary.startswith(FitKind.THROUGH_TEXT):
+        for part in spec.parts:
+            if isinstance(part.params, DraftSimpleParams):
+                refuse_sampling(part.params)
 
 
 class StrategyPanel(QWidget):
@@ -169,15 +187,11 @@ class StrategyPanel(QWidget):
             self.command.set_command(
                 llama_command(self._spec, one.target, one.draft, one.sampling, one.max_tokens)
             )
-            self._spec.verification_at(one.sampling.temperature)
         except SettingError as error:
             self.command.set_command(LlamaCommand("", (f"No command: {error.message}",)))
+        try:
+            check_together(self._spec, one)
+        except SettingError as error:
             self._notice.show_error(error.message, error.hint)
-            return
-        if self._spec.needs_draft and one.draft is None:
-            self._notice.show_error(
-                "This strategy needs a draft model, and none is chosen.",
-                "Choose one from the draft chip, or another strategy.",
-            )
-            return
-        self._notice.clear()
+        else:
+            self._notice.clear()

@@ -53,7 +53,7 @@ class AnswerItem(Item):
 
     @property
     def label(self) -> str:
-        parts = [self.model]
+        parts = [self.model] if self.model else []
         if self._counted:
             parts.append(f"{count(self._counted)} round{'s' * (self._counted != 1)}")
         if self.header is not None:

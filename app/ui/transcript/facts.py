@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.ui.draft_end import end_words
 from app.ui.numbers import SPACE, significant
 from app.ui.transcript.spans import Span
 
@@ -182,7 +183,7 @@ def _nothing_rejected(one: Round, token: EmittedToken) -> str:
         how_many = {1: "the draft was", 2: "both drafts were"}.get(drafted, f"all {drafted} drafts were")
         return f"{how_many} accepted"
     if one.draft_end:
-        return f"no draft in this round: {one.draft_end}"
+        return f"no draft in this round: {end_words(one.draft_end)}"
     return "no draft in this round"
 
 

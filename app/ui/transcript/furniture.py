@@ -171,7 +171,9 @@ class Furniture(QObject):
         quiet = not self._view.live
         live = isinstance(item, AnswerItem) and item.live
         editable = isinstance(item, TextItem) and item.editable
-        self.actions.offer(item.id, edit=editable and quiet, regenerate=answer and quiet)
+        self.actions.offer(
+            item.id, edit=editable and quiet, regenerate=answer and quiet and self._view.regenerates
+        )
         left, width = self._view.column
         y = self._stack.top(self._stack.index_of(item.id)) - self._view.scroller.top
         line = item.setting.styles.label_height

@@ -35,6 +35,7 @@ class TranscriptView(Surface):
         super().__init__(theme, parent)
         self.setAccessibleName("Chat")
         self._rendered = False
+        self.regenerates = True  # offers to; what is only looked at cannot be answered again
         self._live: AnswerItem | None = None
         self._furniture = Furniture(theme, self)
         self._seldom = Throttle(self._refresh_seldom, self)
@@ -242,7 +243,7 @@ class TranscriptView(Surface):
         menu.addAction("Select all", self.select_all)
         menu.addAction("Find…", self.open_find)
         menu.addSeparator()
-        if answer:
+        if answer and self.regenerates:
             again = menu.addAction("Regenerate", lambda: self.regenerate_requested.emit(item.id))
             again.setEnabled(not self.live)
         elif isinstance(item, TextItem) and item.editable:

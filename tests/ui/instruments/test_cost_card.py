@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from app.engine.cost import LONGEST, CostModel
 from app.engine.stats import Statistics
+from app.engine.types import Round
 from app.ui import numbers
 from tests.ui.instruments.answers import answer, header, totals
 
@@ -27,7 +29,20 @@ def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
     panel.add_rounds(drafted)
     panel.finish(totals(drafted))
     assert "Measure the baseline" in panel.cost.message.text()
-    assert "measure the baseline" in panel.cost.advice.text()
+    assert panel.cost.advice.isHidden()  # it would say the same
+
+
+def test_blocks_have_no_alpha_to_predict_from(panel) -> None:
+    def judged_as_a_block(one: Round) -> Round:
+        return replace(one, drafted=tuple(replace(token, h=0.5) for token in one.drafted))
+
+    rounds = [judged_as_a_block(one) for one in ROUNDS]
+    panel.start_answer(header("draft-simple:verify=block"))
+    panel.add_rounds(rounds)
+    panel.finish(totals(rounds))
+    assert "judged as blocks" in panel.cost.message.text()
+    assert panel.cost.facts.isHidden()
+    assert panel.cost.advice.text()  # what drafting costs and saves is known all the same
 
 
 def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
@@ -44,6 +59,26 @@ def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
     assert panel.cost.value.text() == numbers.factor(cost.over_rounds)
     assert panel.cost.message.isHidden()
     assert panel.cost.advice.text()
+
+
+def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
+    long = answer(40, k=30)
+    panel.start_answer(header("suffix"))
+    panel.add_rounds(long)
+    panel.finish(totals(long))
+    mean = CostModel.of(long).mean_length
+    assert mean is not None and mean > LONGEST + 1
+    (x,), _ = panel.cost._here.getData()
+    left, right = panel.cost.canvas.box.viewRange()[0]
+    assert left < x < right
+    assert panel.cost._line.getData()[0][-1] >= x
+    last = int(panel.cost._line.getData()[0][-1])
+    panel.cost.canvas.hovered.emit(last)
+    assert panel.cost.canvas.reading.startswith(f"k = {last}: ")
+    panel.start_answer(header())
+    panel.add_rounds(ROUNDS)
+    panel.finish(totals(ROUNDS))
+    assert panel.cost.canvas.box.viewRange()[0][1] == pytest.approx(LONGEST + 0.5)
 
 
 def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:

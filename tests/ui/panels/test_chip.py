@@ -19,7 +19,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.engine.compat import FitKind, VocabularyFit
 from app.ui.panels.chip import Chip
+from app.ui.panels.model_words import fit_words
 from app.ui.panels.popover import MARGIN, SHADOW, Popover
 from app.ui.theme import Theme
 
@@ -216,6 +218,16 @@ def test_a_very_long_value_is_cut_but_told(qtbot: QtBot, theme: Theme) -> None:
     chip.set_text(spec)
     assert chip.sizeHint().width() < 450
     assert spec in chip.toolTip()
+
+
+def test_a_chip_names_how_models_fit_and_tells_what_differs(qtbot: QtBot, theme: Theme) -> None:
+    chip = Chip(theme, "draft")
+    qtbot.addWidget(chip)
+    for kind in FitKind:
+        fit = str(VocabularyFit(kind, "" if kind is FitKind.SAME else "token 5 is another"))
+        chip.set_text("demo 1.3M", fit_words(fit), fit)
+        assert chip.text_shown(chip.sizeHint().width()) == ("demo 1.3M", kind)
+        assert chip.toolTip() == chip.accessibleName() == f"draft demo 1.3M {fit}"
 
 
 def test_a_chip_looks_different_alerted_focused_and_in_the_dark(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -11,10 +12,11 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushB
 from pytestqt.qtbot import QtBot
 
 from app.engine.drafters.draft_simple import DraftSimpleParams
+from app.engine.drafters.ngram_cache import NgramCacheParams
 from app.engine.errors import SettingError
-from app.engine.params import param, params_of
+from app.engine.params import FileUse, param, params_of
 from app.engine.types import ModelOptions, Sampling
-from app.ui.panels.field import short_range
+from app.ui.panels.field import FileField, short_range
 from app.ui.panels.fold import Fold
 from app.ui.panels.form import ParamForm
 from app.ui.panels.notice import Notice
@@ -251,3 +253,32 @@ def test_ranges_in_few_characters() -> None:
         "kind": "",
         "free": "",
     }
+
+
+def test_a_file_is_chosen_with_the_systems_dialog(qtbot: QtBot, theme: Theme) -> None:
+    form = ParamForm(theme, NgramCacheParams)
+    qtbot.addWidget(form)
+    answers = ["/caches/large.bin", ""]
+    asked: list[tuple[str, FileUse]] = []
+
+    def choose(_parent: QWidget, folder: str, use: FileUse) -> str:
+        asked.append((folder, use))
+        return answers.pop(0)
+
+    static, dynamic = form.field("lookup_cache_static"), form.field("lookup_cache_dynamic")
+    assert isinstance(static, FileField) and isinstance(dynamic, FileField)
+    static._choose = dynamic._choose = choose
+    with qtbot.waitSignal(form.changed):
+        static.button.click()
+    assert form.value() == NgramCacheParams(lookup_cache_static="/caches/large.bin")
+    static.button.click()
+    assert static.value() == "/caches/large.bin", "nothing chosen, nothing changed"
+    answers.append("/caches/new.bin")
+    dynamic.button.click()
+    assert form.value().lookup_cache_dynamic == "/caches/new.bin"
+    assert asked == [
+        (str(Path.home()), FileUse.READ),
+        ("/caches", FileUse.READ),
+        (str(Path.home()), FileUse.WRITTEN),
+    ]
+    assert static.button.accessibleName() == "Choose the file lookup_cache_static"

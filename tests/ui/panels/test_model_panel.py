@@ -118,7 +118,7 @@ def test_the_dialog_begins_where_the_model_lies(qtbot: QtBot, panel: ModelPanel,
 
 def test_settings_go_along(qtbot: QtBot, panel: ModelPanel) -> None:
     panel.set_info(INFO)
-    box = panel._form.field("ctx_size").control  # type: ignore[attr-defined]
+    box = panel.form.field("ctx_size").control  # type: ignore[attr-defined]
     assert isinstance(box, NumberBox)
     box.lineEdit().selectAll()
     qtbot.keyClicks(box.lineEdit(), "1024")
@@ -128,7 +128,7 @@ def test_settings_go_along(qtbot: QtBot, panel: ModelPanel) -> None:
 
 
 def test_a_wrong_setting_cannot_be_applied(qtbot: QtBot, panel: ModelPanel) -> None:
-    box = panel._form.field("threads").control  # type: ignore[attr-defined]
+    box = panel.form.field("threads").control  # type: ignore[attr-defined]
     assert isinstance(box, NumberBox)
     box.lineEdit().selectAll()
     qtbot.keyClicks(box.lineEdit(), "9999")
@@ -185,7 +185,7 @@ def test_back_to_the_bundled_model(qtbot: QtBot, panel: ModelPanel) -> None:
 def test_a_draft_can_be_switched_off(qtbot: QtBot, draft: ModelPanel) -> None:
     press(qtbot, draft, "No draft")
     assert "cannot be used" in words(draft)
-    assert not draft._form.isVisible()
+    assert not draft.form.isVisible()
     with qtbot.waitSignal(draft.applied) as told:
         press(qtbot, draft, "Apply")
     assert told.args == [None]
@@ -193,7 +193,7 @@ def test_a_draft_can_be_switched_off(qtbot: QtBot, draft: ModelPanel) -> None:
     assert not button(draft, "Apply").isEnabled()
     press(qtbot, draft, "Bundled demo")
     assert button(draft, "Apply").isEnabled()
-    assert draft._form.isVisible()
+    assert draft.form.isVisible()
 
 
 def test_a_target_cannot(panel: ModelPanel) -> None:

@@ -11,11 +11,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QMainWindow, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.engine.compat import FitKind, VocabularyFit
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.plugins import use_drafters
 from app.engine.strategy import StrategySpec
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
+from app.ui.panels.field import FileField
 from app.ui.panels.mono_text import MonoText
 from app.ui.panels.notice import Notice
 from app.ui.panels.number_box import NumberBox
@@ -49,9 +51,12 @@ def a_plug_in(known_strategies: None) -> Iterator[str]:
     yield "phrase-trie"
 
 
-def use_with(panel: StrategyPanel, temperature: float = 0.0, draft: bool = True) -> None:
+def use_with(
+    panel: StrategyPanel, temperature: float = 0.0, draft: bool = True, vocabulary: str = ""
+) -> None:
     sampling = Sampling(temperature=temperature)
-    panel.set_surroundings(Surroundings(MODELS[0], MODELS[1] if draft else None, sampling, 64))
+    around = Surroundings(MODELS[0], MODELS[1] if draft else None, sampling, 64, vocabulary)
+    panel.set_surroundings(around)
 
 
 def text(panel: StrategyPanel) -> QLineEdit:
@@ -308,6 +313,31 @@ def test_the_list_by_keyboard(qtbot: QtBot, panel: StrategyPanel) -> None:
     assert picked(panel) == [before]
 
 
+def test_the_list_opens_inside_the_window(qtbot: QtBot, panel: StrategyPanel) -> None:
+    panel.resize(WIDTH, 900)
+    for control in (panel.cards.add, card(panel, "draft-simple").picker):
+        press(qtbot, control)
+        shown = opened(panel).window()
+        assert shown is not panel
+        assert panel.frameGeometry().contains(shown.geometry())
+        qtbot.keyClick(opened(panel), Key.Key_Escape)
+
+
+def test_long_values_have_a_row_of_their_own(qtbot: QtBot, panel: StrategyPanel) -> None:
+    panel.set_spec("ngram-cache")
+    form = card(panel, "ngram-cache").form
+    assert form is not None
+    field = form.field("lookup_cache_dynamic")
+    assert isinstance(field, FileField)
+    line, button = field.control, field.button.geometry
+    qtbot.waitUntil(
+        lambda: button().right() - line.x() > 0.9 * form.width() - 24 and line.width() > 3 * button().width()
+    )
+    with qtbot.waitSignal(panel.spec_changed) as told:
+        qtbot.keyClicks(line, "a")
+    assert told.args == ["ngram-cache:lookup_cache_dynamic=a"]
+
+
 def test_a_plug_in_is_offered(a_plug_in: str, qtbot: QtBot, panel: StrategyPanel) -> None:
     pick(qtbot, panel, a_plug_in)
     assert panel.spec() == a_plug_in
@@ -418,6 +448,19 @@ def test_a_narrow_panel_puts_the_rules_below(qtbot: QtBot, panel: StrategyPanel)
 
 
 # -------------------------------------------------------------------- what it is used with, and llama.cpp
+
+
+def test_sampling_with_a_draft_of_another_vocabulary_is_refused_where_it_is_chosen(
+    panel: StrategyPanel,
+) -> None:
+    panel.set_spec("suffix+draft-simple:sample=1")
+    use_with(panel, temperature=0.8, vocabulary=str(VocabularyFit(FitKind.PADDED, "2 tokens")))
+    assert notice(panel) == ""
+    use_with(panel, temperature=0.8, vocabulary=str(VocabularyFit(FitKind.THROUGH_TEXT, "sizes")))
+    assert notice(panel).startswith("sample=1 needs a draft with the target's vocabulary.")
+    assert command(panel), "llama.cpp's command is told all the same"
+    panel.set_spec("suffix+draft-simple")
+    assert notice(panel) == ""
 
 
 def test_what_does_not_go_together_is_said(qtbot: QtBot, panel: StrategyPanel) -> None:

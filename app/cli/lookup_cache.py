@@ -1,0 +1,95 @@
+"""`draftscope lookup-cache`: makes the static lookup caches of ngram-cache, and joins such files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.cli.arguments import Parser
+from app.cli.console import say
+from app.engine.drafters.ngram_cache_file import LookupCache, read_cache
+from app.engine.drafters.ngram_counts import STATIC_SIZE, Followers, count_ngrams
+from app.engine.errors import PromptError, UserError
+from app.engine.native import Vocabulary
+from app.engine.native.header import Header
+from app.files import reason, write_atomic
+
+PROG = "draftscope lookup-cache"
+_DESCRIPTION = """\
+Count which token follows each pair of tokens in texts, as the target's tokenizer reads them, and write it in
+llama.cpp's format: for ngram-cache:lookup_cache_static=FILE here, and --lookup-cache-static there. Control
+tokens that are written out in a text are plain text to it. A file holds for one vocabulary only."""
+
+
+def lookup_cache(argv: list[str]) -> int:
+    """Count, join and write; returns the exit code. Raises UserError."""
+    parser = Parser(
+        PROG, _DESCRIPTION, f"{PROG} [FILE.txt ...] --target T.gguf --output OUT.bin [--merge CACHE.bin ...]"
+    )
+    parser.add_argument("texts", metavar="FILE.txt", nargs="*", type=Path, help="Texts to count, in UTF-8")
+    parser.add_argument(
+        "--target", metavar="T.gguf", type=Path, required=True, help="The model whose tokens are counted"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="OUT.bin",
+        type=Path,
+        required=True,
+        help="The file to write",
+    )
+    parser.add_argument(
+        "--merge",
+        metavar="CACHE.bin",
+        type=Path,
+        action="append",
+        default=[],
+        help="Add the counts of this lookup cache, too. May be given several times",
+    )
+    arguments = parser.parse_args(argv)
+    if not arguments.texts and not arguments.merge:
+        parser.error("there is nothing to count: give a text, or --merge.")
+    header = Header(arguments.target)
+    try:
+        counts = _counts(header.vocabulary, arguments.texts, arguments.merge)
+    finally:
+        header.close()
+    _write(arguments.output, LookupCache.empty().merged(counts))
+    say(f"{arguments.output}: {len(counts):,} n-grams.")
+    return 0
+
+
+def _counts(vocabulary: Vocabulary, texts: list[Path], caches: list[Path]) -> dict[bytes, Followers]:
+    counts: dict[bytes, Followers] = {}
+    for path in caches:
+        _add_cache(counts, read_cache(path, vocabulary.size))
+    for path in texts:
+        tokens = vocabulary.tokenize(_text(path), special=True, parse_special=False)
+        count_ngrams(counts, tokens, sizes=(STATIC_SIZE, STATIC_SIZE))
+        say(f"{path}: {len(tokens):,} tokens.")
+    return counts
+
+
+def _add_cache(counts: dict[bytes, Followers], cache: LookupCache) -> None:
+    for key in cache:
+        followers = cache.get(key)
+        assert followers is not None
+        if key not in counts:
+            counts[key] = followers
+            continue
+        for token, count in followers.items().items():
+            counts[key].add(token, count)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise PromptError(f"{path} cannot be read: {reason(error)}.", "Give another file.") from None
+    except UnicodeDecodeError:
+        raise PromptError(f"{path} is no text in UTF-8.", "Convert it first.") from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_atomic(path, data)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another --output.") from None

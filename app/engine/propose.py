@@ -1,0 +1,102 @@
+"""What a round drafts: the strategies are asked in turn, as far as the draft length lets them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from app.engine.drafters.base import Drafter, Proposal
+from app.engine.lengths.base import RIDE_ALONG, Attempt, DraftLength
+
+if TYPE_CHECKING:
+    from app.engine.drafters.base import TokenIds
+
+NamedDrafter = tuple[str, Drafter]
+
+ENOUGH = "nothing more is wanted"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The most tokens that a round can use, and what allows no more."""
+
+    tokens: int
+    limit: str = ENOUGH
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a round is to verify, and which strategy proposed it ("" where none did)."""
+
+    name: str
+    proposal: Proposal
+    attempts: Sequence[Attempt] | None = None
+    """Empty where the length rule let nobody draft, which it learns from as well. None where it had no say,
+    or sits the round out: it is not told of it."""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The strategies that were asked for a draft to verify, in order."""
+        return tuple(one.name for one in self.attempts or () if not one.looked)
+
+    @property
+    def reading(self) -> float:
+        """Seconds in which a draft model read what it had not read yet, but for what rode along."""
+        return math.fsum(one.read_seconds for one in self.attempts or () if one.unread > RIDE_ALONG)
+
+
+def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenIds, space: Room) -> Draft:
+    """The first proposal behind the truth, of shape [n], that is not empty, in order of precedence.
+
+    It has at most as many tokens as there is space. Where there is none, the empty one says why.
+    """
+    if not drafters:
+        return Draft("", Proposal())
+    room = space.tokens
+    if room <= 0:
+        return Draft("", Proposal(end=space.limit))
+    if length.sit_out():
+        return Draft("", Proposal(end=length.rest_reason))
+    attempts: list[Attempt] = []
+    ends: list[str] = []
+    faults: list[str] = []
+    for name, drafter in drafters:
+        k = length.choose(name, room, partial(drafter.unread, truth))
+        if k == 0:
+            ends.append(length.rest_reason)
+            if k := length.look(name, room):
+                _, attempt = _asked(name, drafter, truth, k, length)
+                attempts.append(replace(attempt, looked=True))
+            continue
+        proposal, attempt = _asked(name, drafter, truth, k, length)
+        attempts.append(attempt)
+        if proposal.ids:
+            if len(proposal.ids) == k < room:
+                proposal.end = length.reason
+            elif len(proposal.ids) == room and proposal.end == ENOUGH:
+                proposal.end = space.limit
+            proposal.end = "; ".join(filter(None, [*faults, proposal.end]))
+            return Draft(name, proposal, attempts)
+        ends.append(proposal.end)
+        if proposal.fault:
+            faults.append(proposal.fault)
+    end = ends[0] if len(set(ends)) == 1 else "no strategy found a draft"
+    return Draft("", Proposal(end="; ".join(faults) or end), attempts)
+
+
+def _asked(
+    name: str, drafter: Drafter, truth: TokenIds, k: int, length: DraftLength
+) -> tuple[Proposal, Attempt]:
+    """One strategy's proposal of at most k tokens, and what it took."""
+    began = time.perf_counter()
+    unread = drafter.unread(truth) if length.lazy else 0
+    if unread > RIDE_ALONG:
+        drafter.read(truth)
+    read = time.perf_counter()
+    proposal = drafter.propose(truth, k)
+    ended = time.perf_counter()
+    return proposal, Attempt(name, k, proposal.ids, unread, read - began, ended - read)

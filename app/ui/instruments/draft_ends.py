@@ -1,0 +1,63 @@
+"""Why the drafts of an answer ended, in two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy
+
+from app.ui import numbers
+from app.ui.draft_end import end_words
+from app.ui.instruments import definitions
+
+LINES = 2
+
+
+class DraftEnds(QLabel):
+    """The reasons with how many rounds each had, the most frequent first.
+
+    Always as high as two lines, so that nothing jumps while an answer grows. What has no room is elided;
+    the tooltip has all of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reasons: list[str] = []
+        self.setTextFormat(Qt.TextFormat.PlainText)  # a strategy from outside says what it likes
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Why drafts ended")
+
+    def show_ends(self, ends: Mapping[str, int]) -> None:
+        """Show a tally: reason -> rounds."""
+        ordered = sorted(ends.items(), key=lambda one: -one[1])
+        self._reasons = [f"{numbers.count(rounds)}× {end_words(end)}" for end, rounds in ordered]
+        self.setText(" · ".join(self._reasons))
+        self.setToolTip("\n".join([definitions.DRAFT_ENDS, *self._reasons]))
+
+    def lines(self, width: int) -> list[str]:
+        """What is shown in a width in pixels, before a line that is still too long is elided."""
+        if not self._reasons:
+            return []
+        metrics = self.fontMetrics()
+        first, rest = [f"drafts ended: {self._reasons[0]}"], self._reasons[1:]
+        while rest and metrics.horizontalAdvance(" · ".join([*first, rest[0]])) <= width:
+            first.append(rest.pop(0))
+        return [" · ".join(one) for one in (first, rest) if one]
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), LINES * self.fontMetrics().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        metrics = self.fontMetrics()
+        place = QRect(0, 0, self.width(), metrics.height())
+        for line in self.lines(self.width()):
+            shown = metrics.elidedText(line, Qt.TextElideMode.ElideRight, self.width())
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+            place.translate(0, metrics.height())
