@@ -219,7 +219,7 @@ def test_an_answer_finishes_while_another_chat_is_shown(windows: Windows) -> Non
 
 def test_deleting_the_chat_that_is_answering(slow: Callable[..., Desk]) -> None:
     desk = slow()
-    desk.type("away")
+    desk.type("long")
     desk.until_streaming(5)
     chat_id = desk.controller.chat_id
     desk.page.chats.delete_requested.emit(chat_id)
