@@ -65,12 +65,13 @@ def _address(repo: str, file: str) -> Address:
             f"Which file of {address.repo}?",
             f"Give one, or a quantisation; see draftscope search {address.repo}.",
         )
-    return Address(address.repo, file or address.file)
+    return Address(address.repo, file or address.file, address.revision)
 
 
 def _print_what_is_here(address: Address) -> bool:
-    """Offline a file's name is enough where it is here and whole."""
-    found = None if shard_of(address.file) else Cache().find(address.repo, address.file)
+    """Offline a file's name is enough where it is here and whole; which revision it is of nobody can say."""
+    unknown = address.revision != "main" or shard_of(address.file)
+    found = None if unknown else Cache().find(address.repo, address.file)
     if found is not None:
         say("Offline mode is on; the file is here.")
         print(found)
@@ -78,7 +79,7 @@ def _print_what_is_here(address: Address) -> bool:
 
 
 def _wanted(hub: Hub, address: Address) -> Wanted:
-    repo = read_repo(hub, address.repo)
+    repo = read_repo(hub, address.repo, address.revision)
     return Wanted.of(repo, repo.holding(address.file))
 
 

@@ -35,7 +35,7 @@ def search(argv: list[str]) -> int:
     found = search_hub(hub, words, arguments.limit)
     address = parse_address(words)
     if address is not None and [one.repo for one in found] == [address.repo]:
-        _print_repo(read_repo(hub, address.repo))
+        _print_repo(read_repo(hub, address.repo, address.revision))
     elif found:
         _print_hits(found)
         say(f"What one of them has: {PROG} OWNER/NAME")
@@ -79,7 +79,7 @@ def _print_repo(repo: Repo) -> None:
 
 
 def _is_here(cache: Cache, repo: Repo, one: Quantisation) -> bool:
-    return all(cache.find(repo.repo, file.name, file.size, file.sha256) for file in one.files)
+    return cache.find_first(repo.repo, one.files) is not None
 
 
 def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:

@@ -12,8 +12,9 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 from huggingface_hub import constants, scan_cache_dir
@@ -23,6 +24,9 @@ from huggingface_hub.file_download import repo_folder_name
 from app.files import write_atomic
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
+
+if TYPE_CHECKING:
+    from app.hub.repo import HubFile  # which loads all of the client
 
 _ETAG = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -42,18 +46,34 @@ class Cache:
         return shutil.disk_usage(folder).free
 
     def find(self, repo: str, name: str, size: int = 0, sha256: str = "") -> Path | None:
-        """Where a file lies that is here already, whichever commit brought it; None where it is not.
+        """Where a file lies that is here already, whichever commit brought it; None where it is not, or
+        cannot be looked at.
 
         With `sha256` (and with `size`, where it is known) only that very file counts.
         """
-        if sha256 and not _ETAG.fullmatch(sha256):
+        return self._first(repo, [(name, size, sha256)])
+
+    def find_first(self, repo: str, files: Sequence[HubFile]) -> Path | None:
+        """Where the first of these files lies in a commit that has all of them: the parts of a model are
+        looked for beside the first one. None where no commit has."""
+        return self._first(repo, [(one.name, one.size, one.sha256) for one in files])
+
+    def _first(self, repo: str, files: Sequence[tuple[str, int, str]]) -> Path | None:
+        if not files or not all(is_safe(name) for name, _, _ in files):
             return None
-        for pointer in self._pointers(repo, name):
-            # The blob itself may be a link, into a store that all repositories share.
-            known = not sha256 or not pointer.is_symlink() or Path(os.readlink(pointer)).name == sha256
-            if pointer.is_file() and known and (not size or pointer.stat().st_size == size):
-                return pointer
+        for commit in _folders(self._repo(repo) / "snapshots"):
+            if all(_is(_pointer(commit, name), size, sha256) for name, size, sha256 in files):
+                return _pointer(commit, files[0][0])
         return None
+
+    def came(self, repo: str, name: str, sha256: str) -> int:
+        """Bytes that are here of a file that is not whole; 0 where the Hub does not tell its checksum."""
+        if not _ETAG.fullmatch(sha256):
+            return 0
+        try:
+            return _partial(self._repo(repo), name, sha256).stat().st_size
+        except OSError:
+            return 0
 
     def files(self) -> Iterator[tuple[str, Path, Path]]:
         """Every file that is here whole, as (repository, folder of its commit, path); the newest commit
@@ -62,11 +82,8 @@ class Cache:
             kind, _, repo = folder.name.partition("--")
             if kind != "models" or not repo:
                 continue
-            commits = sorted(_folders(folder / "snapshots"), key=_age)
-            for commit in commits:
-                yield from (
-                    (repo.replace("--", "/"), commit, one) for one in commit.rglob("*") if one.is_file()
-                )
+            for commit in sorted(_folders(folder / "snapshots"), key=_age):
+                yield from ((repo.replace("--", "/"), commit, one) for one in _files(commit))
 
     def place(self, repo: str, name: str, etag: str, commit: str) -> Place:
         """Where a file of the Hub belongs. Raises HubError for names that would leave the folder."""
@@ -79,11 +96,8 @@ class Cache:
         return Place(self.folder, self._repo(repo), name, etag, commit)
 
     def forget(self, repo: str, name: str) -> None:
-        """Remove what came so far of a file that is not whole."""
-        blobs = self._repo(repo) / "blobs"
-        for partial in blobs.glob(f"*.{_key(name)}.incomplete"):
-            partial.unlink(missing_ok=True)
-            self._remove_lock(repo, partial.name.split(".")[0])
+        """Remove what came so far of a file that is not whole, unless another program is at it."""
+        _remove_partials(self._repo(repo) / "blobs", self._locks(repo), name)
         self.tidy(repo)
 
     def unlink(self, repo: str, name: str, etag: str, commit: str) -> None:
@@ -92,19 +106,26 @@ class Cache:
         self.tidy(repo)
 
     def remove(self, repo: str, name: str, etag: str, commit: str) -> None:
-        """Remove one file that a download brought, unless another commit or name needs its bytes too."""
+        """Remove one file that a download brought, unless another program is at it; its bytes stay where
+        another commit or name needs them too."""
         place = self.place(repo, name, etag, commit)
-        place.pointer.unlink(missing_ok=True)
-        used = {pointer.resolve() for pointer in self._all_pointers(repo)}
-        if place.blob.resolve() not in used:
-            place.blob.unlink(missing_ok=True)
-        self._remove_lock(repo, etag)
+        with _alone(self._locks(repo), etag) as alone:
+            if alone:
+                place.pointer.unlink(missing_ok=True)
+                used = {pointer.resolve() for pointer in self._all_pointers(repo)}
+                if place.blob.resolve() not in used:
+                    place.blob.unlink(missing_ok=True)
         self.tidy(repo)
 
     def delete(self, pointers: Iterable[Path]) -> int:
         """Delete files of the cache, in every commit that has them, through huggingface_hub; returns the
         bytes freed. Raises OSError."""
-        wanted = {pointer.resolve() for pointer in pointers}
+        pointers = tuple(pointers)
+        freed = self._delete_scanned({pointer.resolve() for pointer in pointers})
+        # It passes over a repository that has anything odd in it, and only logs what it may not delete.
+        return freed + sum(self._delete_one(pointer) for pointer in pointers if pointer.is_file())
+
+    def _delete_scanned(self, wanted: set[Path]) -> int:
         try:
             scanned = scan_cache_dir(self.folder)
         except (CacheNotFound, ValueError):
@@ -119,19 +140,34 @@ class Cache:
         strategy = scanned.delete_files(*(file for _, file in found))
         strategy.execute()
         for repo, blob in {(repo, file.blob_path.name) for repo, file in found}:
-            self._remove_lock(repo, blob)
+            with contextlib.suppress(OSError), _alone(self._locks(repo), blob):
+                pass  # which leaves no lock behind
         for repo in {repo for repo, _ in found}:
             self.tidy(repo)
         return strategy.expected_freed_size
 
+    def _delete_one(self, pointer: Path) -> int:
+        """Delete a file in every commit that has it, and its bytes, by hand."""
+        repo = pointer.relative_to(self.folder).parts[0].partition("--")[2].replace("--", "/")
+        size = pointer.stat().st_size
+        bytes_at = pointer.resolve()
+        # As the repository has it: what it points to may be in a store that all repositories share.
+        blob = Path(os.path.normpath(pointer.parent / os.readlink(pointer))) if pointer.is_symlink() else None
+        for one in list(self._all_pointers(repo)):
+            if one.is_file() and one.resolve() == bytes_at:
+                one.unlink()
+        if blob is not None:
+            blob.unlink(missing_ok=True)
+        self.tidy(repo)
+        return size
+
     def tidy(self, repo: str) -> None:
         """Remove what is empty of a repository's folder, and references to commits that are gone."""
         folder = self._repo(repo)
-        if not folder.is_dir():
-            return
-        for commit in _folders(folder / "snapshots"):
+        snapshots = folder / "snapshots"
+        for commit in _folders(snapshots):
             _remove_empty(commit)
-        left = {commit.name for commit in _folders(folder / "snapshots")}
+        left = os.listdir(snapshots) if snapshots.is_dir() else []
         for ref in [one for one in (folder / "refs").rglob("*") if one.is_file()]:
             if ref.read_text(encoding="utf-8", errors="replace") not in left:
                 ref.unlink()
@@ -144,21 +180,11 @@ class Cache:
         folder: str = repo_folder_name(repo_id=repo, repo_type="model")
         return self.folder / folder
 
-    def _pointers(self, repo: str, name: str) -> Iterator[Path]:
-        if is_safe(name):
-            yield from (
-                commit.joinpath(*name.split("/")) for commit in _folders(self._repo(repo) / "snapshots")
-            )
-
     def _all_pointers(self, repo: str) -> Iterator[Path]:
         return (self._repo(repo) / "snapshots").rglob("*")
 
-    def _remove_lock(self, repo: str, etag: str) -> None:
-        path = self.folder / ".locks" / self._repo(repo).name / f"{etag}.lock"
-        if not path.exists():
-            return
-        with contextlib.suppress(Timeout, OSError), FileLock(path, timeout=0):
-            path.unlink(missing_ok=True)  # held: nobody else is at this file
+    def _locks(self, repo: str) -> Path:
+        return self.folder / ".locks" / self._repo(repo).name
 
 
 class Place:
@@ -167,9 +193,9 @@ class Place:
     def __init__(self, cache: Path, repo: Path, name: str, etag: str, commit: str) -> None:
         self._repo = repo
         self._commit = commit
-        self._key = _key(name)
+        self._name = name
         self.blob = repo / "blobs" / etag
-        self.partial = repo / "blobs" / f"{etag}.{self._key}.incomplete"
+        self.partial = _partial(repo, name, etag)
         self.pointer = repo.joinpath("snapshots", commit, *name.split("/"))
         self._lock = cache / ".locks" / repo.name / f"{etag}.lock"
 
@@ -191,9 +217,7 @@ class Place:
     def begin(self) -> int:
         """Make ready for writing, and remove what came of an older file; returns how many bytes came."""
         self.partial.parent.mkdir(parents=True, exist_ok=True)
-        for other in self.partial.parent.glob(f"*.{self._key}.incomplete"):
-            if other != self.partial:
-                other.unlink(missing_ok=True)
+        _remove_partials(self.blob.parent, self._lock.parent, self._name, keep=self.partial)
         return self.partial.stat().st_size if self.partial.exists() else 0
 
     def settle(self) -> None:
@@ -218,17 +242,83 @@ class Place:
         return self.pointer
 
 
+@contextlib.contextmanager
+def _alone(locks: Path, etag: str) -> Iterator[bool]:
+    """Hold the lock of some bytes and leave none behind; gives False where another program is at them."""
+    locks.mkdir(parents=True, exist_ok=True)
+    path = locks / f"{etag}.lock"
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        lock.release()
+
+
+def _remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = None) -> None:
+    """Remove what came of a file, whatever its contents were then, unless another program is at it."""
+    for partial in blobs.glob(f"*.{_key(name)}.incomplete"):
+        if partial != keep:
+            with _alone(locks, partial.name.split(".")[0]) as alone:
+                if alone:
+                    partial.unlink(missing_ok=True)
+
+
+def _pointer(commit: Path, name: str) -> Path:
+    return commit.joinpath(*name.split("/"))
+
+
+def _is(pointer: Path, size: int, sha256: str) -> bool:
+    """Whether a file is here, and is that one, as far as it is known."""
+    try:
+        # The blob itself may be a link, into a store that all repositories share.
+        if sha256 and pointer.is_symlink() and Path(os.readlink(pointer)).name != sha256:
+            return False
+        return pointer.is_file() and (not size or pointer.stat().st_size == size)
+    except OSError:
+        return False
+
+
+def _partial(repo: Path, name: str, etag: str) -> Path:
+    return repo / "blobs" / f"{etag}.{_key(name)}.incomplete"
+
+
 def _key(name: str) -> str:
     """Short, and the same for the same file of a repository whatever its contents are by now."""
     return hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 def _age(folder: Path) -> float:
-    return -folder.stat().st_mtime
+    try:
+        return -folder.stat().st_mtime
+    except OSError:  # gone meanwhile
+        return 0.0
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if one.is_dir()] if folder.is_dir() else []
+    """The folders in a folder; what cannot be looked at is none, and has none."""
+    found = []
+    with contextlib.suppress(OSError):
+        for one in folder.iterdir():
+            with contextlib.suppress(OSError):
+                if one.is_dir():
+                    found.append(one)
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files in a folder and those below it; what cannot be looked at has none."""
+    for inner, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                if (path := Path(inner, name)).is_file():
+                    yield path
 
 
 def _remove_empty(folder: Path) -> None:

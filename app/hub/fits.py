@@ -1,4 +1,4 @@
-"""A light for a file: fits on the GPU, fits in memory, will not fit; with the numbers behind it."""
+"""A light for a file: fits on the GPU, in memory, on both together, or not; with the numbers behind it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from app.engine.memory import CPU, Device
 RESERVE = 0.05  # of what is free: the system, and other programs, go on needing some
 _CONTEXT_SHARE = 0.1
 _CONTEXT_LEAST = 200_000_000
+_METAL = ("MTL", "Metal")  # the backend's names: Apple's GPUs have no memory of their own
 
 
 class Light(StrEnum):
@@ -18,6 +19,7 @@ class Light(StrEnum):
 
     GPU = "fits on the GPU"
     MEMORY = "fits in memory"
+    BOTH = "fits on GPU and memory together"
     NOT = "will not fit"
 
 
@@ -27,17 +29,26 @@ class Room:
 
     memory: int
     device: int | None = None
+    shared: bool = False  # the GPU's memory is a part of main memory
 
     @classmethod
     def of(cls, devices: Iterable[Device]) -> Room:
         """From this machine's devices. Layers can be split over several GPUs: their memory is added up."""
-        memory, gpus = 0, []
+        memory, gpus, shared = 0, [], False
         for one in devices:
             if one.name == CPU:
                 memory = one.free
             elif "GPU" in one.kind:
                 gpus.append(one.free)
-        return cls(memory, sum(gpus) if gpus else None)
+                shared |= one.kind == "integrated GPU" or one.backend in _METAL
+        return cls(memory, sum(gpus) if gpus else None, shared)
+
+    @property
+    def together(self) -> int:
+        """What the GPU and main memory have free together, each byte once."""
+        if self.device is None:
+            return self.memory
+        return max(self.memory, self.device) if self.shared else self.memory + self.device
 
     def __str__(self) -> str:
         memory = f"{format_size(self.memory)} of memory"
@@ -80,6 +91,8 @@ def judge(size: int, room: Room, context: int | Callable[[int], int] = rough_con
         light = Light.GPU
     elif whole <= room.memory * (1 - RESERVE):
         light = Light.MEMORY
+    elif whole <= room.together * (1 - RESERVE):
+        light = Light.BOTH
     else:
         light = Light.NOT
     return Fit(light, size, needed, room)

@@ -16,16 +16,22 @@ _QUANTISATION = re.compile(
 )
 _SHARD = re.compile(r"^(?P<stem>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
 _FILE_VIEWS = ("blob", "resolve", "raw")
+_OTHER_KINDS = (
+    "datasets",
+    "spaces",
+    "collections",
+)  # of repositories; the first word of their addresses
 # Beside the weights of a model that sees or hears, and what quantising was steered by: no models.
 _BESIDE = re.compile(r"(?:^|[-._/])(mmproj|imatrix)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A repository on the Hub and, where the address named one, a file in it."""
+    """A repository on the Hub and, where the address named them, a file in it and a revision."""
 
     repo: str
     file: str = ""
+    revision: str = "main"  # a branch, a tag, a commit, or refs/pr/N
     pasted: bool = False  # a whole address, not just `owner/name`
 
 
@@ -49,10 +55,14 @@ def parse_address(text: str) -> Address | None:
         return None
     if host in constants.HF_URL_HOSTS and parts.path.strip("/"):
         words = [unquote(word) for word in parts.path.strip("/").split("/")]
-        if len(words) < 2 or not _is_repo(repo := "/".join(words[:2])):
+        if len(words) < 2 or words[0] in _OTHER_KINDS or not _is_repo(repo := "/".join(words[:2])):
             return None
-        is_file = len(words) > 4 and words[2] in _FILE_VIEWS
-        return Address(repo, "/".join(words[4:]) if is_file else "", pasted=True)
+        view, rest = words[2:3], words[3:]
+        if not rest or view[0] not in (*_FILE_VIEWS, "tree"):
+            return Address(repo, pasted=True)
+        long = 3 if rest[0] == "refs" else 1  # refs/pr/1, refs/convert/parquet
+        revision, file = "/".join(rest[:long]), "/".join(rest[long:])
+        return Address(repo, "" if view[0] == "tree" else file, revision, pasted=True)
     return Address(text) if text.count("/") == 1 and _is_repo(text) else None
 
 

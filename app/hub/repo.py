@@ -56,23 +56,33 @@ class Repo:
     parameters: int | None = None
     context: int | None = None  # tokens
     notices: tuple[str, ...] = ()  # files that are left out, and why
+    revision: str = "main"  # that was asked for
 
     def holding(self, file: str) -> Quantisation:
         """The quantisation that `file` (any shard of it, or the quantisation's own name) belongs to.
 
-        Raises HubError.
+        Raises HubError where there is none, or where several files are of that quantisation.
         """
         for one in self.quantisations:
-            if file in [other.name for other in one.files] or file.upper() == one.name:
+            if file in [other.name for other in one.files]:
                 return one
-        names = ", ".join(one.file for one in self.quantisations) or "no GGUF file"
+        named = [one for one in self.quantisations if file.upper() == one.name]
+        if len(named) == 1:
+            return named[0]
+        names = ", ".join(one.file for one in named or self.quantisations) or "no GGUF file"
+        if named:
+            raise HubError(
+                Trouble.NOT_FOUND,
+                f"{self.repo} has {len(named)} files of {file}.",
+                f"Name the one that is meant: {names}.",
+            )
         raise HubError(Trouble.NOT_FOUND, f"{self.repo} has no {file}.", f"It has {names}.")
 
 
-def read_repo(hub: Hub, repo: str) -> Repo:
-    """Ask the Hub what a repository holds. Raises HubError."""
+def read_repo(hub: Hub, repo: str, revision: str = "main") -> Repo:
+    """Ask the Hub what a repository holds, at a branch, tag or commit. Raises HubError."""
     with hub.asking(repo) as api:
-        info = api.model_info(repo, files_metadata=True)
+        info = api.model_info(repo, revision=revision, files_metadata=True)
         files = [
             HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else "")
             for one in info.siblings or ()
@@ -92,6 +102,7 @@ def read_repo(hub: Hub, repo: str) -> Repo:
         _number(facts.get("total")),
         _number(facts.get("context_length")),
         notices,
+        revision,
     )
 
 

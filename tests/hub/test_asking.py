@@ -240,6 +240,18 @@ def test_a_renamed_file_is_replaced_by_its_quantisation(hub: Hub, server: FakeHu
     assert target.replaced == "Llama-Q8_0.gguf"
 
 
+def test_of_several_files_none_is_chosen_by_chance(hub: Hub, server: FakeHub) -> None:
+    server.repos["owner/two-GGUF"] = FakeRepo({"base-Q8_0.gguf": SMALL, "instruct-Q8_0.gguf": LARGE})
+    repo = read_repo(hub, "owner/two-GGUF")
+    assert repo.holding("instruct-Q8_0.gguf").size == len(LARGE)
+    error = trouble(lambda: repo.holding("q8_0"))
+    assert "2 files" in error.message
+    assert "base-Q8_0.gguf, instruct-Q8_0.gguf" in error.hint
+    renamed = Entry("owner/two-GGUF", "chat-Q8_0.gguf", 1)
+    (confirmed,) = confirm(hub, Pair("p", "", "", (renamed,)))
+    assert confirmed.problem is not None and confirmed.quantisation is None
+
+
 def test_what_is_gone_is_a_problem_of_the_pair(hub: Hub, server: FakeHub) -> None:
     del server.repos["owner/Llama-GGUF"].files["Llama-Q8_0.gguf"]
     target, draft = confirm(hub, PAIR)
@@ -342,7 +354,7 @@ def test_the_light_and_its_numbers() -> None:
     room = Room(memory=8_000_000_000, device=4_000_000_000)
     assert judge(3_000_000_000, room).light is Light.GPU
     assert judge(3_600_000_000, room).light is Light.MEMORY  # with its context it does not fit any more
-    assert judge(7_500_000_000, room).light is Light.NOT
+    assert judge(7_500_000_000, Room(8_000_000_000)).light is Light.NOT
     assert judge(3_000_000_000, Room(8_000_000_000)).light is Light.MEMORY
     fit = judge(3_000_000_000, room, 500_000_000)
     assert fit == Fit(Light.GPU, 3_000_000_000, 500_000_000, room)
@@ -351,6 +363,29 @@ def test_the_light_and_its_numbers() -> None:
         "free: 4.00 GB on the GPU and 8.00 GB of memory"
     )
     assert judge(1000, room, lambda size: size * 2).needed == 3000
+
+
+def test_layers_can_lie_on_both() -> None:
+    room = Room(memory=8_000_000_000, device=4_000_000_000)
+    assert judge(6_900_000_000, room).light is Light.MEMORY
+    assert judge(7_500_000_000, room).light is Light.BOTH
+    assert judge(10_300_000_000, room).light is Light.BOTH  # with its context 11.3 of 11.4 GB
+    assert judge(10_400_000_000, room).light is Light.NOT
+    assert judge(7_500_000_000, room).light == "fits on GPU and memory together"
+    same = Room(8_000_000_000, 4_000_000_000, shared=True)
+    assert judge(7_500_000_000, same).light is Light.NOT
+    assert judge(3_000_000_000, same).light is Light.GPU
+
+
+@pytest.mark.parametrize(
+    ("kind", "backend", "shared"),
+    [("GPU", "CUDA", False), ("integrated GPU", "Vulkan", True), ("GPU", "MTL", True)],
+)
+def test_memory_that_a_gpu_shares_is_not_counted_twice(kind: str, backend: str, shared: bool) -> None:
+    from app.engine.memory import Device
+
+    devices = (Device("X0", "", kind, backend, 4, 4), Device("CPU", "", "CPU", "CPU", 8, 8))
+    assert Room.of(devices) == Room(8, 4, shared)
 
 
 def test_room_is_what_the_devices_have() -> None:

@@ -6,8 +6,10 @@ import errno
 import hashlib
 import os
 import random
+import shutil
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from huggingface_hub import try_to_load_from_cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hub.cache import Cache
+from app.hub.cache import Cache, Place
 from app.hub.downloads.fetch import Fetcher
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import Begun, FileDone, Job, Patience, Progress, Report, Waiting
@@ -64,10 +66,12 @@ def fetch(server: FakeHub, cache: Cache) -> Fetch:
         *names: str,
         patience: Patience = QUICK,
         commit: str = "",
+        sha256: str = "",
+        size: int = 0,
         reports: list[Report] | None = None,
         free: Callable[[], int] | None = None,
     ) -> Fetched:
-        files = tuple(ItemFile(name, 0, commit=commit) for name in names or (FILE,))
+        files = tuple(ItemFile(name, size, sha256, commit=commit) for name in names or (FILE,))
         seen: list[Report] = [] if reports is None else reports
         job = Job(REPO, "main", files, str(cache.folder), server.address, patience)
         Fetcher(job, seen.append, free, lambda _seconds: None).run()
@@ -333,6 +337,18 @@ def test_a_wrong_checksum_is_deleted_and_said(
     assert fetch().path.read_bytes() == data  # resumed
 
 
+def test_the_hubs_own_checksum_counts_where_a_mirror_tells_none(
+    fetch: Fetch, data: bytes, server: FakeHub, cache: Cache
+) -> None:
+    server.etag = "no-checksum"
+    sha256 = hashlib.sha256(data).hexdigest()
+    server.faults["cdn"].append(Fault(wrong=True))
+    assert trouble(lambda: fetch(sha256=sha256, size=SIZE)).trouble is Trouble.CHECKSUM
+    assert partials(cache) == [] and cache.find(REPO, FILE) is None
+    # Of another size it is another file than the Hub listed.
+    assert fetch(sha256="0" * 64, size=SIZE - 1).path.read_bytes() == data
+
+
 def test_a_partial_file_that_rotted_is_noticed(
     fetch: Fetch, data: bytes, server: FakeHub, cache: Cache
 ) -> None:
@@ -447,21 +463,63 @@ def test_a_cache_that_cannot_be_written(fetch: Fetch, data: bytes, cache: Cache)
 
 def test_another_program_at_the_same_file(fetch: Fetch, data: bytes, cache: Cache, server: FakeHub) -> None:
     place = cache.place(REPO, FILE, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
+    reports: list[Report] = []
     with place.locked():
-        assert trouble(fetch).trouble is Trouble.LOCKED
+        assert trouble(lambda: fetch(reports=reports)).trouble is Trouble.LOCKED
+        assert [one for one in reports if isinstance(one, Begun)] == []  # it is not this one's file
     assert fetch().path.read_bytes() == data
 
 
-def test_no_message_holds_an_address(fetch: Fetch, data: bytes, server: FakeHub) -> None:
+def test_what_another_program_brought_meanwhile_is_found(
+    fetch: Fetch, data: bytes, cache: Cache, server: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = Place.locked
+
+    def brought(place: Place) -> AbstractContextManager[None]:
+        place.begin()
+        place.blob.write_bytes(data)  # between the first look and the lock
+        return locked(place)
+
+    monkeypatch.setattr(Place, "locked", brought)
+    begun = [one.found for one in fetch().reports if isinstance(one, Begun)]
+    assert begun == [True]
+    assert server.requests("cdn") == []
+
+
+def test_what_another_program_writes_is_left_alone(data: bytes, cache: Cache, server: FakeHub) -> None:
+    at = (hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
+    older = cache.place(REPO, FILE, "0" * 64, at[1])
+    place = cache.place(REPO, FILE, *at)
+    with place.locked():
+        place.begin()
+        place.partial.write_bytes(data[:9])
+        cache.forget(REPO, FILE)
+        older.begin()
+        assert place.partial.exists()
+        place.settle()
+        place.link("main")
+        cache.remove(REPO, FILE, *at)
+        assert place.pointer.read_bytes() == data[:9]
+    cache.remove(REPO, FILE, *at)
+    cache.tidy(REPO)
+    assert list(cache.folder.iterdir()) == []
+
+
+def test_no_message_holds_an_address(fetch: Fetch, data: bytes, server: FakeHub, cache: Cache) -> None:
     faults = [Fault(status=500), Fault(cut=10), Fault(wrong=True)]
+    told = ""
     for fault in faults:
         server.faults["cdn"].append(fault)
         reports: list[Report] = []
         try:
             fetch(reports=reports)
         except HubError as error:
-            assert SECRET not in str(error)
-        assert SECRET not in str(reports)
+            told += str(error)
+        told += str([one for one in reports if isinstance(one, Waiting)])
+        assert SECRET not in told + str(reports)
+        assert not server.faults["cdn"]  # it was met
+        shutil.rmtree(cache.folder)  # the next one is met too
+    assert all(words in told for words in ("500", "cut", "damaged"))
 
 
 @given(st.binary(max_size=64), st.binary(max_size=64))

@@ -16,6 +16,7 @@ import gguf
 import numpy as np
 import psutil
 import pytest
+from huggingface_hub import scan_cache_dir
 
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import ModelFileError, UserError
@@ -42,6 +43,7 @@ from app.hub.library import (
     short_number,
 )
 from app.hub.library.drafts import judge_draft
+from app.hub.library.probe import Answer, Question
 from tests.hub.server import FakeHub, FakeRepo
 from tests.tiny import Tiny
 
@@ -179,22 +181,45 @@ def test_the_death_of_the_probe_is_survived(put: Put) -> None:
     reader.facts(path)
     (probe,) = [one for one in psutil.Process().children() if _is_probe(one, reader)]
     probe.send_signal(signal.SIGSTOP)
-    failed: list[ModelFileError] = []
+    answered: list[Facts] = []
 
     def ask() -> None:
-        try:
-            reader.facts(path)
-        except ModelFileError as error:
-            failed.append(error)
+        answered.append(reader.facts(path))
 
     thread = threading.Thread(target=ask)
     thread.start()
     time.sleep(0.2)
     probe.send_signal(signal.SIGKILL)
     thread.join(PATIENCE)
-    assert "ended the process" in failed[0].message
-    assert reader.facts(path).architecture == "llama"
+    assert answered[0].architecture == "llama"  # a fresh one was asked
     reader.close()
+
+
+class Dying(Reader):
+    """Its probes end before they answer, as where memory is short."""
+
+    dies = True
+
+    def _ask_once(self, question: Question) -> Answer:
+        if self.dies:
+            raise EOFError
+        return super()._ask_once(question)
+
+
+def test_a_probe_that_died_is_not_held_against_the_file(tmp_path: Path, cache: Cache, put: Put) -> None:
+    with Shelf(tmp_path / "data", cache, (), reader := Dying()) as shelf:
+        shelf.add([put(TARGET)])
+        (model,) = shelf.scan()
+        assert "twice, reading it ended the process" in shelf.read(model).problem
+        reader.dies = False
+        (again,) = shelf.scan()
+        assert shelf.read(again).facts is not None
+
+
+def test_what_is_free_has_words_of_its_own() -> None:
+    with pytest.raises(ModelFileError, match="What is free") as raised:
+        Dying().room()
+    assert "damaged" not in str(raised.value)
 
 
 def _is_probe(process: psutil.Process, reader: Reader) -> bool:
@@ -300,6 +325,17 @@ def test_what_cannot_be_read_is_not_tried_again(shelf: Shelf, folder: Path, put:
     assert shelf.read(mended).problem == ""
 
 
+def test_a_part_that_was_mended_is_tried_again(shelf: Shelf, folder: Path) -> None:
+    for index in (1, 2):
+        (folder / f"m-0000{index}-of-00002.gguf").write_bytes(b"nothing")
+    shelf.add([folder])
+    (model,) = shelf.scan()
+    assert shelf.read(model).problem
+    (folder / "m-00002-of-00002.gguf").write_bytes(b"something else")
+    (mended,) = shelf.scan()
+    assert mended.problem == ""
+
+
 def test_adding_what_is_none(shelf: Shelf, folder: Path) -> None:
     (folder / "x.txt").write_text("")
     for path, words in [
@@ -356,6 +392,24 @@ def test_deleting_frees_the_disk(
     assert not model.path.exists()
     assert shelf.places.added == (folder,)
     assert shelf.scan() == ()
+
+
+@pytest.mark.parametrize("fault", ["a broken link", "a branch that leads nowhere"])
+def test_deleting_where_the_client_passes_over_a_repository(
+    shelf: Shelf, server: FakeHub, cache: Cache, fault: str
+) -> None:
+    server.repos["a/b"] = FakeRepo({"m.gguf": b"GGUF"})
+    job = Job("a/b", "main", (ItemFile("m.gguf", 0),), str(cache.folder), server.address)
+    Fetcher(job, lambda _report: None).run()
+    (model,) = shelf.scan()
+    blob = model.path.resolve()
+    if fault == "a broken link":
+        model.path.with_name("gone.json").symlink_to("../../blobs/gone")
+    else:
+        (cache.folder / "models--a--b" / "refs" / "old").write_text("0" * 40)
+    assert scan_cache_dir(cache.folder).warnings
+    assert shelf.delete(model) == 4
+    assert not blob.exists() and shelf.scan() == ()
 
 
 def test_what_comes_along_stays(cache: Cache, put: Put, reader: Reader) -> None:

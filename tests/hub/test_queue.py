@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from filelock import FileLock
 
 from app.engine.errors import UserError
 from app.hub.cache import Cache
@@ -27,7 +29,7 @@ from app.hub.downloads.fold import after_restart, folded
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import Begun, Failed, FileDone, Finished, Patience, Progress, Waiting
 from app.hub.downloads.rate import Rate
-from app.hub.downloads.store import read_queue
+from app.hub.downloads.store import hold_queue, read_queue
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.repo import HubFile, read_repo
@@ -257,6 +259,39 @@ def test_two_windows_do_not_share_a_list(open_queue: Open) -> None:
         open_queue(remember=True)
 
 
+@pytest.mark.parametrize("fault", ["no folder", "no lock", "not writable"])
+def test_a_list_that_cannot_be_kept_is_said(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "data" / "downloads.json"
+    if fault == "no folder":
+        file.parent.write_text("a file")
+    elif fault == "no lock":
+        file.with_name("downloads.json.lock").mkdir(parents=True)
+    else:  # as where filelock takes a refusal for another holder
+        blocked = FileLock(tmp_path / "data" / "downloads.json.lock")
+        blocked.acquire()
+        monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    with pytest.raises(UserError, match="list of downloads cannot be kept: ") as raised:
+        hold_queue(file)
+    assert str(file.parent) in raised.value.hint
+
+
+def test_a_revision_is_followed(
+    open_queue: Open, hub: Hub, data: bytes, server: FakeHub, cache: Cache
+) -> None:
+    commit = server.repos[REPO].commit
+    found = read_repo(hub, REPO, commit)
+    assert f"/revision/{commit}" in server.requests("api")[-1].path
+    one = Wanted.of(found, found.holding(FILE))
+    watched = open_queue()
+    ids = watched.queue.add([one, wanted(hub)])
+    assert len(set(ids)) == 2  # the main branch may be elsewhere by now
+    done = watched.wait_for(ids[0], State.DONE)
+    assert done.revision == commit
+    assert f"/resolve/{commit}/" in server.requests("resolve", "HEAD")[0].path
+
+
 def test_a_damaged_list_is_set_aside(open_queue: Open, tmp_path: Path) -> None:
     (tmp_path / "downloads.json").write_text("{")
     watched = open_queue(remember=True)
@@ -396,9 +431,45 @@ def test_no_room_is_said_before_anything_is_queued(
     assert "800 kB are needed" in raised.value.message
     assert watched.queue.downloads == ()
     (id,) = watched.queue.add([wanted(hub)])
-    watched.wait_for(id, State.DONE, State.FAILED)
-    # What is here already needs no room.
+    watched.wait_for(id, State.DONE)
     watched.queue.dismiss(id)
+    watched.wait_gone(id)
+    # What is here already needs no room.
+    (other,) = watched.queue.add([wanted(hub), Wanted("other/repo", (HubFile("b.gguf", SIZE),))])[:1]
+    watched.wait_for(other, State.DONE)
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), ZeroDivisionError()])
+def test_whoever_asks_is_answered_whatever_goes_wrong(
+    open_queue: Open, home: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(Cache):
+        def find(self, repo: str, name: str, size: int = 0, sha256: str = "") -> Path | None:
+            raise error
+
+    monkeypatch.setattr("app.hub.downloads.queue._ANSWER_SECONDS", 2.0)
+    watched = open_queue(cache=Failing(home / "hub"))
+    kind = HubError if isinstance(error, OSError) else ZeroDivisionError
+    with pytest.raises(kind):
+        watched.queue.add([Wanted("other/repo", (HubFile("b.gguf", SIZE),))])
+
+
+def test_what_came_earlier_needs_no_room(
+    open_queue: Open, hub: Hub, data: bytes, server: FakeHub, home: Path
+) -> None:
+    class Full(Cache):
+        def free_bytes(self) -> int:
+            return SIZE - 100
+
+    cache = Full(home / "hub")
+    place = cache.place(REPO, FILE, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit)
+    place.begin()
+    place.partial.write_bytes(data[:99])
+    watched = open_queue(cache=cache)
+    with pytest.raises(HubError, match="There is no room"):
+        watched.queue.add([wanted(hub)])
+    place.partial.write_bytes(data[:100])
+    assert len(watched.queue.add([wanted(hub)])) == 1
 
 
 def test_offline_nothing_is_fetched_and_it_is_said(
@@ -459,6 +530,9 @@ def test_every_report_is_folded() -> None:
     assert (one.state, one.retry_in, one.message) == (State.CHECKING, None, "")
     one = folded(one, FileDone(0, "/x"), None)
     assert one.path == ""
+    listed = Download("id", "group", "a/b", "title", (ItemFile("x", 10, "sum"),))
+    assert folded(listed, Begun(0, "e", "c", 10, False), None).files[0].sha256 == "sum"
+    assert folded(listed, Begun(0, "e", "c", 12, False), None).files[0].sha256 == ""
     # Brought by this download, and found again by a later try: still its own.
     assert not folded(one, Begun(0, "e", "c", 12, True), None).files[0].found
     assert folded(one, Begun(0, "f", "c", 12, True), None).files[0].found

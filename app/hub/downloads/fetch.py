@@ -114,14 +114,19 @@ class Fetcher:
     def _fetch(self, index: int, file: ItemFile) -> tuple[Path, int]:
         remote = self._look(file)
         place = self._cache.place(self._job.repo, file.name, remote.etag, remote.commit)
-        found = _is_whole(place.pointer, remote) or _is_whole(place.blob, remote)
-        self._report(Begun(index, remote.etag, remote.commit, remote.size, found))
-        if not found:
+        if _is_whole(place.pointer, remote) or _is_whole(place.blob, remote):
+            self._begun(index, remote, found=True)
+        else:
             with place.locked():
-                # Somebody else may have brought it while this one waited.
-                if not _is_whole(place.blob, remote):
+                # Somebody else may have brought it while this one waited: only now it is known whose it is.
+                found = _is_whole(place.blob, remote)
+                self._begun(index, remote, found)
+                if not found:
                     self._bring(file, remote, place)
         return place.link(self._job.revision), remote.size
+
+    def _begun(self, index: int, remote: _Remote, found: bool) -> None:
+        self._report(Begun(index, remote.etag, remote.commit, remote.size, found))
 
     def _look(self, file: ItemFile) -> _Remote:
         """Ask the Hub for the file's place, size and checksum."""
@@ -157,7 +162,9 @@ class Fetcher:
             self._read_again(place.partial, checksum)
         if start < remote.size or not remote.size:
             checksum = self._receive(remote, place.partial, start, checksum)
-        if remote.sha256 and checksum.hexdigest() != remote.sha256:
+        # A mirror may not tell it; what the Hub listed is of this file unless its size is another by now.
+        listed = file.sha256 if file.size in (0, remote.size) else ""
+        if (sha256 := remote.sha256 or listed) and checksum.hexdigest() != sha256:
             place.partial.unlink()
             if not self._look(file).is_same(remote):
                 raise HubError(

@@ -18,7 +18,9 @@ def folded(one: Download, report: Report, rate: Rate | None) -> Download:
             # What this download brought earlier is its own, also where it now finds it.
             found = known.found if known.etag == etag else found
             begun = settled(one, State.RUNNING, one.done)
-            return with_file(begun, index, etag=etag, commit=commit, size=size, found=found)
+            # A file of another size is another one than the Hub listed: so is its checksum.
+            sha256 = known.sha256 if known.size in (0, size) else ""
+            return with_file(begun, index, etag=etag, commit=commit, size=size, sha256=sha256, found=found)
         case Progress(done, checking=True):
             return settled(one, State.CHECKING, done)
         case Progress(done):

@@ -87,7 +87,8 @@ class Wanted:
     @classmethod
     def of(cls, repo: Repo, quantisation: Quantisation) -> Wanted:
         """A quantisation as `read_repo` or `confirm` found it."""
-        return cls(repo.repo, quantisation.files, f"{repo.repo.split('/')[-1]} {quantisation.name}")
+        title = f"{repo.repo.split('/')[-1]} {quantisation.name}"
+        return cls(repo.repo, quantisation.files, title, repo.revision)
 
     @property
     def size(self) -> int:

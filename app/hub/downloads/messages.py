@@ -29,7 +29,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Begun(msgspec.Struct, frozen=True, tag=True):
-    """A file's place is known; told before anything of it is written. `found`: it is here already."""
+    """A file's place is known and, unless it is `found` there, held; told before anything is written."""
 
     index: int
     etag: str

@@ -40,7 +40,7 @@ from app.hub.downloads.rate import Rate
 from app.hub.downloads.space import check_space
 from app.hub.downloads.store import hold_queue, read_queue, write_queue
 from app.hub.downloads.worker import Worker
-from app.hub.errors import Trouble, offline_error
+from app.hub.errors import Trouble, disk_error, offline_error
 from app.hub.hub import Hub
 
 log = logging.getLogger("draftscope.downloads")
@@ -98,7 +98,7 @@ class DownloadQueue:
         """Queue models that belong together, such as a pair; returns the ids of their items.
 
         What is queued already is not queued twice: its id is returned. Raises HubError in offline mode and
-        where the disk has no room for them beside what is still to come of the others.
+        where the disk has no room for them beside what is still to come of the others, or cannot be read.
         """
         if self._hub.is_offline:
             raise offline_error()
@@ -107,7 +107,9 @@ class DownloadQueue:
         def command() -> None:
             try:
                 answer.set_result(self._add(wanted))
-            except UserError as error:
+            except OSError as error:
+                answer.set_exception(disk_error(error))
+            except BaseException as error:  # whoever asks must not wait in vain
                 answer.set_exception(error)
 
         self._do(command)
@@ -235,7 +237,7 @@ class DownloadQueue:
 
     def _add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
         known = {_identity(one): one for one in self._downloads.values() if one.state is not State.DONE}
-        new = [one for one in wanted if (one.repo, one.files[0].name) not in known]
+        new = [one for one in wanted if _identity(one) not in known]
         check_space(self._cache, new, self._downloads.values())
         group = uuid.uuid4().hex
         items = [Download.of(one, group) for one in new]
@@ -243,7 +245,7 @@ class DownloadQueue:
         kept = {id: one for id, one in self._downloads.items() if _identity(one) not in replaced}
         self._downloads = kept | {one.id: one for one in items}
         known |= {_identity(one): one for one in items}
-        return tuple(known[one.repo, one.files[0].name].id for one in wanted)
+        return tuple(known[_identity(one)].id for one in wanted)
 
     def _pause(self, id: str) -> None:
         one = self._downloads.get(id)
@@ -267,11 +269,11 @@ class DownloadQueue:
         one = self._downloads.pop(id)
         needed = {(other.repo, file.name) for other in self._downloads.values() for file in other.files}
         for file in one.files:
-            if (one.repo, file.name) in needed:
+            if (one.repo, file.name) in needed or not file.etag:  # never begun: nothing of it is ours
                 continue
             try:
                 self._cache.forget(one.repo, file.name)
-                if file.etag and not file.found:
+                if not file.found:
                     self._cache.remove(one.repo, file.name, file.etag, file.commit)
             except OSError as error:
                 log.warning("Something of a cancelled download could not be removed: %s", error.strerror)
@@ -309,5 +311,5 @@ class DownloadQueue:
             self._rates.pop(id, None)
 
 
-def _identity(one: Download) -> tuple[str, str]:
-    return one.repo, one.files[0].name
+def _identity(one: Download | Wanted) -> tuple[str, str, str]:
+    return one.repo, one.revision, one.files[0].name

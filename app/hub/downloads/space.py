@@ -14,7 +14,7 @@ def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Downloa
     """Raises HubError where the disk has no room for what is not here yet, beside what is still to come of
     the others."""
     missing = sum(
-        file.size
+        max(0, file.size - cache.came(one.repo, file.name, file.sha256))
         for one in wanted
         for file in one.files
         if cache.find(one.repo, file.name, file.size, file.sha256) is None

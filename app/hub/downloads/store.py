@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,16 +30,26 @@ class Remembered:
 
 
 def hold_queue(path: Path) -> FileLock:
-    """Keep other windows from this list; raises UserError where one has it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Keep other windows from this list; raises UserError where one has it, or where none can."""
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=0)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
+        if not os.access(path.parent, os.W_OK):  # on some systems that looks the same
+            raise _cannot_keep(path, "the folder cannot be written") from None
         raise UserError(
             "Another Draftscope keeps the downloads.", "Close it, or download from there."
         ) from None
+    except OSError as error:
+        raise _cannot_keep(path, reason(error)) from error
     return lock
+
+
+def _cannot_keep(path: Path, why: str) -> UserError:
+    return UserError(
+        f"The list of downloads cannot be kept: {why}.", f"Look at the folder {path.parent}, then try again."
+    )
 
 
 def read_queue(path: Path) -> Remembered:

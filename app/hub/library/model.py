@@ -25,7 +25,7 @@ class LocalModel:
     path: Path  # the file to load: the first part
     files: tuple[Path, ...]
     size: int  # bytes of all parts
-    changed: int  # nanoseconds: when the first part was written
+    changed: int  # nanoseconds: when the part that was written last was
     origin: Origin
     repo: str = ""  # on the Hub
     facts: Facts | None = None

@@ -29,6 +29,10 @@ PATIENCE = 30.0  # seconds for one answer; they take some ten milliseconds
 _GOODBYE_SECONDS = 2.0
 
 
+class NoAnswerError(ModelFileError):
+    """The probe gave no answer: a file may be the reason, and so may the machine."""
+
+
 class Reader:
     """The asking side. The process is started at the first question. Safe from any thread."""
 
@@ -38,20 +42,27 @@ class Reader:
         self._probe: _Probe | None = None
 
     def facts(self, path: Path) -> Facts:
-        """What a model file (of a sharded one the first) says of itself; raises ModelFileError."""
-        answer = self._ask(ReadFacts(str(path)), path.name)
+        """What a model file (of a sharded one the first) says of itself; raises ModelFileError (NoAnswerError
+        where asking again may help)."""
+        answer = self._ask_of(path, ReadFacts(str(path)))
         assert isinstance(answer, Read)
         return answer.facts
 
     def compare(self, target: Path, draft: Path) -> VocabularyFit:
         """How a draft can serve a target, by their vocabularies; raises ModelFileError."""
-        answer = self._ask(Compare(str(target), str(draft)), draft.name)
+        answer = self._ask_of(draft, Compare(str(target), str(draft)))
         assert isinstance(answer, Compared)
         return answer.fit
 
     def room(self) -> Room:
         """What is free on this machine now; raises ModelFileError."""
-        answer = self._ask(ListDevices(), "The list of devices")
+        try:
+            answer = self._ask(ListDevices())
+        except (EOFError, OSError):
+            raise NoAnswerError(
+                "What is free on this machine could not be found out.",
+                "llama.cpp did not list its devices; memory may be short. Try again.",
+            ) from None
         assert isinstance(answer, Devices)
         return Room.of(answer.devices)
 
@@ -59,26 +70,41 @@ class Reader:
         with self._lock:
             self._end()
 
-    def _ask(self, question: Question, subject: str) -> Answer:
+    def _ask_of(self, path: Path, question: Question) -> Answer:
+        try:
+            return self._ask(question)
+        except TimeoutError:
+            raise NoAnswerError(
+                f"{path.name} could not be read within {self._patience:.0f} seconds.",
+                "It may be damaged, or its disk slow.",
+            ) from None
+        except (EOFError, OSError):
+            raise NoAnswerError(
+                f"{path.name} is damaged, or made to do harm: twice, reading it ended the process.",
+                "Delete it, or download it again.",
+            ) from None
+
+    def _ask(self, question: Question) -> Answer:
+        """Raises TimeoutError, EOFError or OSError where no probe answers, and ModelFileError."""
         with self._lock:
-            probe = self._probe = self._probe or _Probe()
             try:
-                answer = probe.ask(question, self._patience)
+                answer = self._ask_once(question)
             except TimeoutError:
-                self._end()
-                raise ModelFileError(
-                    f"{subject} could not be read within {self._patience:.0f} seconds.",
-                    "It may be damaged, or its disk slow.",
-                ) from None
+                raise
             except (EOFError, OSError):
-                self._end()
-                raise ModelFileError(
-                    f"{subject} is damaged, or made to do harm: reading it ended the process that tried.",
-                    "Delete it, or download it again.",
-                ) from None
+                # One that waits is the first to go where memory is short: that says nothing of the file.
+                answer = self._ask_once(question)
         if isinstance(answer, Refused):
             raise ModelFileError(answer.message, answer.hint)
         return answer
+
+    def _ask_once(self, question: Question) -> Answer:
+        try:
+            self._probe = self._probe or _Probe()
+            return self._probe.ask(question, self._patience)
+        except (EOFError, OSError):
+            self._end()
+            raise
 
     def _end(self) -> None:
         if self._probe is not None:

@@ -84,7 +84,7 @@ def _model(files: tuple[Path, ...], origin: Origin, repo: str, problem: str = ""
         files[0],
         files,
         sum(one.st_size for one in sizes),
-        sizes[0].st_mtime_ns,
+        max(one.st_mtime_ns for one in sizes),
         origin,
         repo,
         problem=problem,

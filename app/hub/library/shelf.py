@@ -12,7 +12,7 @@ from app.files import reason
 from app.hub.cache import Cache
 from app.hub.library.drafts import Candidate, judge_draft
 from app.hub.library.model import LocalModel, Origin
-from app.hub.library.reader import Reader
+from app.hub.library.reader import NoAnswerError, Reader
 from app.hub.library.remembered import Known, Places
 from app.hub.library.scan import model_at, scan
 
@@ -33,7 +33,8 @@ class Shelf:
         self._reader = reader or Reader()
         self.places = Places(folder / "library.json" if folder else None)
         self._known = Known(folder / "library-cache.json" if folder else None)
-        self._refused: dict[tuple[Path, int], UserError] = {}  # tried in vain, and unchanged since
+        # Tried in vain, and unchanged since: by path, size and time.
+        self._refused: dict[tuple[Path, int, int], UserError] = {}
 
     def scan(self) -> tuple[LocalModel, ...]:
         """What is here by now, with what is known of it; opens no file."""
@@ -43,7 +44,7 @@ class Shelf:
     def _recalled(self, model: LocalModel) -> LocalModel:
         if model.problem:
             return model
-        if error := self._refused.get((model.path, model.changed)):
+        if error := self._refused.get((model.path, model.size, model.changed)):
             return replace(model, problem=error.message, hint=error.hint)
         return replace(model, facts=self._known.facts(model))
 
@@ -62,7 +63,8 @@ class Shelf:
         try:
             facts = self._reader.facts(model.path)
         except ModelFileError as error:
-            self._refused[model.path, model.changed] = error
+            if not isinstance(error, NoAnswerError):
+                self._refused[model.path, model.size, model.changed] = error
             return replace(model, problem=error.message, hint=error.hint)
         self._known.keep_facts(model, facts)
         return replace(model, facts=facts)

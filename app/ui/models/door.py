@@ -11,6 +11,8 @@ from PySide6.QtCore import Qt, QThread, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from app.files import reason
+
 if TYPE_CHECKING:
     from app.ui.models.place import ModelsPlace
 
@@ -67,6 +69,10 @@ class ModelsDoor(QWidget):
             self.place = self._build()
         except ImportError as error:  # a part of the installation is missing
             self._words.setText(f"The models cannot be opened: {error}.\nInstall Draftscope again.")
+            return
+        except OSError as error:
+            where = error.filename or "Draftscope's folders"
+            self._words.setText(f"The models cannot be opened: {reason(error)}.\nLook at {where}.")
             return
         self.place.offline_changed.connect(self.offline_changed)
         self.layout().replaceWidget(self._words, self.place)  # type: ignore[union-attr]

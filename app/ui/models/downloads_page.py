@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
@@ -18,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.errors import UserError
-from app.hub.downloads import Download, State
+from app.hub.downloads import Download, DownloadQueue, State
 from app.ui.models.download_row import DownloadRow
 from app.ui.models.hub_session import HubSession
 from app.ui.models.placeholder import Placeholder
@@ -141,16 +142,20 @@ class DownloadsPage(QWidget):
         session.downloads_changed.connect(self.refresh)
         theme.changed.connect(self._fit)
         self._fit()
-        if session.queue_problem is not None:
-            self.placeholder.say(session.queue_problem.message, session.queue_problem.hint)
-            self._catalogue.hide()
-        elif session.queue is not None and session.queue.notice:
-            self.notice.show_error(session.queue.notice)
+        if session.queue is not None:
+            self._show_notice(session.queue)
         self.refresh()
+
+    def _show_notice(self, queue: DownloadQueue) -> None:
+        if queue.notice:
+            self.notice.show_error(queue.notice)
 
     @Slot()
     def refresh(self) -> None:
         """Show the queue as it is now."""
+        problem = self._session.queue_problem
+        self.placeholder.say(*((problem.message, problem.hint) if problem else EMPTY))
+        self._catalogue.setVisible(problem is None)
         by_group: dict[str, list[Download]] = {}
         for one in self._session.downloads.values():
             by_group.setdefault(one.group, []).append(one)
@@ -194,6 +199,10 @@ class DownloadsPage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._tick.start()
+        if self._session.queue is None:  # another window had it, and may be closed by now
+            with contextlib.suppress(UserError):
+                self._show_notice(self._session.downloads_queue())
+            self.refresh()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)

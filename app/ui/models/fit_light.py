@@ -16,7 +16,8 @@ UNKNOWN = "How much memory is free is not known yet"
 
 
 class _Dot(QWidget):
-    """Full: on the GPU. Half: in memory. Crossed: it will not fit. The shape says it without colour."""
+    """Full: on the GPU. Half: in memory. Three quarters: on both. Crossed: it will not fit. The shape says it
+    without colour."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -50,6 +51,8 @@ class _Dot(QWidget):
             painter.drawEllipse(circle)
         elif self._light is Light.MEMORY:
             painter.drawPie(circle, 90 * 16, 180 * 16)
+        elif self._light is Light.BOTH:
+            painter.drawPie(circle, 90 * 16, 270 * 16)
         elif self._light is Light.NOT:
             inset = side * 0.15
             inner = circle.adjusted(inset, inset, -inset, -inset)
@@ -92,5 +95,5 @@ class FitLight(QWidget):
 
 
 def light_words(fit: Fit) -> str:
-    """The light alone."""
-    return capital(fit.light)
+    """The light alone, in as little room as the others take."""
+    return "GPU and memory" if fit.light is Light.BOTH else capital(fit.light)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -70,14 +71,12 @@ class HubSession(QObject):
         self.downloads: dict[str, Download] = {}  # in the order they were added
         self._heard: dict[str, float] = {}  # when each one was last told
         self.queue: DownloadQueue | None = None
-        self.queue_problem: UserError | None = None
-        try:
-            self.queue = DownloadQueue(
-                paths.data / "downloads.json", self.hub, self._post(self._queue_event), self.cache
-            )
-            self.downloads = {one.id: one for one in self.queue.downloads}
-        except UserError as error:
-            self.queue_problem = error
+        self.queue_problem: UserError | None = None  # why there is none
+        self._queue_file = paths.data / "downloads.json"
+        self._queue_lock = threading.Lock()
+        self._closed = False
+        with contextlib.suppress(UserError):  # the views tell it
+            self._show_queue(self.downloads_queue().downloads)
         self.models: tuple[LocalModel, ...] = ()
         self.reading = True
         shelf = Shelf(paths.data, self.cache, list(self._bundled))
@@ -88,6 +87,8 @@ class HubSession(QObject):
         """Pause the downloads, end the threads and processes; nothing more is emitted."""
         self._mailbox.close()
         self.askers.close()
+        with self._queue_lock:
+            self._closed = True
         if self.queue is not None:
             self.queue.close()
         self.library.close()
@@ -118,11 +119,27 @@ class HubSession(QObject):
         self.downloads_queue().add(wanted)
 
     def downloads_queue(self) -> DownloadQueue:
-        """The queue; raises UserError where another window has it."""
-        if self.queue is None:
-            assert self.queue_problem is not None
-            raise self.queue_problem
-        return self.queue
+        """The queue, taken over as soon as it is free; raises UserError where another window has it. Safe
+        from any thread."""
+        with self._queue_lock:
+            if self.queue is None:
+                if self._closed:
+                    raise UserError("Draftscope is closing.")
+                try:
+                    self.queue = DownloadQueue(
+                        self._queue_file, self.hub, self._post(self._queue_event), self.cache
+                    )
+                except UserError as error:
+                    self.queue_problem = error
+                    raise
+                self.queue_problem = None
+                # Before anything that the queue tells.
+                self._mailbox.post(partial(self._show_queue, self.queue.downloads))
+            return self.queue
+
+    def _show_queue(self, downloads: Sequence[Download]) -> None:
+        self.downloads = {one.id: one for one in downloads}
+        self.downloads_changed.emit()
 
     # ------------------------------------------------------------------ this machine
 
@@ -151,9 +168,8 @@ class HubSession(QObject):
     def find(self, repo: str, files: Iterable[HubFile]) -> Path | None:
         """The file to load of a model that is here whole, by the cache or by a download that is done."""
         wanted = list(files)
-        paths = [self.cache.find(repo, one.name, one.size, one.sha256) for one in wanted]
-        if paths and all(paths):
-            return paths[0]
+        if path := self.cache.find_first(repo, wanted):
+            return path
         one = self.download_of(repo, wanted[0].name) if wanted else None
         return Path(one.path) if one is not None and one.path and Path(one.path).exists() else None
 

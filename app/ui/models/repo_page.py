@@ -44,6 +44,7 @@ class RepoPage(QWidget):
         self._theme = theme
         self._session = session
         self._name = ""
+        self._revision = "main"
         self._file = ""  # that was pasted
         self._repo: Repo | None = None
         self._question: Question[Repo] = Question(session.askers, self._show, self._failed)
@@ -118,11 +119,11 @@ class RepoPage(QWidget):
         self._repo = None
         self._say(*EMPTY)
 
-    def open(self, repo: str, file: str = "") -> None:
+    def open(self, repo: str, file: str = "", revision: str = "main") -> None:
         """Show a repository; `file` is marked, and reached by the keyboard, where it has it."""
-        if repo == self._name and self._repo is not None and not file:
+        if (repo, revision) == (self._name, self._revision) and self._repo is not None and not file:
             return
-        self._name, self._file = repo, file
+        self._name, self._file, self._revision = repo, file, revision
         self.ask()
 
     @Slot()
@@ -130,7 +131,7 @@ class RepoPage(QWidget):
         """Ask the Hub what the repository holds."""
         self._repo = None
         self._say("", f"Asking the Hub for {self._name}…")
-        self._question.ask(partial(read_repo, self._session.hub, self._name))
+        self._question.ask(partial(read_repo, self._session.hub, self._name, self._revision))
 
     @property
     def error(self) -> str:

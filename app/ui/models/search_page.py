@@ -131,7 +131,11 @@ class SearchPage(QWidget):
         row = self.list.current
         if row >= 0:
             address = parse_address(self._words)
-            self.repo.open(self._hits[row].repo, address.file if address is not None else "")
+            repo = self._hits[row].repo
+            if address is not None:
+                self.repo.open(repo, address.file, address.revision)
+            else:
+                self.repo.open(repo)
 
     def _say(self, title: str, words: str, again: bool = False) -> None:
         self.placeholder.say(title, words)

@@ -79,7 +79,10 @@ def progress_words(one: Download) -> str:
 
 def fit_words(fit: Fit) -> str:
     """The light with its two numbers."""
-    free = fit.room.device if fit.light is Light.GPU and fit.room.device else fit.room.memory
+    if fit.light is Light.GPU and fit.room.device:
+        free = fit.room.device
+    else:
+        free = fit.room.memory if fit.light is Light.MEMORY else fit.room.together
     return f"{capital(fit.light)}: needs about {file_size(fit.needed)}, {file_size(free)} free"
 
 

@@ -160,6 +160,27 @@ def test_a_second_window_says_who_keeps_the_queue(make_shop: Callable[..., Shop]
     assert "Another Draftscope" in other.card().error
 
 
+@pytest.mark.parametrize("by", ["looking", "fetching"])
+def test_a_second_window_takes_the_queue_over(
+    make_shop: Callable[..., Shop], stocked: FakeHub, by: str
+) -> None:
+    stocked.always["cdn"] = Fault(pace=0.05)
+    first = make_shop()
+    other = make_shop()
+    fetch(first)
+    first.until(lambda: first.download("1.7B").one.done > 0)
+    first.place.close_models()
+    if by == "looking":
+        other.view("Downloads")
+        other.until(lambda: len(other.place.downloads.rows) == 2)
+        assert other.download("1.7B").state == "paused"
+    else:
+        other.until(lambda: other.card().state == "Confirmed with the Hub.")
+        other.click(other.card().button)
+        other.until(lambda: len(other.place.downloads.rows) == 2)
+    assert other.session.queue_problem is None
+
+
 def test_no_room_on_the_disk_is_told_in_the_card(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shop.session.cache, "free_bytes", lambda: 10)
     shop.until(lambda: shop.card().state == "Confirmed with the Hub.")

@@ -7,6 +7,7 @@ import pytest
 from app.hub.downloads.item import Download, ItemFile, State
 from app.hub.fits import Room, judge
 from app.hub.search import RepoHit
+from app.ui.models.fit_light import light_words
 from app.ui.models.words import fit_words, hit_words, progress_words, room_words, state_words, time_left
 
 
@@ -55,8 +56,23 @@ def test_a_light_tells_the_memory_that_it_is_about() -> None:
     assert plain(fit_words(judge(5_000_000_000, room))) == (
         "Fits in memory: needs about 5.50 GB, 8.00 GB free"
     )
-    assert plain(fit_words(judge(9_000_000_000, room))) == ("Will not fit: needs about 9.90 GB, 8.00 GB free")
+    assert plain(fit_words(judge(9_000_000_000, room))) == (
+        "Fits on GPU and memory together: needs about 9.90 GB, 12.0 GB free"
+    )
+    assert plain(fit_words(judge(20_000_000_000, room))) == (
+        "Will not fit: needs about 22.0 GB, 12.0 GB free"
+    )
+    assert plain(fit_words(judge(9_000_000_000, Room(8_000_000_000)))) == (
+        "Will not fit: needs about 9.90 GB, 8.00 GB free"
+    )
     assert plain(room_words(room)) == "4.00 GB on the GPU and 8.00 GB of memory free"
+
+
+def test_the_light_alone_is_short() -> None:
+    room = Room(memory=8_000_000_000, device=4_000_000_000)
+    sizes = (1_000_000_000, 5_000_000_000, 9_000_000_000, 20_000_000_000)
+    words = [light_words(judge(size, room)) for size in sizes]
+    assert words == ["Fits on the GPU", "Fits in memory", "GPU and memory", "Will not fit"]
 
 
 def test_a_hit_leaves_out_what_the_hub_does_not_tell() -> None:

@@ -1,0 +1,78 @@
+"""The cache, looked at while other programs change it or keep it to themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.hub.cache import Cache
+from app.hub.repo import HubFile
+
+COMMITS = ["a" * 40, "b" * 40]
+
+
+@pytest.fixture
+def filled(cache: Cache) -> Cache:
+    """One file in each of two commits."""
+    for commit in COMMITS:
+        folder = cache.folder / "models--a--b" / "snapshots" / commit
+        folder.mkdir(parents=True)
+        (folder / f"{commit[0]}.gguf").write_bytes(b"GGUF")
+    return cache
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is looked at in the first commit is refused, as by a folder of another user (root, who may
+    run the tests, is refused nothing), or gone since it was listed."""
+    stat, scandir = os.stat, os.scandir
+
+    def refuse(path: object) -> None:
+        if COMMITS[0] in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+
+    def stat_(path: object, **rest: object) -> os.stat_result:
+        refuse(path)
+        return stat(path, **rest)  # type: ignore[arg-type, call-overload, no-any-return]
+
+    def scandir_(path: object) -> object:
+        refuse(path)
+        return scandir(path)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(os, "stat", stat_)
+    monkeypatch.setattr(os, "scandir", scandir_)
+
+
+def test_a_commit_that_cannot_be_looked_at_is_not_here(filled: Cache, refused: None) -> None:
+    assert [path.name for _, _, path in filled.files()] == ["b.gguf"]
+    assert filled.find("a/b", "a.gguf") is None
+    assert filled.find("a/b", "b.gguf") is not None
+
+
+def test_a_commit_that_goes_while_it_is_listed(filled: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = Path.iterdir
+
+    def iterdir(folder: Path) -> object:
+        found = list(listed(folder))
+        for one in found:
+            if one.name == COMMITS[0]:
+                yield one
+                (one / "a.gguf").unlink()
+                one.rmdir()
+            else:
+                yield one
+
+    monkeypatch.setattr("app.hub.cache.Path.iterdir", iterdir)
+    assert [path.name for _, _, path in filled.files()] == ["b.gguf"]
+
+
+def test_the_parts_of_a_model_are_of_one_commit(filled: Cache) -> None:
+    parts = [HubFile("a.gguf", 4), HubFile("b.gguf", 4)]
+    assert all(filled.find("a/b", one.name, one.size) for one in parts)
+    assert filled.find_first("a/b", parts) is None  # the parts are looked for beside the first one
+    second = filled.folder / "models--a--b" / "snapshots" / COMMITS[1]
+    (second / "a.gguf").write_bytes(b"GGUF")
+    assert filled.find_first("a/b", parts) == second / "a.gguf"
+    assert filled.find_first("a/b", []) is None
