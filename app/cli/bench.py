@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.cli.arguments import Parser, UsageError
 from app.cli.drafters import know_drafters
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.measure_options import (
     Outputs,
     add_journal_option,
@@ -18,7 +18,7 @@ from app.cli.measure_options import (
     kept_seed,
     outputs,
 )
-from app.cli.measuring import measure, report_of, summary_lines, write_outputs
+from app.cli.measuring import exit_code, measured, summary_lines
 from app.cli.recorder import check_writable
 from app.cli.strategies import strategy_help
 from app.engine.host import make_home
@@ -88,12 +88,10 @@ def parse_bench(argv: list[str]) -> BenchPlan:
 def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
     runner = Runner(plan.experiment, partial(make_home, plan.engine), journal=plan.journal)
     try:
-        measure(runner, interrupt)
-        report = report_of(runner, interrupt)
-        write_outputs(plan.outputs, report, runner)
+        report, problem = measured(runner, interrupt, plan.outputs)
     finally:
         runner.close()
     print("\n".join(summary_lines(report)))
-    if interrupt.pressed:
-        return INTERRUPTED
-    return 0 if any(one.runs for one in report.summary) else 1
+    if problem is not None:
+        raise problem
+    return exit_code(report, interrupt)

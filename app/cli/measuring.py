@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import partial
 
 from app.cli.console import say
-from app.cli.interrupt import Interrupt
+from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure_options import Outputs
 from app.cli.recorder import cannot_write, write_file
 from app.cli.table import table
+from app.engine.errors import UserError
 from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.csv_export import csv_table
@@ -89,6 +90,31 @@ def measure(runner: Runner, interrupt: Interrupt) -> None:
             progress.show(event)
     finally:
         progress.end()
+
+
+def measured(
+    runner: Runner, interrupt: Interrupt, outputs: Outputs, sweep: SweepFacts | None = None
+) -> tuple[Report, UserError | None]:
+    """Measure and write what was asked for: of all runs, or of those that came before an error, which is
+    returned. Raises UserError where nothing came or a file cannot be written."""
+    problem = None
+    try:
+        measure(runner, interrupt)
+    except UserError as error:
+        if not runner.records:
+            raise
+        problem = error
+    report = report_of(runner, interrupt, sweep)
+    write_outputs(outputs, report, runner)
+    return report, problem
+
+
+def exit_code(report: Report, interrupt: Interrupt) -> int:
+    """1 where no lane but baselines was measured."""
+    if interrupt.pressed:
+        return INTERRUPTED
+    compared = (one for one in report.summary if one.lane != report.lanes[one.lane].baseline)
+    return 0 if any(one.runs for one in compared) else 1
 
 
 def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = None) -> Report:

@@ -6,7 +6,7 @@ from functools import partial
 
 from app.cli.arguments import Parser
 from app.cli.drafters import know_drafters
-from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.measure_options import (
     Outputs,
     add_journal_option,
@@ -16,7 +16,7 @@ from app.cli.measure_options import (
     kept_seed,
     outputs,
 )
-from app.cli.measuring import measure, report_of, write_outputs
+from app.cli.measuring import exit_code, measured
 from app.cli.recorder import check_writable
 from app.cli.strategies import strategy_help
 from app.cli.table import table
@@ -65,15 +65,13 @@ def sweep(argv: list[str]) -> int:
 
 def _measure(runner: Runner, facts: SweepFacts, files: Outputs, interrupt: Interrupt) -> int:
     try:
-        measure(runner, interrupt)
-        report = report_of(runner, interrupt, facts)
-        write_outputs(files, report, runner)
+        report, problem = measured(runner, interrupt, files, facts)
     finally:
         runner.close()
     print("\n".join(_maps(report, facts)))
-    if interrupt.pressed:
-        return INTERRUPTED
-    return 0 if any(one.runs for one in report.summary) else 1
+    if problem is not None:
+        raise problem
+    return exit_code(report, interrupt)
 
 
 def _maps(report: Report, facts: SweepFacts) -> list[str]:

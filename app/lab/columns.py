@@ -126,5 +126,12 @@ COLUMNS = (
         lambda one, _lane: _equal(one),
         lambda one, _lane: one.identical / one.compared if one.compared else None,
     ),
+    Column(
+        "failed",
+        "failed",
+        "Runs that could not be done: no other column counts them.",
+        lambda one, _lane: str(one.failed or words.NOTHING),
+        lambda one, _lane: one.failed or None,
+    ),
 )
 """In the order in which they are shown; the lane's name stands before them."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import Alternatives, Draw, FinishReason, Round, Verification
 from app.lab.experiment import Experiment, Job
@@ -20,6 +21,12 @@ _LARGEST_SHIFT = 0.02
 
 BROKEN = (FinishReason.CANCELLED, FinishReason.FAILED)
 """Runs that ended so are not measurements."""
+
+
+def keeps_text(strategy: str, temperature: float) -> bool:
+    """Whether a lane's rule promises the baseline's very tokens, near-ties apart."""
+    rule = StrategySpec.parse(strategy).verification_at(temperature)
+    return rule in (Verification.GREEDY, Verification.MATCH)
 
 
 def is_measured(record: RunRecord | None) -> bool:
@@ -85,7 +92,7 @@ def first_divergence(
         _text(there, index),
         logit_gap,
         difference,
-        _is_near_tie(trace, difference, _draw(here, index), _draw(there, index)),
+        _is_near_tie(trace, logit_gap, difference, _draw(here, index), _draw(there, index)),
     )
 
 
@@ -127,13 +134,15 @@ def _probability(top: Alternatives, token: int) -> float | None:
 
 
 def _is_near_tie(
-    trace: Trace, difference: float | None, here: Draw | None, there: Draw | None
+    trace: Trace, gap: float | None, difference: float | None, here: Draw | None, there: Draw | None
 ) -> bool | None:
     """Whether the rounding of the batch shapes is what parts the answers; None where nothing says so."""
     rule, temperature = trace.header.verification, trace.header.sampling.temperature
     if temperature == 0:
-        # What the shapes were measured to take away is more than the gap, or the argmax would not differ.
-        return None if difference is None else difference < _LARGEST_ROUNDING
+        if gap is None or difference is None:
+            return None
+        # Where the gap moved by less than its size, both passes agree which is larger: one answer is wrong.
+        return abs(gap) <= difference < _LARGEST_ROUNDING
     if rule is not Verification.MATCH or here is None or there is None:
         return None
     # The same draw fell on two sides of an edge: it lies as near to it as the edge moved.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from statistics import fmean, median, stdev
 
@@ -24,7 +24,7 @@ class Finding(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     SAME = "no difference shown"
-    UNSURE = "one repeat only"
+    UNSURE = "fewer than two whole repeats"
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -42,12 +42,12 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Speedup(msgspec.Struct, frozen=True):
-    """A factor and its 95 % confidence interval; without bounds where there was one repeat only."""
+    """A factor and its 95 % confidence interval; without bounds where fewer than two repeats were whole."""
 
     factor: float
     low: float | None = None
     high: float | None = None
-    repeats: int = 1
+    repeats: int = 1  # that the interval is over
 
     @property
     def finding(self) -> Finding:
@@ -58,21 +58,39 @@ class Speedup(msgspec.Struct, frozen=True):
         return Finding.SLOWER if self.high < 1 else Finding.SAME
 
     @classmethod
-    def of(cls, ratios: Mapping[int, Sequence[float]]) -> Speedup | None:
-        """`ratios` by repeat: one per prompt, each against the baseline's run of the same prompt and repeat.
+    def of(cls, ratios: Mapping[int, Mapping[int, float]]) -> Speedup | None:
+        """`ratios` by repeat, then by prompt, each against the baseline's run of the same prompt and repeat.
 
-        The factor is the geometric mean of all prompts. Repeats are the independent measurements: a repeat
-        is the mean of its log ratios, and the interval is Student's t over those means. It says how far a
-        measurement on these prompts may be off, not how other prompts would fare.
+        The factor is the geometric mean over prompts, each with the mean of its repeats. Repeats are the
+        independent measurements: a repeat is the mean of its log ratios, and the interval is Student's t
+        over those means. It says how far a measurement on these prompts may be off, not how other prompts
+        would fare. A repeat without some of the prompts would bring their difference into the interval: it
+        counts for the factor only.
         """
-        means = [fmean(map(math.log, one)) for one in ratios.values() if one]
-        if not means:
+        factor = mean_factor((prompt, one) for each in ratios.values() for prompt, one in each.items())
+        if factor is None:
             return None
-        middle = fmean(means)
+        prompts = {prompt for each in ratios.values() for prompt in each}
+        means = [fmean(map(math.log, one.values())) for one in ratios.values() if len(one) == len(prompts)]
         if len(means) < 2:
-            return cls(math.exp(middle))
+            return cls(factor)
+        middle = math.log(factor)
         reach = student_t(len(means) - 1) * stdev(means) / math.sqrt(len(means))
-        return cls(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach), len(means))
+        return cls(factor, math.exp(middle - reach), math.exp(middle + reach), len(means))
+
+
+def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
+    """The geometric mean of (prompt, ratio): a prompt weighs the same however often it was measured. None
+    without any."""
+    logs: dict[int, list[float]] = {}
+    for prompt, ratio in ratios:
+        logs.setdefault(prompt, []).append(math.log(ratio))
+    return math.exp(fmean(map(fmean, logs.values()))) if logs else None
+
+
+def merit(one: Speedup) -> tuple[int, float]:
+    """For `max`: what is shown to be faster goes before what may be, what is slower comes last."""
+    return {Finding.FASTER: 2, Finding.SLOWER: 0}.get(one.finding, 1), one.factor
 
 
 def student_t(degrees: int) -> float:

@@ -78,7 +78,7 @@ class Journal:
             raise UserError(f"{path} cannot be read: {reason(error)}.", "Choose another file.") from error
         try:
             head = _head.decode(lines[0])
-            if head.format != FORMAT:
+            if head.format != FORMAT or not lines[0].endswith(b"\n"):
                 raise ValueError(head.format)
         except (IndexError, ValueError, msgspec.DecodeError):
             raise UserError(
@@ -87,11 +87,13 @@ class Journal:
         known: list[RunLine | PairLine] = []
         end = len(lines[0])
         for number, line in enumerate(lines[1:], start=2):
+            if not line.endswith(b"\n"):
+                break  # broken off while it was written: that run is done again
             try:
                 known.append(_line.decode(line))
             except msgspec.DecodeError as error:
                 if number == len(lines):
-                    break  # broken off while it was written: that run is done again
+                    break
                 raise UserError(
                     f"{path.name}, line {number}, is damaged: {error}.", "Begin a new journal."
                 ) from None

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from app.lab import words
 from app.lab.columns import COLUMNS
+from app.lab.compare import keeps_text
 from app.lab.facts import FileFacts
 from app.lab.report import Report
+from app.lab.run_record import RunRecord
 from app.lab.words import count
 
 
@@ -33,13 +35,11 @@ def _lines(report: Report) -> Iterator[str]:
     cores, threads = count(system.cores, "core"), count(system.threads, "thread")
     yield f"- {system.cpu}, {cores}, {threads}; {system.devices}"
     yield f"- Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}, {system.system}"
-    partings = list(parting_lines(report))
-    if partings:
-        yield ""
-        yield "Where answers leave the baseline's:"
-        yield ""
-        for line in partings:
-            yield f"- {line}"
+    yield ""
+    yield equality(report)
+    yield ""
+    for line in parting_lines(report):
+        yield f"- {line}"
     yield ""
     yield "llama.cpp commands that come nearest:"
     yield ""
@@ -61,21 +61,42 @@ def what_was_measured(report: Report) -> str:
     )
 
 
+def equality(report: Report) -> str:
+    """How many answers have their baseline's very tokens, and how many could not be held against one."""
+    drafting = [one for one in report.summary if one.lane != report.lanes[one.lane].baseline]
+    compared, identical = sum(one.compared for one in drafting), sum(one.identical for one in drafting)
+    failed = sum(one.failed for one in report.summary)
+    text = f"{identical:,} of {count(compared, 'compared answer')} have the baseline's very tokens."
+    if not compared:
+        text = "No answer could be held against the baseline's."
+    return f"{text} {count(failed, 'run')} failed." if failed else text
+
+
 def parting_lines(report: Report) -> Iterator[str]:
-    """One line for every lane and prompt whose answer leaves the baseline's, by the first repeat."""
-    seen = set()
+    """A line for every place where a lane's answer to a prompt leaves the baseline's, with its repeats."""
+    found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
     for run in report.runs:
-        parting = run.first_divergence
-        key = run.lane, run.prompt_index
-        if parting is None or key in seen:
-            continue
-        seen.add(key)
-        gap = "" if parting.logit_gap is None else f", logit gap {words.digits(parting.logit_gap)}"
-        tie = " (near-tie: batch rounding)" if parting.near_tie else ""
-        yield (
-            f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, token {parting.index + 1}: "
-            f"{parting.token_text!r} instead of {parting.baseline_text!r}{gap}{tie}"
-        )
+        if (one := run.first_divergence) is not None:
+            place = run.lane, run.prompt_index, one.index, one.token, one.baseline_token, one.near_tie
+            found.setdefault(place, []).append(run)
+    for runs in found.values():
+        yield _parting(report, runs)
+
+
+def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
+    run, parting = runs[0], runs[0].first_divergence
+    assert parting is not None
+    gap = "" if parting.logit_gap is None else f", logit gap {words.digits(parting.logit_gap)}"
+    why = ""
+    if not keeps_text(run.strategy, report.settings.sampling.temperature):
+        why = " (as it should be: the rule keeps the target's distribution, not the text)"
+    elif parting.near_tie:
+        why = " (near-tie: batch rounding)"
+    repeats = ", ".join(str(one.repeat + 1) for one in runs)
+    return (
+        f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "
+        f"{parting.index + 1}: {parting.token_text!r} instead of {parting.baseline_text!r}{gap}{why}"
+    )
 
 
 def _text(report: Report, key: str) -> list[bool]:

@@ -79,6 +79,7 @@ class Runner:
         self.pairs: dict[int, PairInfo] = dict(self._journal.pairs) if self._journal else {}
         """What was loaded for a lane."""
         self._left = TimeLeft()
+        self._to_warm_up: list[int] = []  # lanes, on the pair that is loaded
         self._unfit: set[tuple[str, ...]] = set()  # which killed the engine in a warm-up
         self._latest: dict[Job, Trace] = {}  # of the prompt at hand: those that are compared
 
@@ -95,7 +96,7 @@ class Runner:
         try:
             for place, job in enumerate(todo):
                 yield from self._do(job)
-                if self.control.cancelled:
+                if job not in self._records:  # cancelled
                     break
                 yield RunDone(
                     job,
@@ -145,7 +146,7 @@ class Runner:
 
     def _can_go_on(self, job: Job) -> bool:
         """Whether a pair that cannot be loaded costs its own lanes only."""
-        return self.experiment.pair_of(job.lane).target != self.experiment.pair.target
+        return self.experiment.pair_of(job.lane) != self.experiment.pair
 
     def _rest(self) -> Iterator[LabEvent]:
         if self.control.cancelled:
@@ -162,16 +163,18 @@ class Runner:
             raise Interrupted
         if self._engine.holds(pair):
             self._note(pair)
-            return
-        for file, fraction in self._engine.load(pair):
-            yield Loading(file, fraction)
-        lanes = self._note(pair)
-        info = self._engine.info
-        assert info is not None
-        yield PairLoaded(lanes, info)
-        for lane in self._one_of_each(lanes):
-            yield WarmingUp(lane)
-            self._warm_up(lane, job)
+        else:
+            for file, fraction in self._engine.load(pair):
+                yield Loading(file, fraction)
+            lanes = self._note(pair)
+            self._to_warm_up = self._one_of_each(lanes)
+            info = self._engine.info
+            assert info is not None
+            yield PairLoaded(lanes, info)
+        while self._to_warm_up:
+            yield WarmingUp(self._to_warm_up[0])
+            self._warm_up(self._to_warm_up[0], job)
+            del self._to_warm_up[0]
 
     def _one_of_each(self, lanes: tuple[int, ...]) -> list[int]:
         """Lanes that warm up for all: one for each set of drafters, whatever their settings."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 
 import msgspec
 
 from app.lab.compare import is_measured
-from app.lab.interval import Speedup, Spread
+from app.lab.interval import Speedup, Spread, mean_factor
 from app.lab.run_record import RunRecord
 
 
@@ -96,10 +95,10 @@ def _sum(runs: Iterable[RunRecord], name: str) -> int:
     return sum(getattr(one, name) for one in runs)
 
 
-def _by_repeat(runs: Iterable[RunRecord]) -> dict[int, list[float]]:
-    ratios: dict[int, list[float]] = {}
+def _by_repeat(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:
+    ratios: dict[int, dict[int, float]] = {}
     for one in runs:
-        ratios.setdefault(one.repeat, []).append(one.speedup or 1.0)
+        ratios.setdefault(one.repeat, {})[one.prompt_index] = one.speedup or 1.0
     return ratios
 
 
@@ -110,12 +109,12 @@ def _whole_speedup(runs: Sequence[RunRecord], everything: Sequence[RunRecord]) -
         for one in everything
         if is_measured(one) and one.whole_seconds > 0
     }
-    logs = []
+    ratios = []
     for one in runs:
         if one.baseline_lane is None:
             continue
         base = rates.get((one.baseline_lane, one.repeat, one.prompt_index))
         mine = rates.get((one.lane, one.repeat, one.prompt_index))
         if base and mine:
-            logs.append(math.log(mine / base))
-    return math.exp(fmean(logs)) if logs else None
+            ratios.append((one.prompt_index, mine / base))
+    return mean_factor(ratios)

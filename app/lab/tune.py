@@ -16,17 +16,14 @@ from app.engine.types import Round
 from app.lab import words
 from app.lab.candidates import candidates
 from app.lab.control import Control
-from app.lab.events import LabEvent, RunDone, RunStarted
+from app.lab.events import EngineReplaced, LabEvent, Paused, RunDone, RunStarted
 from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
 from app.lab.halving import FINALISTS, rungs_left, time_share
 from app.lab.interval import Finding, Speedup
 from app.lab.lab_engine import LabEngine
 from app.lab.run_record import RunRecord
 from app.lab.runner import MakeHome, Runner
-from app.lab.tuned import Rung, Score, Tuned, scored
-
-WORTH_IT = 1.03
-"""A smaller gain is not worth a setting, even where it is shown."""
+from app.lab.tuned import WORTH_IT, Rung, Score, Tuned, scored
 
 _FIRST_TOKENS = 64  # of an answer in the first rung; each next one takes twice as many
 _MOST_REPEATS = 1000  # a rung ends by the clock
@@ -124,26 +121,28 @@ class Tuner:
         engine.control = control
         runner = Runner(experiment, self._make_home, control=control, engine=engine)
         groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
-        started: float | None = None
+        watch = _Stopwatch(self._clock)
         try:
             for event in runner.run():
+                if isinstance(event, RunStarted):
+                    watch.start()
+                elif isinstance(event, Paused | EngineReplaced):
+                    watch.stop()
                 yield event
-                if started is None and isinstance(event, RunStarted):
-                    started = self._clock()
-                if started is None or not isinstance(event, RunDone):
+                if not watch.used or not isinstance(event, RunDone):
                     continue
                 self._learn(experiment.lanes[event.job.lane].strategy, event)
                 group = groups.setdefault((event.job.repeat, event.job.prompt), {})
                 group |= {event.job.lane: event.record} | {other.lane: other for other in event.others}
-                late = self._clock() - started >= seconds
+                late = watch.seconds >= seconds
                 if late and (len(group) == len(experiment.lanes) or len(groups) == 1 < len(group)):
                     control.end()
         finally:
             runner.close()
-        took = 0.0 if started is None else self._clock() - started
-        self._spent += took
+        watch.stop()
+        self._spent += watch.seconds
         whole = [group for group in groups.values() if len(group) == len(experiment.lanes)]
-        return scored(experiment, whole or list(groups.values())[:1], took)
+        return scored(experiment, whole or list(groups.values())[:1], watch.seconds)
 
     def _learn(self, strategy: str, event: RunDone) -> None:
         """Keep what explains a result: counts and costs."""
@@ -162,14 +161,21 @@ class Tuner:
         tried = len({one.strategy for rung in done for one in rung.scores})
         every = len(self._base.lanes) - 1
         known = [one for one in done[-1].scores if one.speedup] if done else []
-        if not known or known[0].speedup is None:
+        if not known:
             reason = (
                 "Nothing could be measured in this time: give it more." if not done else _errors(done[-1])
             )
             return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, self._spent, complete=False)
-        best, speedup = known[0], known[0].speedup
-        wins = speedup.factor >= WORTH_IT and speedup.finding is Finding.FASTER
-        reason = self._won(known, complete) if wins else self._lost(best.strategy, speedup, done, complete)
+        # What is shown to be faster wins, also before what measured more by chance.
+        won = next((one for one in known if one.speedup and _is_worth_it(one.speedup)), None)
+        best = won or known[0]
+        wins, speedup = won is not None, best.speedup
+        assert speedup is not None
+        reason = (
+            self._won(best, known, complete) if wins else self._lost(best.strategy, speedup, done, complete)
+        )
+        if best.over_repeats:
+            reason += " There was one prompt: the interval is over its repeats, other prompts may differ."
         if tried < every:
             reason += f" Only {tried} of {every} candidates could be tried in this time."
         return Tuned(
@@ -184,11 +190,13 @@ class Tuner:
             complete,
         )
 
-    def _won(self, known: Sequence[Score], complete: bool) -> str:
-        best = known[0]
+    def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
         text = f"{best.strategy} is {words.speedup(best.speedup)} as fast as none on these prompts."
-        if len(known) > 1:
-            text += f" Next came {known[1].strategy}, {words.speedup(known[1].speedup)}."
+        at = known.index(best)
+        for one in known[:at]:
+            text += f" {one.strategy} measured {words.speedup(one.speedup)}, and that may be chance."
+        if known[at + 1 :]:
+            text += f" Next came {known[at + 1].strategy}, {words.speedup(known[at + 1].speedup)}."
         return text if complete else f"{text} The search was not over: a longer one may find a better one."
 
     def _lost(self, best: str, speedup: Speedup, done: Sequence[Rung], complete: bool) -> str:
@@ -198,6 +206,11 @@ class Tuner:
             text = (
                 f"none: the best that was found, {best}, measured {shown}, and that may be chance. "
                 "More time or more prompts would tell."
+            )
+        elif not (complete and done[-1].refuted):
+            text = (
+                f"none: not enough was measured to tell whether speculation pays here. The best, {best}, "
+                f"measured {shown}. More time or more prompts would tell."
             )
         else:
             text = (
@@ -226,6 +239,10 @@ class Tuner:
         return found.text
 
 
+def _is_worth_it(one: Speedup) -> bool:
+    return one.factor >= WORTH_IT and one.finding is Finding.FASTER
+
+
 def _best_with_model(done: Sequence[Rung]) -> Score | None:
     """The last candidate with a draft model that was out, and there the best."""
     for rung in reversed(done):
@@ -233,6 +250,28 @@ def _best_with_model(done: Sequence[Rung]) -> Score | None:
             if one.speedup is not None and StrategySpec.parse(one.strategy).needs_draft:
                 return one
     return None
+
+
+class _Stopwatch:
+    """Adds up the time of measuring; loading, pauses and a new engine's start are not of it."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._before = 0.0
+        self._since: float | None = None
+        self.used = False
+
+    @property
+    def seconds(self) -> float:
+        return self._before + (0.0 if self._since is None else self._clock() - self._since)
+
+    def start(self) -> None:
+        self.used = True
+        if self._since is None:
+            self._since = self._clock()
+
+    def stop(self) -> None:
+        self._before, self._since = self.seconds, None
 
 
 class _Ending(Control):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import geometric_mean
 
 import msgspec
 
@@ -11,6 +12,9 @@ from app.lab.experiment import Experiment
 from app.lab.halving import kept_of, survivors
 from app.lab.interval import Speedup
 from app.lab.run_record import RunRecord
+
+WORTH_IT = 1.03
+"""A smaller gain is not worth a setting, even where it is shown."""
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -22,6 +26,7 @@ class Score(msgspec.Struct, frozen=True):
     prompts: int  # measured, a repeat counted anew
     kept: bool
     error: str = ""
+    over_repeats: bool = False  # there was one prompt: the interval does not say how others would fare
 
 
 class Rung(msgspec.Struct, frozen=True):
@@ -30,6 +35,12 @@ class Rung(msgspec.Struct, frozen=True):
     max_tokens: int
     seconds: float
     scores: tuple[Score, ...]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether it is shown that none of these is worth it."""
+        known = [one.speedup for one in self.scores if one.speedup is not None]
+        return bool(known) and all(one.high is not None and one.high < WORTH_IT for one in known)
 
 
 class Tuned(msgspec.Struct, frozen=True):
@@ -52,8 +63,8 @@ class Tuned(msgspec.Struct, frozen=True):
 def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], seconds: float) -> Rung | None:
     """The scores over groups of runs of one prompt each; None where nothing could be compared.
 
-    Every prompt is a measurement of its own here: the interval says how far the factor would be off on
-    other prompts like these.
+    Prompts are the measurements here, each the mean of its repeats: the interval says how far the factor
+    would be off on other prompts like these. With one prompt it is over its repeats.
     """
     scores: dict[str, float] = {}
     found: dict[str, Score] = {}
@@ -61,14 +72,19 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
         runs = [group[lane] for group in groups if lane in group]
         if one.strategy == NONE or not runs:
             continue
-        ratios = {at: [run.speedup] for at, run in enumerate(runs) if run.speedup is not None}
+        measured = [(run.prompt_index, run.speedup) for run in runs if run.speedup is not None]
+        prompts = _by_prompt(measured)
+        over_repeats = len(prompts) == 1 < len(measured)
+        each = [ratio for _, ratio in measured] if over_repeats else prompts
         drafted = sum(run.drafted for run in runs)
-        speedup = Speedup.of(ratios)
+        speedup = Speedup.of({at: {0: ratio} for at, ratio in enumerate(each)})
         if speedup is not None:
             scores[one.strategy] = speedup.factor
         rate = sum(run.accepted for run in runs) / drafted if drafted else None
         error = next((run.error for run in runs if run.error), "")
-        found[one.strategy] = Score(one.strategy, speedup, rate, len(ratios), kept=False, error=error)
+        found[one.strategy] = Score(
+            one.strategy, speedup, rate, len(measured), kept=False, error=error, over_repeats=over_repeats
+        )
     if not found:
         return None
     kept = survivors(scores, kept_of(len(experiment.lanes) - 1, len(scores)))
@@ -78,3 +94,11 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
         seconds,
         tuple(msgspec.structs.replace(found[name], kept=name in kept) for name in order),
     )
+
+
+def _by_prompt(measured: Sequence[tuple[int, float]]) -> list[float]:
+    """The geometric mean of each prompt's ratios."""
+    ratios: dict[int, list[float]] = {}
+    for prompt, ratio in measured:
+        ratios.setdefault(prompt, []).append(ratio)
+    return [geometric_mean(each) for each in ratios.values()]

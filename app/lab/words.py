@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from app.lab.interval import Speedup, Spread
+from app.numbers import NONE, significant
 
-NOTHING = "–"
+NOTHING = NONE
 
 
 def digits(value: float | None, unit: str = "") -> str:
-    """Three significant digits, never as a power of ten."""
-    if value is None:
-        return NOTHING
-    size = abs(value)
-    if size >= 100:
-        text = f"{value:,.0f}"
-    elif size >= 10:
-        text = f"{value:.1f}"
-    else:
-        text = f"{value:.2f}" if size >= 1 or not size else f"{value:.3f}"
-    return f"{text} {unit}".rstrip()
+    """Three significant digits."""
+    return NOTHING if value is None else f"{significant(value)} {unit}".rstrip()
 
 
 def percent(share: float | None) -> str:

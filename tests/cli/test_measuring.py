@@ -19,7 +19,9 @@ from typing import NamedTuple
 import pytest
 
 from app.cli import main
+from app.engine.errors import UserError
 from app.engine.trace import parse_trace
+from app.lab.journal import Journal, PairLine, RunLine
 from app.lab.page.page import embedded_json
 from app.lab.report import Report
 from tests.tiny import Tiny
@@ -146,6 +148,34 @@ def test_lanes_from_a_file_with_another_draft(
     assert [lane.name for lane in report.lanes] == ["none", "draft-simple", "near"]
     assert report.pairs[report.lanes[2].pair].draft.name == "near"
     assert report.summary[2].acceptance_rate > report.summary[1].acceptance_rate
+
+
+def test_a_baseline_alone_is_no_success(measure: Command, tmp_path: Path) -> None:
+    lanes, out = tmp_path / "lanes.json", tmp_path / "out.json"
+    lanes.write_text(json.dumps([{"strategy": "draft-simple", "draft": str(tmp_path / "missing.gguf")}]))
+    ended = measure("bench", "--lanes", lanes, "--repeat", 1, "--json", out)
+    assert ended.code == 1
+    report = Report.from_json(out.read_bytes())
+    assert [(one.runs, one.failed) for one in report.summary] == [(2, 0), (0, 2)]
+
+
+def test_an_error_on_the_way_leaves_what_came(
+    measure: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is full."""
+    add = Journal.add
+
+    def until_full(journal: Journal, line: RunLine | PairLine) -> None:
+        if len(journal.records) == 3:
+            raise UserError("The disk is full.")
+        add(journal, line)
+
+    monkeypatch.setattr(Journal, "add", until_full)
+    journal, out = tmp_path / "j.jsonl", tmp_path / "out.json"
+    ended = measure("bench", "--strategy", "suffix", "--repeat", 2, "--journal", journal, "--json", out)
+    assert ended.code == 1 and "The disk is full." in ended.err
+    assert len(Report.from_json(out.read_bytes()).runs) == 3
+    assert ended.out.startswith("strategy")
 
 
 def test_sweep_prints_two_maps(measure: Command, tmp_path: Path) -> None:

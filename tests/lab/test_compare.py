@@ -75,6 +75,8 @@ def some_trace(shared_engine: Engine) -> Trace:
     [
         ({1: 0.4001, 2: 0.4}, {2: 0.4001, 1: 0.4}, math.log(0.4001 / 0.4), True),
         ({1: 0.6, 2: 0.3}, {2: 0.5, 1: 0.4}, math.log(2), False),
+        # Both passes prefer token 1 by far, and token 2 was emitted all the same.
+        ({1: 0.9, 2: 0.05}, {1: 0.9, 2: 0.05}, math.log(18), False),
         ({1: 0.6, 3: 0.3}, {2: 0.5, 1: 0.4}, None, None),
     ],
 )

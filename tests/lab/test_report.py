@@ -8,6 +8,7 @@ import io
 import json
 import re
 import statistics
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import msgspec
@@ -15,10 +16,11 @@ import pytest
 
 from app.lab.columns import COLUMNS
 from app.lab.csv_export import csv_table
-from app.lab.markdown_export import markdown
+from app.lab.interval import Speedup
+from app.lab.markdown_export import equality, markdown, parting_lines
 from app.lab.page.page import embedded_json, html_page, verdict
 from app.lab.report import Cell, Report, SweepFacts, summaries
-from app.lab.run_record import RunRecord
+from app.lab.run_record import Divergence, RunRecord
 from app.lab.sweep import heat_map
 from tests.lab.reports import HOSTILE, made_report
 from tests.lab.test_run_record import FIELDS
@@ -80,6 +82,28 @@ def test_runs_that_failed_are_counted_and_measure_nothing(report: Report) -> Non
     again, _ = summaries([lane.strategy for lane in report.lanes], runs, ())
     assert (again[1].runs, again[1].failed) == (4, 2)
     assert again[1].speedup.repeats == 2
+
+
+def test_every_prompt_weighs_the_same_in_a_run_that_was_broken_off(report: Report) -> None:
+    """Also end to end; the prompts' factors differ a lot here."""
+    slow = [
+        msgspec.structs.replace(run, seconds=run.seconds / 3, tokens_per_second=3 * run.tokens_per_second)
+        if run.lane == 1 and run.prompt_index == 1
+        else run
+        for run in report.runs
+    ]
+    runs = [
+        msgspec.structs.replace(run, speedup=3 * run.speedup)
+        if run.lane == 1 and run.prompt_index == 1
+        else run
+        for run in slow
+    ]
+    names = [lane.strategy for lane in report.lanes]
+    whole, _ = summaries(names, runs, ())
+    part, _ = summaries(names, [run for run in runs if (run.repeat, run.prompt_index) != (2, 0)], ())
+    assert part[1].speedup.factor == pytest.approx(whole[1].speedup.factor, rel=0.02)
+    assert part[1].whole_speedup == pytest.approx(whole[1].whole_speedup, rel=0.02)
+    assert part[1].speedup.high / part[1].speedup.low < 1.5
 
 
 def test_block_verification_has_no_alpha(report: Report) -> None:
@@ -171,8 +195,40 @@ def test_the_charts_hold_a_dot_for_every_run(report: Report) -> None:
 
 
 def test_verdicts() -> None:
-    assert verdict(made_report()).startswith("draft-simple is the fastest: 1.5")
-    assert "one repeat" in verdict(made_report(repeats=1))
+    assert verdict(made_report()).startswith("draft-simple is the fastest measured: 1.5")
+    assert "Whole repeats would tell" in verdict(made_report(repeats=1))
+
+
+def with_speedups(report: Report, *speedups: Speedup) -> Report:
+    """The lanes behind the baseline measured these."""
+    changed = [
+        msgspec.structs.replace(one, speedup=speedup)
+        for one, speedup in zip(report.summary[1:], speedups, strict=True)
+    ]
+    return msgspec.structs.replace(report, summary=(report.summary[0], *changed))
+
+
+def test_a_noisy_lane_does_not_hide_one_that_is_shown_to_be_faster(report: Report) -> None:
+    said = verdict(with_speedups(report, Speedup(1.49, 0.56, 3.96, 3), Speedup(1.30, 1.28, 1.33, 3)))
+    assert said.startswith(f"{report.lanes[2].name} is the fastest measured: 1.30×")
+    assert said.endswith("As fast or faster may be: draft-simple.")
+    said = verdict(with_speedups(report, Speedup(1.49, 1.45, 1.53, 3), Speedup(1.30, 1.28, 1.33, 3)))
+    assert said == "draft-simple is the fastest measured: 1.49× (1.45 to 1.53) as fast as none."
+
+
+def test_of_many_lanes_that_come_near_the_first_are_named(report: Report) -> None:
+    one = report.summary[1]
+    lanes = tuple(msgspec.structs.replace(report.lanes[1], name=f"n{n}") for n in range(9))
+    many = [
+        msgspec.structs.replace(one, lane=n, speedup=Speedup(2.0 - n / 100, 1.8, 2.1, 3)) for n in range(1, 9)
+    ]
+    said = verdict(msgspec.structs.replace(report, lanes=lanes, summary=tuple(many)))
+    assert said.endswith("As fast or faster may be: n2, n3, n4, 4 more.")
+
+
+def test_what_may_be_faster_is_not_passed_over_for_what_is_slower(report: Report) -> None:
+    said = verdict(with_speedups(report, Speedup(0.98, 0.97, 0.99, 3), Speedup(0.9, 0.5, 1.6, 3)))
+    assert said.startswith("No lane is shown to be faster")
 
 
 def test_a_sweep_is_a_map() -> None:
@@ -185,6 +241,8 @@ def test_a_sweep_is_a_map() -> None:
     page = html_page(report)
     assert page.count('class="cell') >= 12  # three maps
     assert "across: n_max; down: p_min" in page
+    # In every map the same cell is framed: the fastest.
+    assert page.count('class="cell best"') == 3
 
 
 def test_an_empty_report_is_a_page_too(report: Report) -> None:
@@ -207,6 +265,55 @@ def test_markdown_is_a_table_with_its_circumstances(report: Report) -> None:
     assert any("t.gguf" in line for line in lines)
     assert any("near-tie" in line for line in lines)
     assert any(line.startswith("llama-server") for line in lines)
+
+
+def with_runs(report: Report, runs: list[RunRecord]) -> Report:
+    whole, parts = summaries([lane.strategy for lane in report.lanes], runs, report.categories)
+    return msgspec.structs.replace(report, runs=tuple(runs), summary=whole, by_category=parts)
+
+
+def test_runs_that_failed_are_told_and_no_equality_is_claimed_for_them(report: Report) -> None:
+    runs = [
+        msgspec.structs.replace(run, finish_reason="failed", speedup=None, identical_to_baseline=None)
+        if run.lane == 1
+        else run
+        for run in report.runs
+    ]
+    failed = with_runs(report, runs)
+    assert equality(failed) == "5 of 6 compared answers have the baseline's very tokens. 6 runs failed."
+    for text in (html_page(failed), markdown(failed)):
+        assert html.unescape(text).count(equality(failed)) == 1
+    row = next(line for line in markdown(failed).splitlines() if line.startswith("| `draft-simple`"))
+    assert row.rstrip(" |").endswith("6")
+    assert "failed |" not in markdown(report)
+
+
+def test_a_near_tie_hides_no_parting_of_another_repeat(report: Report) -> None:
+    real = Divergence(9, 5, 6, "x", "y", 2.9, 0.0, False)
+    runs = [
+        msgspec.structs.replace(run, identical_to_baseline=False, first_divergence=real)
+        if (run.lane, run.prompt_index) == (2, 0) and run.repeat > 0
+        else run
+        for run in report.runs
+    ]
+    lines = list(parting_lines(with_runs(report, runs)))
+    assert len(lines) == 2
+    assert "repeat 1, token 5" in lines[0] and "near-tie" in lines[0]
+    assert "repeat 2, 3, token 10: 'y' instead of 'x', logit gap 2.90" in lines[1]
+    assert lines[1].endswith("2.90")
+
+
+@pytest.mark.parametrize(("rule", "excused"), [("speculative", True), ("block", True), ("match", False)])
+def test_only_rules_that_draw_are_excused(report: Report, rule: str, excused: bool) -> None:
+    settings = msgspec.structs.replace(
+        report.settings, sampling=replace(report.settings.sampling, temperature=0.8)
+    )
+    real = Divergence(9, 5, 6, "x", "y")
+    run = msgspec.structs.replace(
+        report.runs[0], lane=1, strategy=f"draft-simple:verify={rule}", first_divergence=real
+    )
+    hot = msgspec.structs.replace(report, settings=settings, runs=(run,))
+    assert ("as it should be" in next(parting_lines(hot))) is excused
 
 
 def test_csv_has_a_line_a_run(report: Report) -> None:

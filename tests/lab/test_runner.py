@@ -75,6 +75,23 @@ def test_all_lanes_are_warmed_up_before_the_first_run(pair_files: Files) -> None
     assert WarmingUp not in kinds[first:]
 
 
+def test_a_pause_in_the_warm_up_leaves_no_lane_cold(pair_files: Files) -> None:
+    control = Control()
+    runner = Runner(small(pair_files, DRAFT, LOOKUP), ThreadHome, control=control)
+    events = []
+    for event in runner.run():
+        events.append(event)
+        if isinstance(event, WarmingUp) and WarmingUp not in map(type, events[:-1]):
+            control.pause()
+        if isinstance(event, Paused):
+            control.resume()
+    first = next(at for at, event in enumerate(events) if isinstance(event, RunStarted))
+    assert any(isinstance(event, Paused) for event in events[:first])
+    assert {event.lane for event in events[:first] if isinstance(event, WarmingUp)} == {0, 1, 2}
+    assert sum(isinstance(event, PairLoaded) for event in events) == 1
+    runner.close()
+
+
 def test_events_carry_the_rounds_of_the_trace(pair_files: Files) -> None:
     runner, events = finished(small(pair_files))
     for done in (event for event in events if isinstance(event, RunDone)):
@@ -132,6 +149,22 @@ def test_cancel_keeps_what_came(pair_files: Files) -> None:
             control.cancel()
     assert events[-1] == Ended(complete=False)
     assert len(runner.records) == 2
+    runner.close()
+
+
+def test_a_cancel_just_after_a_run_was_kept_still_tells_of_it(pair_files: Files) -> None:
+    control = Control()
+
+    class Late(Runner):
+        def _keep(self, *kept: Any) -> None:
+            super()._keep(*kept)
+            control.cancel()
+
+    runner = Late(small(pair_files), ThreadHome, control=control)
+    events = list(runner.run())
+    told = [event.job for event in events if isinstance(event, RunDone)]
+    assert told == list(runner.records) and len(told) == 1
+    assert events[-1] == Ended(complete=False)
     runner.close()
 
 
@@ -281,6 +314,15 @@ def test_another_pair_that_is_missing_costs_its_own_lanes(pair_files: Files, tmp
     runner.close()
 
 
+def test_another_draft_that_is_missing_costs_its_own_lane(pair_files: Files, tmp_path: Path) -> None:
+    own = pair_of(pair_files)
+    other = Pair(own.target, ModelOptions(str(tmp_path / "missing.gguf")))
+    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(DRAFT, "other", other))))
+    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    assert ends == {0: "length", 1: "length", 2: "failed"}
+    runner.close()
+
+
 # -------------------------------------------------------------------------------------- journal
 
 
@@ -310,6 +352,20 @@ def test_a_journal_is_gone_on_with(pair_files: Files, tmp_path: Path) -> None:
     assert events == [Begun(experiment, 4, 4), Ended(complete=True)]
     assert third.records == second.records
     assert third.pairs == second.pairs
+
+
+def test_a_last_line_that_lacks_its_end_is_broken_off(pair_files: Files, tmp_path: Path) -> None:
+    """Or the next line would be written behind it, and the journal would be lost."""
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    finished(experiment, journal=file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    _, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 1, 2)
+    assert file.read_bytes().count(b"\n") == whole.count(b"\n")
+    _, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 2, 2)
 
 
 def test_a_journal_of_another_measurement_is_refused(pair_files: Files, tmp_path: Path) -> None:

@@ -15,10 +15,14 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import Sampling
 from app.lab.candidates import candidates
 from app.lab.control import Control
-from app.lab.events import RunDone
-from app.lab.experiment import Experiment, Prompt
+from app.lab.events import Paused, RunDone, RunStarted
+from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
+from app.lab.failed_run import failed_record
 from app.lab.halving import FINALISTS, kept_of, rungs_left, survivors, time_share
-from app.lab.tune import RungBegun, RungDone, Tuned, TuneEnded, Tuner
+from app.lab.interval import Finding, Speedup
+from app.lab.run_record import RunRecord
+from app.lab.tune import RungBegun, RungDone, TuneEnded, Tuner
+from app.lab.tuned import Rung, Score, Tuned, scored
 from tests.lab.experiments import pair_of
 
 PROMPTS = tuple(Prompt(f"abcabc {n}", "ab"[n % 2]) for n in range(4))
@@ -131,6 +135,91 @@ def test_where_a_lookup_is_nearest_the_models_costs_are_told_too(pair_files: tup
     list(tuner.run())
     assert tuner.result is not None and tuner.result.best == "suffix:n_max=2"
     assert "The best with the draft model, draft-simple:n_max=4, measured 0.33×" in tuner.result.reason
+
+
+def final(*scores: tuple[str, Speedup]) -> list[Rung]:
+    """A last rung, the best first."""
+    return [Rung(24, 5.0, tuple(Score(name, one, 0.5, 6, kept=True) for name, one in scores))]
+
+
+def test_what_is_shown_to_be_faster_wins_before_what_measured_more(pair_files: tuple[Path, Path]) -> None:
+    tuner = tuner_of(pair_files, PACE, 10.0)
+    rungs = final(("suffix", Speedup(1.49, 0.56, 3.96, 6)), ("ngram-mod", Speedup(1.30, 1.28, 1.33, 6)))
+    result = tuner._conclude(rungs, True)
+    assert result.winner == result.best == "ngram-mod"
+    assert result.speedup == Speedup(1.30, 1.28, 1.33, 6)
+    assert "suffix measured 1.49× (0.56 to 3.96), and that may be chance" in result.reason
+
+
+def test_a_pause_is_no_search_time(pair_files: tuple[Path, Path]) -> None:
+    clock, control = Clock(), Control()
+    tuner = Tuner(
+        asked(pair_files),
+        lambda: Paced(clock, PACE),
+        10.0,
+        strategies=STRATEGIES[:2],
+        clock=clock,
+        control=control,
+    )
+    paused = 0
+    for event in tuner.run():
+        if isinstance(event, RunStarted) and not paused:
+            control.pause()
+        if isinstance(event, Paused):
+            paused += 1
+            clock.now += 3600.0
+            control.resume()
+    assert paused == 1
+    assert tuner.result is not None and tuner.result.complete
+    assert 8.0 < tuner.result.seconds < 12.0
+
+
+@pytest.mark.parametrize(
+    ("slowest", "said"),
+    [
+        (Speedup(0.9, 0.88, 0.92, 6), "does not pay here"),
+        (Speedup(0.9, 0.4, 2.0, 6), "not enough was measured"),
+        (Speedup(0.9), "not enough was measured"),
+    ],
+)
+def test_it_says_that_it_does_not_pay_only_where_that_is_shown(
+    pair_files: tuple[Path, Path], slowest: Speedup, said: str
+) -> None:
+    tuner = tuner_of(pair_files, PACE, 10.0)
+    rungs = final(("suffix", Speedup(0.95, 0.93, 0.97, 6)), ("ngram-mod", slowest))
+    result = tuner._conclude(rungs, True)
+    assert result.winner == "none" and said in result.reason
+    assert rungs[0].refuted is (said == "does not pay here")
+
+
+def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> list[dict[int, RunRecord]]:
+    """One group a (repeat, prompt): the first candidate's speed-up there."""
+    groups = []
+    for (repeat, prompt), ratio in ratios.items():
+        runs = {lane: failed_record(experiment, Job(repeat, prompt, lane), "") for lane in (0, 1)}
+        groups.append({lane: msgspec.structs.replace(run, speedup=ratio) for lane, run in runs.items()})
+    return groups
+
+
+def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path]) -> None:
+    """However often two prompts are repeated, they stay two measurements of prompts like these."""
+    experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))
+    ratios = {(repeat, prompt): (1.2, 1.8)[prompt] for repeat in range(50) for prompt in range(2)}
+    rung = scored(experiment, groups_of(experiment, ratios), 1.0)
+    assert rung is not None and rung.scores[0].speedup is not None
+    assert rung.scores[0].speedup.repeats == 2 and not rung.scores[0].over_repeats
+    assert rung.scores[0].speedup.finding is Finding.SAME
+    assert rung.scores[0].prompts == 100
+
+
+def test_with_one_prompt_the_interval_is_over_its_repeats_and_says_so(pair_files: tuple[Path, Path]) -> None:
+    experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))
+    rung = scored(experiment, groups_of(experiment, {(n, 0): 1.5 + n / 100 for n in range(5)}), 1.0)
+    assert rung is not None and rung.scores[0].speedup is not None
+    assert rung.scores[0].speedup.repeats == 5 and rung.scores[0].over_repeats
+    result = tuner_of(pair_files, PACE, 10.0)._conclude([rung], True)
+    assert result.winner == "suffix"
+    assert "the interval is over its repeats" in result.reason
 
 
 def test_time_too_short_for_all_tries_the_first_ones(pair_files: tuple[Path, Path]) -> None:

@@ -8,7 +8,7 @@ from app.lab import words
 from app.lab.page.svg import Scale, drawing, element, label, spread_out, ticks
 from app.lab.report import Report
 from app.lab.summary import Summary
-from app.lab.sweep import Heat, heat_map
+from app.lab.sweep import Heat, best_cell, heat_map
 
 WIDTH = 980
 _ROW = 34
@@ -106,13 +106,13 @@ def heat_chart(
         label(left - 10, top + high * (row + 0.5) + 4, text, text_anchor="end")
         for row, text in enumerate(report.sweep.y_values)
     ]
-    best = max(known)
+    best = best_cell(cells)
     for index, cell in enumerate(cells):
         row, column = divmod(index, columns)
         x, y = left + wide * column, top + high * row
         number = value(cell)
         strength = 0.0 if number is None else shade(number)
-        kind = "cell best" if number == best else "cell"
+        kind = "cell best" if cell is best else "cell"
         parts.append(
             element("rect", x=x, y=y, width=wide - 2, height=high - 2, _class=kind, fill_opacity=strength)
         )
@@ -157,7 +157,7 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
     heat = [
         (
             "Speed-up over the grid",
-            "Tokens/s of each setting over those of none.",
+            "Tokens/s of each setting over those of none. In every map the fastest setting is framed.",
             heat_chart(report, "Speed-up over the grid", lambda one: one.speedup, words.factor),
         ),
         (

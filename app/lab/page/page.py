@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.facts import FileFacts
-from app.lab.interval import Finding
-from app.lab.markdown_export import parting_lines, what_was_measured
+from app.lab.interval import Finding, Speedup, merit
+from app.lab.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.page.charts import charts
 from app.lab.page.style import STYLE
 from app.lab.report import Report, ReportLane
@@ -23,6 +23,7 @@ from app.lab.summary import Summary
 _OPEN = '<script type="application/json" id="report">'
 _CLOSE = "</script>"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched, nothing is run
+_MOST_NAMES = 3  # of lanes that come near the fastest
 _e = html.escape
 
 
@@ -67,16 +68,25 @@ def _embedded(report: Report) -> str:
 
 
 def verdict(report: Report) -> str:
-    """What came out, in one sentence."""
-    known = [one for one in report.summary if one.speedup and one.lane != report.lanes[one.lane].baseline]
+    """What came out, in a sentence or two."""
+    known = {
+        one.lane: one.speedup
+        for one in report.summary
+        if one.speedup and one.lane != report.lanes[one.lane].baseline
+    }
     if not known:
         return "Nothing could be compared."
-    best = max(known, key=lambda one: one.speedup.factor if one.speedup else 0.0)
-    name, speedup = report.lanes[best.lane].name, best.speedup
-    assert speedup is not None
+    best = max(known, key=lambda lane: merit(known[lane]))
+    name, speedup = report.lanes[best].name, known.pop(best)
     match speedup.finding:
         case Finding.FASTER:
-            return f"{name} is the fastest: {words.speedup(speedup)} as fast as none."
+            text = f"{name} is the fastest measured: {words.speedup(speedup)} as fast as none."
+            near = [lane for lane, one in known.items() if _may_reach(one, speedup)]
+            near.sort(key=lambda lane: known[lane].factor, reverse=True)
+            names = [report.lanes[lane].name for lane in near]
+            if len(names) > _MOST_NAMES + 1:
+                names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
+            return f"{text} As fast or faster may be: {', '.join(names)}." if names else text
         case Finding.SLOWER:
             return f"Nothing was faster than none; the nearest, {name}, was {words.speedup(speedup)} as fast."
         case Finding.SAME:
@@ -85,9 +95,12 @@ def verdict(report: Report) -> str:
                 f"{words.speedup(speedup)}: 1 lies within."
             )
         case Finding.UNSURE:
-            return (
-                f"{name} measured {words.speedup(speedup)} in one repeat: how sure that is, more would tell."
-            )
+            return f"{name} measured {words.speedup(speedup)}. Whole repeats would tell how sure that is."
+
+
+def _may_reach(one: Speedup, best: Speedup) -> bool:
+    """Whether the intervals overlap: which of the two is faster was not shown."""
+    return one.high is not None and best.low is not None and one.high >= best.low
 
 
 def _day(report: Report) -> str:
@@ -161,18 +174,9 @@ def _category_cell(one: Summary) -> str:
 
 def _partings(report: Report) -> Iterator[str]:
     yield "<h2>The same text?</h2>"
-    lines = list(parting_lines(report))
-    if not lines:
-        yield "<p>Every answer has the baseline's very tokens.</p>"
-        return
-    if report.settings.sampling.temperature > 0:
-        yield (
-            "<p>At a temperature, speculative and block verification keep the target's distribution, not the "
-            "text: these partings are as they should be. match keeps the text.</p>"
-        )
-    yield "<ul>"
-    yield from (f"<li>{_e(line)}</li>" for line in lines)
-    yield "</ul>"
+    yield f"<p>{_e(equality(report))}</p>"
+    if lines := list(parting_lines(report)):
+        yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
 
 
 def _facts(report: Report) -> Iterator[str]:

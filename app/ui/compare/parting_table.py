@@ -10,10 +10,11 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 
 from app.lab import words
+from app.lab.compare import keeps_text
 from app.lab.experiment import Experiment, Job
 from app.lab.run_record import RunRecord
 from app.ui.compare.summary_table import TABLE_STYLE
-from app.ui.compare.words import keeps_text, token_words
+from app.ui.compare.words import token_words
 from app.ui.theme import Theme
 
 TITLES = (

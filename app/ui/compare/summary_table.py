@@ -139,6 +139,9 @@ class SummaryTable(QTableView):
     def set_rows(self, rows: Rows) -> None:
         """Show these."""
         self.rows.set_rows(rows)
+        for column, one in enumerate(COLUMNS, start=1):
+            if one.key == "failed":
+                self.setColumnHidden(column, not any(summary.failed for summary, _lane in rows))
 
     @Slot()
     def copy(self) -> None:

@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
 
 from app.engine.strategy import NONE
 from app.lab import words
-from app.lab.tune import WORTH_IT
 from app.lab.tuned import Score, Tuned
 from app.ui.compare.summary_table import TABLE_STYLE
 from app.ui.compare.tune_session import TuneSession
@@ -26,7 +25,11 @@ from app.ui.theme import Theme
 
 TITLES = (
     ("setting", "The strategy and its parameters"),
-    ("speed-up (95 %)", "tokens/s over that of none on the same prompts; the interval is over the prompts"),
+    (
+        "speed-up (95 %)",
+        "tokens/s over that of none on the same prompts; the interval is over the prompts; "
+        "with one prompt, over its repeats",
+    ),
     ("acceptance", "Accepted / drafted tokens"),
     ("prompts", "Prompts that it answered in its last round, repeats counted anew"),
     ("round", "The last round that it was in"),
@@ -122,7 +125,7 @@ class TunePage(QWidget):
             found.append(
                 (
                     score.strategy,
-                    words.speedup(score.speedup),
+                    words.speedup(score.speedup) + (" one prompt" if score.over_repeats else ""),
                     words.percent(score.acceptance_rate),
                     str(score.prompts),
                     str(rung + 1),
@@ -193,8 +196,8 @@ def headline(result: Tuned) -> str:
     """What came out, no surer than it is."""
     if result.winner != NONE:
         return f"{result.winner} wins"
-    slower = result.speedup is not None and result.speedup.factor < WORTH_IT
-    return "Speculation does not pay here" if result.complete and slower else "No winner was found"
+    refuted = result.complete and bool(result.rungs) and result.rungs[-1].refuted
+    return "Speculation does not pay here" if refuted else "No winner was found"
 
 
 def _side(column: int) -> Qt.AlignmentFlag:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.engine.drafters.registry import KINDS
 from app.engine.strategy import StrategySpec
-from app.engine.types import Verification
 from app.lab import words
+from app.lab.compare import keeps_text
 from app.lab.experiment import Experiment
 from app.lab.run_record import Divergence, RunRecord
 from app.ui.numbers import duration
@@ -25,12 +25,6 @@ def amount_words(lanes: int, prompts: int, repeats: int) -> str:
         f"{words.count(lanes, 'lane')} × {words.count(prompts, 'prompt')} × "
         f"{words.count(repeats, 'repeat')} = {words.count(runs, 'cold run')}"
     )
-
-
-def keeps_text(strategy: str, temperature: float) -> bool:
-    """Whether a lane's rule promises the baseline's very tokens, near-ties apart."""
-    rule = StrategySpec.parse(strategy).verification_at(temperature)
-    return rule in (Verification.GREEDY, Verification.MATCH)
 
 
 def badge(record: RunRecord, strategy: str, temperature: float) -> tuple[str, str]:

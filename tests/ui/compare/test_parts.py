@@ -11,14 +11,17 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
 from app.engine.types import ModelOptions
+from app.lab.columns import COLUMNS
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
 from app.lab.journal import Journal
 from app.lab.run_record import Divergence, RunRecord
 from app.ui.compare.journals import KEPT, Journals
 from app.ui.compare.race_bar import RaceBar
 from app.ui.compare.scatter import Point, Scatter
+from app.ui.compare.summary_table import SummaryTable
 from app.ui.compare.words import ahead_words, badge, place_words
 from app.ui.theme import Theme
+from tests.lab.reports import made_report
 from tests.ui.traces import drawing
 
 
@@ -123,3 +126,16 @@ def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
     assert plot._at(0.9, 1.4).y() < plot._at(0.1, 0.5).y()
     assert plot._near(plot._plot().center()) is None
     assert not plot.grab().isNull()
+
+
+def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: Theme) -> None:
+    report = made_report()
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    table = SummaryTable(theme)
+    qtbot.addWidget(table)
+    column = 1 + next(at for at, one in enumerate(COLUMNS) if one.key == "failed")
+    table.set_rows(rows)
+    assert table.isColumnHidden(column)
+    table.set_rows([(msgspec.structs.replace(summary, failed=2), lane) for summary, lane in rows])
+    assert not table.isColumnHidden(column)
+    assert table.rows.index(0, column).data() == "2"

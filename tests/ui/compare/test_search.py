@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from app.engine.strategy import StrategySpec
 from app.lab.interval import Speedup
 from app.lab.sweep import heat_map
-from app.lab.tuned import Tuned
+from app.lab.tuned import Rung, Score, Tuned
 from app.ui.compare.heat_view import METRICS, cell_words
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.sweep_panel import keys_of, suggested
@@ -129,9 +129,12 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
 
 
 def test_a_headline_is_no_surer_than_the_search() -> None:
-    lost = Tuned("none", Speedup(0.9, 0.8, 1.0, 3), "suffix", "", (), 3, 3, 1.0, complete=True)
+    shown = Speedup(0.9, 0.8, 1.0, 3)
+    rung = Rung(24, 1.0, (Score("suffix", shown, 0.5, 3, kept=True),))
+    lost = Tuned("none", shown, "suffix", "", (rung,), 3, 3, 1.0, complete=True)
     assert headline(lost) == "Speculation does not pay here"
     assert headline(msgspec.structs.replace(lost, complete=False)) == "No winner was found"
-    chance = msgspec.structs.replace(lost, speedup=Speedup(4.7))
+    unsure = msgspec.structs.replace(rung.scores[0], speedup=Speedup(4.7))
+    chance = msgspec.structs.replace(lost, rungs=(msgspec.structs.replace(rung, scores=(unsure,)),))
     assert headline(chance) == "No winner was found"
     assert headline(msgspec.structs.replace(lost, winner="suffix")) == "suffix wins"
