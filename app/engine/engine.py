@@ -30,8 +30,8 @@ from app.engine.lengths.registry import make_length
 from app.engine.memory import ModelMemory
 from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
-from app.engine.offload import share_workers
 from app.engine.params import check_params
+from app.engine.placement import share_workers
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.text import TextStream

@@ -85,6 +85,11 @@ class PairMemory(msgspec.Struct, frozen=True):
         return shortages(self.devices, self.models)
 
 
+def offload_devices(devices: Iterable[Device]) -> tuple[Device, ...]:
+    """Those that can hold layers besides the CPU."""
+    return tuple(one for one in devices if one.name != CPU and one.kind != "accelerator")
+
+
 def gigabytes(size: int) -> str:
     """Bytes in decimal units, as disks are counted: "1.23 GB", "45.6 MB"."""
     for unit, one in (("GB", 1e9), ("MB", 1e6)):
@@ -157,7 +162,7 @@ def fit_layers(
     target's pass, so its layers are worth more. The CPU does not count: what finds no place elsewhere
     must be there.
     """
-    offload = [one for one in devices if one.name != CPU]
+    offload = offload_devices(devices)
 
     def best(needs: Callable[[int], ModelMemory], beside: tuple[ModelMemory, ...]) -> ModelMemory:
         asked: dict[int, ModelMemory] = {}

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from app.engine.memory import MARGIN, ModelMemory, PairMemory, fit_layers, freed
+from app.engine.memory import ALL_LAYERS, MARGIN, ModelMemory, PairMemory, fit_layers, freed
 from app.engine.native.devices import list_devices
 from app.engine.native.memory import measure
 from app.engine.params import check_params
-from app.engine.types import ModelOptions, split_list
-
-
-def share_workers(
-    target: ModelOptions, draft: ModelOptions | None
-) -> tuple[ModelOptions, ModelOptions | None]:
-    """Both with all workers of either: a worker's devices then have one name in the whole pair."""
-    if draft is None:
-        return target, None
-    rpc = ",".join(split_list(f"{target.rpc},{draft.rpc}"))
-    return replace(target, rpc=rpc), replace(draft, rpc=rpc)
+from app.engine.placement import share_workers
+from app.engine.types import ModelOptions
 
 
 def measure_pair(
@@ -41,11 +32,12 @@ def fit_pair(
     loaded: Iterable[ModelMemory] = (),
     before_each: Callable[[], None] = lambda: None,
     margin: int = MARGIN,
+    as_asked: bool = False,
 ) -> tuple[PairMemory, ModelOptions, ModelOptions | None]:
     """As `measure_pair`, with as many layers on devices as fit there, and the options that ask for them.
 
     `before_each` is called before each measurement; what it raises ends the search. `margin` bytes are left
-    free on every device.
+    free on every device. With `as_asked` no model gets more layers there than its options ask for.
     """
     target, draft = _checked(target, draft)
     devices = freed(list_devices(target.endpoints), loaded)
@@ -53,6 +45,8 @@ def fit_pair(
     def needs(options: ModelOptions, snapshots: int | None) -> Callable[[int], ModelMemory]:
         def need(layers: int) -> ModelMemory:
             before_each()
+            if as_asked and options.n_gpu_layers >= 0:
+                layers = options.n_gpu_layers if layers == ALL_LAYERS else min(layers, options.n_gpu_layers)
             asked = replace(options, n_gpu_layers=layers)
             return measure(asked) if snapshots is None else measure(asked, snapshots)
 

@@ -6,9 +6,10 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.engine.memory import CPU
+from app.engine.memory import ModelMemory, offload_devices
 from app.engine.messages import Load, Measured, Offer
-from app.engine.types import DEFAULT_CTX, ModelOptions, split_list
+from app.engine.placement import without_worker_devices
+from app.engine.types import DEFAULT_CTX, ModelOptions
 
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
 _KILLED = getattr(signal, "SIGKILL", None)
@@ -77,8 +78,8 @@ def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
 
     def change(options: ModelOptions) -> ModelOptions:
         rest = [one for one in options.endpoints if one not in lost]
-        devices = [one for one in split_list(options.device) if not one.startswith("RPC")]
-        return replace(options, rpc=",".join(rest), device=",".join(devices), tensor_split="", main_gpu=0)
+        device = without_worker_devices(options.device)
+        return replace(options, rpc=",".join(rest), device=device, tensor_split="", main_gpu=0)
 
     return _offer(load, f"Load without the worker at {' and '.join(lost)}", change)
 
@@ -103,17 +104,29 @@ def smaller_context(load: Load) -> Offer | None:
 
 
 def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
-    """What needs less: the layers that should fit; half of those asked for, where all should have; and where
-    none is left on devices, half the context."""
+    """What needs less: the layers that should fit; half of the target's, where all that were asked for should
+    have; and where none of them is on devices, half the context."""
     if fitting is None:
         return on_the_cpu(load) or smaller_context(load)
-    target, draft = fitting.memory.target, fitting.draft
-    asked = load.target.n_gpu_layers if load.target.n_gpu_layers >= 0 else target.most_layers
-    if asked == 0 or all(one.name == CPU for one in fitting.memory.devices):
+    if not offload_devices(fitting.memory.devices):
         return smaller_context(load)
-    layers = target.n_gpu_layers if target.n_gpu_layers < asked else asked // 2
-    words = f"Load with {layers} of {target.most_layers} layers on devices"
-    return Offer(words, replace(load.target, n_gpu_layers=layers), draft)
+    target, draft = fitting.memory.target, fitting.memory.draft
+    asked = _layers(load.target, target)
+    if target.n_gpu_layers < asked:
+        words = f"Load with {target.n_gpu_layers} of {target.most_layers} layers on devices"
+        return Offer(words, fitting.target, fitting.draft)
+    if load.draft is not None and draft is not None and draft.n_gpu_layers < _layers(load.draft, draft):
+        words = f"Load with {draft.n_gpu_layers} of the draft's {draft.most_layers} layers on devices"
+        return Offer(words, load.target, fitting.draft)
+    if asked == 0:
+        return smaller_context(load)
+    words = f"Load with {asked // 2} of {target.most_layers} layers on devices"
+    return Offer(words, replace(load.target, n_gpu_layers=asked // 2), load.draft)
+
+
+def _layers(options: ModelOptions, model: ModelMemory) -> int:
+    """How many layers the options ask for on devices."""
+    return min(options.n_gpu_layers, model.most_layers) if options.n_gpu_layers >= 0 else model.most_layers
 
 
 def _offer(load: Load, words: str, change: Callable[[ModelOptions], ModelOptions]) -> Offer | None:

@@ -190,11 +190,13 @@ class Server:
         return None
 
     def _fitting(self, command: Load) -> Measured | None:
-        """The pair with the layers that should fit; None where even that cannot be told."""
+        """The pair with those of its layers that should fit; None where even that cannot be told."""
         from app.engine.offload import fit_pair
 
+        loaded = self._engine.memory_beside(command.target) if self._engine else ()
         try:
-            return Measured(command.run, *fit_pair(command.target, command.draft))
+            fitted = fit_pair(command.target, command.draft, loaded, as_asked=True)
+            return Measured(command.run, *fitted)
         except UserError:
             return None
 

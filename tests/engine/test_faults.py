@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 import time
@@ -34,7 +33,7 @@ from app.engine.messages import (
 from app.engine.safer import Death, explain_death
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions
 from tests.tiny import Tiny
-from tests.workers import ROOT, Worker, worker
+from tests.workers import ROOT, Worker, limit_memory, worker
 
 PATIENCE = 60.0
 ENDS = (Loaded, Finished, Failed, DevicesListed, Measured)
@@ -124,9 +123,8 @@ def test_a_worker_that_dies_in_mid_answer(
     workers: tuple[Worker, Worker], new_talk: Callable[[], Talk], path: str
 ) -> None:
     stays, dies = workers
-    options = ModelOptions(
-        path, ctx_size=4096, rpc=f"{dies.endpoint},{stays.endpoint}", tensor_split="1,1", device="RPC0,RPC1"
-    )
+    rpc = f"{dies.endpoint},{stays.endpoint}"
+    options = ModelOptions(path, ctx_size=4096, rpc=rpc, tensor_split="1,1")
     talk = new_talk()
     loaded = talk.load(options)
     assert isinstance(loaded, Loaded) and loaded.pair.devices == "RPC0, RPC1"
@@ -182,14 +180,6 @@ def test_a_worker_without_memory_for_the_cache(new_talk: Callable[[], Talk], pat
         assert isinstance(failed, Failed) and failed.expected
         assert f"the worker at {small.endpoint} has no room for a context of 65,536 tokens" in failed.message
         assert "Lower the context size" in failed.hint and "main memory" in failed.hint
-
-
-def limit_memory(pid: int, more: int) -> None:
-    """Let a process have `more` bytes than it has, and nothing beyond."""
-    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-        pages = int(file.read().split()[0])
-    limit = pages * resource.getpagesize() + more
-    resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
 
 
 def test_devices_and_memory_are_told_over_the_boundary(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from app.engine import Engine, ModelOptions
-from app.engine.errors import ModelFileError, SettingError
+from app.engine.errors import ModelFileError, NoRoomError, SettingError
 from app.engine.memory import ALL_LAYERS, CPU, Device, DeviceMemory, ModelMemory
 from app.engine.native.library import captured_report
 from app.engine.native.memory import measure, tensor_sizes
-from app.engine.offload import fit_pair, measure_pair, share_workers
+from app.engine.offload import fit_pair, measure_pair
 from app.engine.types import CACHE_TYPES, ModelInfo
 from app.engine.workers import WorkerError
 from tests.answers import answer
 from tests.tiny import Tiny
-from tests.workers import worker
+from tests.workers import limit_memory, worker
 
 LAYERS = 7  # six blocks and the output layer
 KV = 6 * 64 * 2 * 512 * 2  # blocks, width, keys and values, tokens, bytes of f16
@@ -114,13 +115,6 @@ def test_target_and_draft_go_where_each_was_sent(
         assert engine.pair.draft is not None
         assert layers(engine.pair.draft) == {"RPC1": 2, CPU: 1}
         assert len(answer(engine, strategy="draft-simple", max_tokens=12).token_ids) == 12
-
-
-def test_workers_of_either_are_there_for_both() -> None:
-    first, second = share_workers(ModelOptions("a", rpc="x:1, y:2"), ModelOptions("b", rpc="y:2,z:3"))
-    assert second is not None
-    assert first.rpc == second.rpc == "x:1,y:2,z:3"
-    assert share_workers(ModelOptions("a", rpc="x:1"), None) == (ModelOptions("a", rpc="x:1"), None)
 
 
 def test_a_worker_that_was_taken_off_is_not_missed(tiny_file: Callable[[Tiny], Path]) -> None:
@@ -242,7 +236,19 @@ def test_what_was_expected_is_what_it_takes(
         assert one.compute == pytest.approx(real.compute, rel=0.3, abs=12_000)
 
 
-def test_measuring_loads_nothing_and_refuses_what_loading_would(six: ModelOptions, tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
+def test_measuring_loads_nothing(tiny_file: Callable[[Tiny], Path]) -> None:
+    """What a worker has no room for can be measured there."""
+    heavy = tiny_file(Tiny(name="heavy", n_layers=6, n_embd=512, n_ff=2048, n_ctx=256))
+    with worker() as small:
+        options = ModelOptions(str(heavy), rpc=small.endpoint)
+        limit_memory(small.process.pid, 8 * 2**20)
+        assert on(measure(options), "RPC0").total > 64 * 2**20
+        with pytest.raises(NoRoomError, match="no room for its weights"):
+            loaded(options)
+
+
+def test_measuring_refuses_what_loading_would(six: ModelOptions, tmp_path: Path) -> None:
     (tmp_path / "empty.gguf").touch()
     for name, said in (("empty.gguf", "is empty"), ("gone.gguf", "is not there")):
         with pytest.raises(ModelFileError, match=said):
@@ -253,13 +259,21 @@ def test_measuring_loads_nothing_and_refuses_what_loading_would(six: ModelOption
         measure(replace(six, path=str(cut)))
 
 
-def test_a_pair_is_measured_together(six: ModelOptions, tiny_file: Callable[[Tiny], Path]) -> None:
+def test_a_pair_is_measured_together(
+    six: ModelOptions, tiny_file: Callable[[Tiny], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     draft = ModelOptions(str(tiny_file(Tiny(name="near", n_ctx=2048))), n_gpu_layers=0)
     memory = measure_pair(six, draft)
     assert memory.draft is not None and memory.draft.n_ctx == memory.target.n_ctx == 512
     assert [one.name for one in memory.devices] == ["RPC0", "RPC1", CPU]
     assert memory.shortages == ()
-    assert measure_pair(six, None, [memory.target]).devices[-1].free >= 0
+
+    full = Device("RPC0", "", "worker", "RPC", 10, 10**12, six.endpoints[0])
+    monkeypatch.setattr("app.engine.offload.list_devices", lambda _endpoints: (full,))
+    assert measure_pair(six, None).devices[0].free == 10
+    held = on(memory.target, "RPC0").total
+    assert held > 0
+    assert measure_pair(six, None, [memory.target]).devices[0].free == 10 + held
 
 
 def test_fit_for_me_takes_as_many_layers_as_there_is_room_for(

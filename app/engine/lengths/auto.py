@@ -25,7 +25,8 @@ _OPTIMISM = 0.9  # acceptance that a probe hopes for
 _REFRESH = 0.004  # share of the time for passes without a draft where drafting pays
 _RECHECK = 8  # doubled with every pass without a draft: tokens after which the next one is due
 _PLANS_HOLD = 8  # tokens that a plan is good for while nothing is drafted
-_REST = (8, 32)  # tokens until a strategy that does not pay is thought of again, early and late in an answer
+_REST = (8, 48)  # tokens until a strategy that does not pay is thought of again, early and late in an answer
+_EXHAUSTED = 64  # the same where nothing more may be lost for now
 _DISTURBED = 2.0  # what a time is more than this many times the usual one is the machine's doing
 _THOUGHT = 0.1  # a thought on the length never takes more of a single-token pass
 _PAST_THE_BEST = 0.9  # a length that promises less than this of the best shorter one ends the search
@@ -154,7 +155,7 @@ class AutoLength(DraftLength):
             return 0
         left = self._ledger.left(self._place - self._began_at)
         if left <= 0:
-            one.rests_until = self._place + self._rest()
+            one.rests_until = self._place + max(self._rest(), _EXHAUSTED)
             return 0
         plan = self._planned(room)[name]
         if plan.k:

@@ -11,10 +11,10 @@ from app.engine.builds import build_command
 from app.engine.errors import SettingError
 from app.engine.memory import CPU, Device
 from app.engine.native import ggml
-from app.engine.types import ModelOptions, split_list
+from app.engine.placement import NO_DEVICE, chosen_names
+from app.engine.types import ModelOptions
 from app.engine.workers import WorkerError, check_worker
 
-NO_DEVICE = "none"
 _KINDS = {
     ggml.CPU: "CPU",
     ggml.GPU: "GPU",
@@ -119,12 +119,8 @@ def _available(total: int) -> int:
 def chosen_devices(options: ModelOptions) -> list[OffloadDevice]:
     """The devices that `options` name, in their order; raises SettingError, WorkerError."""
     found = offload_devices(options.endpoints)
-    wanted = split_list(options.device)
-    if not wanted:
-        return found
-    if wanted == (NO_DEVICE,):
-        return []
     by_name = {one.name: one for one in found}
+    wanted = chosen_names(options.device, by_name)
     for name in wanted:
         if name not in by_name:
             there = ", ".join(by_name) or "there is none besides the CPU"

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from app.engine.errors import SettingError
 from app.engine.memory import Device, PairMemory
 from app.engine.messages import DevicesListed, Failed, Measured
-from app.engine.types import ModelOptions, split_list
+from app.engine.types import ModelOptions
 from app.ui.engine_session import Activity, EngineSession
 from app.ui.offload.memory_rows import taken_memory
 from app.ui.panels.model_panel import ModelPanel
@@ -153,7 +153,7 @@ class OffloadController(QObject):
         panel = self._panel()
         if panel is None:
             return
-        if any(one in failed.message for one in split_list(panel.form.workers.value())):
+        if panel.form.workers.blamed(failed.message):
             panel.form.workers.show_problem(failed.message, failed.hint)
             panel.form.devices_fold.button.setChecked(True)
             panel.memory.say("Not measured: a worker does not answer.", error=True)
@@ -186,18 +186,26 @@ class OffloadController(QObject):
             return  # it is said beside the setting
         for one in self._panels:
             one.form.layers.set_fitting(True)
-        self._session.fit(*self._files(pair), self._fitted)
+        self._session.fit(*self._files(pair), partial(self._fitted, panel, pair))
 
-    def _fitted(self, answer: DevicesListed | Measured | Failed) -> None:
+    def _fitted(self, panel: ModelPanel, pair: Pair, answer: DevicesListed | Measured | Failed) -> None:
         target, draft = self._panels
         for one in self._panels:
             one.form.layers.set_fitting(False)
+        if not self._still_wanted(panel, pair):
+            return  # the panels were changed meanwhile: these layers are for another file or context
         if isinstance(answer, Measured):
             target.take_layers(answer.target.n_gpu_layers)
             if answer.draft is not None:
                 draft.take_layers(answer.draft.n_gpu_layers)
         elif isinstance(answer, Failed):
             self._cannot(answer)
+
+    def _still_wanted(self, panel: ModelPanel, pair: Pair) -> bool:
+        try:
+            return self._wanted(panel) == pair
+        except SettingError:
+            return False
 
 
 def _workers(pair: Pair) -> str:

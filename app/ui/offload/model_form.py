@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from app.engine.builds import gpu_backends
 from app.engine.errors import SettingError
-from app.engine.memory import Device
+from app.engine.memory import Device, offload_devices
 from app.engine.params import params_of
 from app.engine.types import ModelOptions
 from app.ui.offload.build_text import BuildText
 from app.ui.offload.layers_field import LayersField
 from app.ui.offload.placement import Placement
-from app.ui.offload.split import offload_devices, with_workers
+from app.ui.offload.split import with_workers
 from app.ui.offload.worker_list import WorkerList
 from app.ui.panels.field import Field, make_field
 from app.ui.panels.fold import Fold

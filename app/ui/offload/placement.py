@@ -9,15 +9,14 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.errors import SettingError
-from app.engine.memory import Device
+from app.engine.memory import Device, offload_devices
 from app.engine.params import params_of
+from app.engine.placement import chosen_names
 from app.engine.types import ModelOptions
 from app.ui.offload.device_row import DeviceRow
 from app.ui.offload.split import (
     SEVERAL,
-    chosen_devices,
     device_option,
-    offload_devices,
     read_shares,
     shares_option,
 )
@@ -107,7 +106,7 @@ class Placement(QWidget):
     @property
     def chosen(self) -> tuple[str, ...]:
         """The names of the devices in use, in their order."""
-        return chosen_devices(self._options.device, tuple(self._there))
+        return chosen_names(self._options.device, tuple(self._there))
 
     # ------------------------------------------------------------------ what the user does
 

@@ -6,28 +6,14 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from app.engine.memory import CPU, Device
+from app.engine.placement import NO_DEVICE, without_worker_devices
 from app.engine.types import ModelOptions, split_list
 
-NO_DEVICE = "none"
 SEVERAL = ("layer", "row")  # split modes that use several devices
 
 
-def offload_devices(devices: Sequence[Device]) -> tuple[Device, ...]:
-    """Those that can hold layers besides the CPU."""
-    return tuple(one for one in devices if one.name != CPU and one.kind != "accelerator")
-
-
-def chosen_devices(device: str, there: Sequence[str]) -> tuple[str, ...]:
-    """The names that the option `device` means, where `there` are all of them."""
-    names = split_list(device)
-    if not names:
-        return tuple(there)
-    return () if names == (NO_DEVICE,) else names
-
-
 def device_option(chosen: Sequence[str], there: Sequence[str]) -> str:
-    """The other way round: all of them need no names."""
+    """The option `device` that means these names, where `there` are all of them: all need no names."""
     if not chosen:
         return NO_DEVICE
     return "" if tuple(chosen) == tuple(there) else ",".join(chosen)
@@ -60,7 +46,5 @@ def with_workers(options: ModelOptions, rpc: str) -> ModelOptions:
         return options
     if options.device and after[: len(before)] == before:
         return dataclasses.replace(options, rpc=",".join(after))
-    kept = [one for one in split_list(options.device) if not one.startswith("RPC")]
-    return dataclasses.replace(
-        options, rpc=",".join(after), device=",".join(kept), tensor_split="", main_gpu=0
-    )
+    device = without_worker_devices(options.device)
+    return dataclasses.replace(options, rpc=",".join(after), device=device, tensor_split="", main_gpu=0)

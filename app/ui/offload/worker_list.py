@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
@@ -76,9 +77,15 @@ class WorkerList(QWidget):
         self._devices = tuple(devices)
         self._show()
 
+    def blamed(self, message: str) -> tuple[str, ...]:
+        """The workers that a message names by their whole address."""
+        return tuple(
+            one for one in self._workers if re.search(rf"(?<![\w.-]){re.escape(one)}(?!\w)", message)
+        )
+
     def show_problem(self, message: str, hint: str) -> None:
         """Say what is wrong with the workers; "" for nothing."""
-        self._lost = tuple(one for one in self._workers if one in message)
+        self._lost = self.blamed(message)
         self._show()
         if message:
             self._notice.show_error(message, hint, "Look again" if self._workers else "")

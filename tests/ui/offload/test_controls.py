@@ -247,6 +247,14 @@ def test_a_worker_that_does_not_answer_can_be_looked_for_again(qtbot: QtBot, wor
     assert "no worker at box:7" not in words(workers)
 
 
+def test_a_worker_whose_address_is_part_of_anothers_is_not_blamed(workers: WorkerList) -> None:
+    workers.set_value("box:5005,box:50052,mybox:50052")
+    workers.show_problem("There is no worker at box:50052: refused.", "Start one there.")
+    assert words(workers).count("does not answer") == 1
+    assert workers.blamed("There is no worker at box:50052: refused.") == ("box:50052",)
+    assert workers.blamed("The file is empty.") == ()
+
+
 def test_rubbish_in_the_settings_is_shown_as_it_is(workers: WorkerList) -> None:
     workers.set_value("rubbish")
     assert "rubbish" in words(workers)
@@ -317,7 +325,7 @@ def test_someone_without_a_gpu_reads_one_line(form: ModelForm) -> None:
 def test_workers_from_elsewhere_are_taken_over(form: ModelForm) -> None:
     form.set_value(ModelOptions("m", rpc="a:1,b:2", device="RPC1", n_gpu_layers=3))
     form.set_workers("b:2")
-    assert form.value() == ModelOptions("m", rpc="b:2", n_gpu_layers=3)
+    assert form.value() == ModelOptions("m", rpc="b:2", device="none", n_gpu_layers=3)
 
 
 def test_first_n_experts_mean_nothing_where_all_stay(qtbot: QtBot, form: ModelForm) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.memory import Device
+from app.engine.placement import chosen_names
 from app.engine.types import ModelOptions
 from app.ui.offload.split import (
-    chosen_devices,
     device_option,
-    offload_devices,
     read_shares,
     shares_option,
     with_workers,
@@ -18,22 +16,13 @@ from app.ui.offload.split import (
 THERE = ("RPC0", "CUDA0")
 
 
-def device(name: str, kind: str = "GPU") -> Device:
-    return Device(name, name, kind, "X", 1, 2)
-
-
-def test_the_cpu_and_its_helpers_hold_no_layers_of_their_own() -> None:
-    listed = (device("CUDA0"), device("BLAS", "accelerator"), device("CPU", "CPU"))
-    assert [one.name for one in offload_devices(listed)] == ["CUDA0"]
-
-
 @pytest.mark.parametrize(
     ("option", "chosen"),
     [("", THERE), ("none", ()), ("CUDA0", ("CUDA0",)), ("CUDA0, RPC0", ("CUDA0", "RPC0")), ("X9", ("X9",))],
 )
 def test_the_devices_that_an_option_means(option: str, chosen: tuple[str, ...]) -> None:
-    assert chosen_devices(option, THERE) == chosen
-    assert chosen_devices(device_option(chosen, THERE), THERE) == chosen
+    assert chosen_names(option, THERE) == chosen
+    assert chosen_names(device_option(chosen, THERE), THERE) == chosen
 
 
 def test_shares_go_by_name() -> None:
@@ -59,6 +48,12 @@ def test_a_worker_that_comes_last_renames_nothing() -> None:
 def test_a_worker_that_goes_takes_names_and_shares_along() -> None:
     options = ModelOptions("m", rpc="a:1,b:2", device="RPC1,CUDA0", tensor_split="2,1", main_gpu=1)
     assert with_workers(options, "b:2") == ModelOptions("m", rpc="b:2", device="CUDA0")
+
+
+def test_where_all_named_devices_go_no_other_takes_their_place() -> None:
+    options = ModelOptions("m", rpc="a:1", device="RPC0")
+    assert with_workers(options, "") == ModelOptions("m", device="none")
+    assert with_workers(ModelOptions("m", rpc="a:1"), "") == ModelOptions("m")
 
 
 def test_shares_of_all_devices_do_not_outlive_a_new_one() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from app.engine.memory import CPU, Device
-from app.engine.messages import DevicesListed, Failed, ListDevices, Load, Measure, Offer
+from app.engine.memory import CPU, Device, ModelMemory, PairMemory
+from app.engine.messages import DevicesListed, Failed, ListDevices, Load, Measure, Measured, Offer
 from app.engine.types import ModelInfo, ModelOptions
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.ui.engine_session import Activity
@@ -267,7 +268,7 @@ def test_a_worker_that_dies_in_mid_answer_can_be_left_out_with_one_button(
     click(desk, panel.foot, offer)
     desk.until_ready()
     pair = desk.session.pair
-    assert pair is not None and layers(pair.target) == {"RPC0": 3}
+    assert pair is not None and layers(pair.target) == {CPU: 3}, "the other worker was not chosen"
     assert desk.saved()["target"]["rpc"] == two[0].endpoint  # type: ignore[index]
     assert desk.error() == "" and desk.page.prompt.text() == "typed meanwhile"
 
@@ -312,6 +313,45 @@ def test_an_offer_is_one_button_and_keeps_symbolic_paths(windows: Windows, homes
     saved = desk.saved()
     assert saved["target"]["path"] == BUNDLED_TARGET  # type: ignore[index]
     assert saved["target"]["repack"] is False and saved["draft"]["repack"] is False  # type: ignore[index]
+
+
+def test_an_answer_about_another_pair_is_not_taken(windows: Windows, homes: Homes) -> None:
+    desk = windows.open(ready=False)
+    desk.until(lambda: homes.made and sent(homes, Load))
+    homes.last.say(loaded(sent(homes, Load)[-1].run))
+    desk.until_ready()
+    panel = open_panel(desk, "target")
+    here = Device(CPU, "x", "CPU", "CPU", 1, 2)
+    desk.until(lambda: sent(homes, ListDevices))
+    listed = (Device("CUDA0", "x", "GPU", "CUDA", 1, 2), here)
+    homes.last.say(DevicesListed(sent(homes, ListDevices)[-1].run, listed, ("CPU",)))
+    desk.until(lambda: panel.form.layers.isVisible() and sent(homes, Measure))
+    unmeasured = Failed(sent(homes, Measure)[-1].run, "There is no telling.")
+    homes.last.say(unmeasured)
+    desk.until(lambda: "no telling" in words(panel.memory))
+
+    def fit() -> Measure:
+        panel.form.layers.fit.click()
+        desk.until(lambda: sent(homes, Measure) and sent(homes, Measure)[-1].fit)
+        asked = sent(homes, Measure)[-1]
+        assert isinstance(asked, Measure)
+        return asked
+
+    def answer(asked: Measure, layers: int) -> None:
+        model = ModelMemory((), layers, LAYERS)
+        target = replace(asked.target, n_gpu_layers=layers)
+        homes.last.say(Measured(asked.run, PairMemory(model, None, (here,)), target, None))
+        desk.until(panel.form.layers.fit.isEnabled)
+
+    asked = fit()
+    desk.header.target_panel.form.set_layers(2)  # meanwhile
+    box = panel.form.field("ctx_size").control  # type: ignore[attr-defined]
+    box.lineEdit().selectAll()
+    desk.qtbot.keyClicks(box.lineEdit(), "1234")
+    answer(asked, 5)
+    assert panel.form.value().n_gpu_layers == 2
+    answer(fit(), 5)
+    assert panel.form.value().n_gpu_layers == 5
 
 
 def test_a_pair_that_kills_the_engine_while_it_is_measured_is_not_measured_for_ever(

@@ -1,0 +1,39 @@
+"""Devices and workers as options name them. Needs no native library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from app.engine.types import ModelOptions, split_list
+
+NO_DEVICE = "none"
+_WORKERS = "RPC"  # what the names of workers' devices begin with
+
+
+def chosen_names(device: str, there: Iterable[str]) -> tuple[str, ...]:
+    """The names that the option `device` means, where `there` are all of them; it may name others too."""
+    names = split_list(device)
+    if not names:
+        return tuple(there)
+    return () if names == (NO_DEVICE,) else names
+
+
+def share_workers(
+    target: ModelOptions, draft: ModelOptions | None
+) -> tuple[ModelOptions, ModelOptions | None]:
+    """Both with all workers of either: a worker's devices then have one name in the whole pair."""
+    if draft is None:
+        return target, None
+    rpc = ",".join(split_list(f"{target.rpc},{draft.rpc}"))
+    return replace(target, rpc=rpc), replace(draft, rpc=rpc)
+
+
+def without_worker_devices(device: str) -> str:
+    """The option `device` once workers are others: their devices are counted, and the names mean others now.
+
+    Where names were given and none of them stays, no device is left: an empty option would be all of them.
+    """
+    names = split_list(device)
+    kept = [one for one in names if not one.startswith(_WORKERS)]
+    return ",".join(kept) if kept or not names else NO_DEVICE
