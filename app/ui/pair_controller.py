@@ -8,6 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.messages import Failed, Offer
+from app.engine.placement import share_workers
 from app.engine.types import ModelOptions, PairInfo
 from app.paths import BUNDLED
 from app.settings import Settings
@@ -102,7 +103,7 @@ class PairController(QObject):
         """Load this pair and remember it; while an answer is written, nothing happens."""
         if self._session.activity in BUSY:
             return
-        target, draft = _share_workers(target, draft)
+        target, draft = share_workers(target, draft)
         self._asked, self._offer = (target, draft), None
         settings = self._settings()
         for options in (draft, target):
@@ -216,16 +217,6 @@ class PairController(QObject):
             return True
         # The message names no file: it is about the one that was changed.
         return self._in_use is not None and self._in_use[0] == target and self._in_use[1] != draft
-
-
-def _share_workers(
-    target: ModelOptions, draft: ModelOptions | None
-) -> tuple[ModelOptions, ModelOptions | None]:
-    """Workers serve the pair: both models name all of them, in one order."""
-    if draft is None:
-        return target, None
-    rpc = ",".join(dict.fromkeys((*target.endpoints, *draft.endpoints)))
-    return dataclasses.replace(target, rpc=rpc), dataclasses.replace(draft, rpc=rpc)
 
 
 def file_words(options: ModelOptions) -> str:
