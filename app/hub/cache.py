@@ -100,6 +100,12 @@ class Cache:
         _remove_partials(self._repo(repo) / "blobs", self._locks(repo), name)
         self.tidy(repo)
 
+    def unlock(self, repo: str, etag: str) -> None:
+        """Remove the lock that a download left which was ended before it wrote anything."""
+        with _alone(self._locks(repo), etag):
+            pass
+        self.tidy(repo)
+
     def unlink(self, repo: str, name: str, etag: str, commit: str) -> None:
         """Remove a file's name in one commit; its bytes stay."""
         self.place(repo, name, etag, commit).pointer.unlink(missing_ok=True)
@@ -140,8 +146,8 @@ class Cache:
         strategy = scanned.delete_files(*(file for _, file in found))
         strategy.execute()
         for repo, blob in {(repo, file.blob_path.name) for repo, file in found}:
-            with contextlib.suppress(OSError), _alone(self._locks(repo), blob):
-                pass  # which leaves no lock behind
+            with contextlib.suppress(OSError):
+                self.unlock(repo, blob)
         for repo in {repo for repo, _ in found}:
             self.tidy(repo)
         return strategy.expected_freed_size

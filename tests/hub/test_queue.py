@@ -536,6 +536,8 @@ def test_every_report_is_folded() -> None:
     # Brought by this download, and found again by a later try: still its own.
     assert not folded(one, Begun(0, "e", "c", 12, True), None).files[0].found
     assert folded(one, Begun(0, "f", "c", 12, True), None).files[0].found
+    held = folded(folded(one, Begun(0, "f", "c", 12, True), None), Begun(0, "f", "c", 12, False), None)
+    assert not held.files[0].found
     failed = folded(one, Failed(Trouble.DISK, "m", "h"), None)
     assert (failed.state, failed.done, failed.trouble) == (State.FAILED, 6, Trouble.DISK)
     done = folded(one, Finished(), None)

@@ -114,14 +114,12 @@ class Fetcher:
     def _fetch(self, index: int, file: ItemFile) -> tuple[Path, int]:
         remote = self._look(file)
         place = self._cache.place(self._job.repo, file.name, remote.etag, remote.commit)
-        if _is_whole(place.pointer, remote) or _is_whole(place.blob, remote):
-            self._begun(index, remote, found=True)
-        else:
+        self._begun(index, remote, found=True)  # until its lock is held, it is somebody else's
+        if not (_is_whole(place.pointer, remote) or _is_whole(place.blob, remote)):
             with place.locked():
                 # Somebody else may have brought it while this one waited: only now it is known whose it is.
-                found = _is_whole(place.blob, remote)
-                self._begun(index, remote, found)
-                if not found:
+                if not _is_whole(place.blob, remote):
+                    self._begun(index, remote, found=False)
                     self._bring(file, remote, place)
         return place.link(self._job.revision), remote.size
 

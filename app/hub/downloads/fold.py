@@ -16,7 +16,7 @@ def folded(one: Download, report: Report, rate: Rate | None) -> Download:
         case Begun(index, etag, commit, size, found):
             known = one.files[index]
             # What this download brought earlier is its own, also where it now finds it.
-            found = known.found if known.etag == etag else found
+            found = found and (known.found or known.etag != etag)
             begun = settled(one, State.RUNNING, one.done)
             # A file of another size is another one than the Hub listed: so is its checksum.
             sha256 = known.sha256 if known.size in (0, size) else ""

@@ -29,7 +29,8 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Begun(msgspec.Struct, frozen=True, tag=True):
-    """A file's place is known and, unless it is `found` there, held; told before anything is written."""
+    """A file's place is known. `found`: it is not this download's; told anew, without, before anything of it
+    is written."""
 
     index: int
     etag: str

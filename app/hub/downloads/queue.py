@@ -272,8 +272,10 @@ class DownloadQueue:
             if (one.repo, file.name) in needed or not file.etag:  # never begun: nothing of it is ours
                 continue
             try:
-                self._cache.forget(one.repo, file.name)
-                if not file.found:
+                if file.found:
+                    self._cache.unlock(one.repo, file.etag)
+                else:
+                    self._cache.forget(one.repo, file.name)
                     self._cache.remove(one.repo, file.name, file.etag, file.commit)
             except OSError as error:
                 log.warning("Something of a cancelled download could not be removed: %s", error.strerror)
