@@ -114,10 +114,9 @@ def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None
 
 
 def _cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+    listed = Path("/proc/cpuinfo")
+    if listed.exists():  # Linux, where the platform's own word is no more than x86_64
+        for line in listed.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass  # not Linux: the platform's own word follows
     return platform.processor() or platform.machine()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -191,10 +192,9 @@ class Runner:
         request = self.experiment.request(job.prompt, self.experiment.lanes[lane].strategy)
         short = replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
         try:
-            for _ in self._engine.generate(short, self.experiment.drafters):
-                pass
-        except UserError:
-            pass  # a lane that cannot run says so when its turn comes
+            with suppress(UserError):  # a lane that cannot run says so when its turn comes
+                for _event in self._engine.generate(short, self.experiment.drafters):
+                    continue
         except EngineGone as gone:
             self._unfit.add(self._drafters_of(lane))
             raise _WarmUpGone(str(gone)) from gone

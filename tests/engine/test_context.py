@@ -195,6 +195,7 @@ def test_a_context_that_cannot_be_made_says_why(tiny_file: Callable[[Tiny], Path
 def test_closing_twice_is_closing_once(plain: Two) -> None:
     plain.context.close()
     plain.context.close()
+    assert plain.context.handle is None
 
 
 def test_a_pass_gives_as_many_rows_as_it_takes_tokens(tiny_file: Callable[[Tiny], Path]) -> None:

@@ -327,6 +327,7 @@ def test_closing_twice_and_closing_an_idle_home(new_home: Callable[[str], Talk],
     talk.home.close()
     talk.home.send(Shutdown(0))
     talk.home.send(Stop(3))
+    assert talk.home.receive(0.1) is None
 
 
 def test_closing_leaves_no_thread_and_no_process() -> None:

@@ -162,7 +162,9 @@ def test_no_text_generator(tiny_file: Callable[[Tiny], Path]) -> None:
 def test_a_name_that_is_no_unicode(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "t\udcffny.gguf"
     path.write_bytes(whole)
-    Model(ModelOptions(str(path))).close()
+    model = Model(ModelOptions(str(path)))
+    assert model.vocabulary.size > 0
+    model.close()
 
 
 def test_loading_can_be_given_up(pair_files: tuple[Path, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from PySide6.QtCore import QPointF
@@ -15,7 +16,7 @@ from app.ui.transcript.styles import Setting
 from app.ui.transcript.turns import Note, SystemTurn, UserTurn
 
 
-class Item:
+class Item(ABC):
     """One turn: its blocks with their heights. Pixels count from its upper left corner."""
 
     def __init__(self, id: str, setting: Setting, note: Note | None = None) -> None:
@@ -29,8 +30,9 @@ class Item:
         self.editor_height = 0  # likewise; above 0 the editor stands in place of the text
 
     @property
+    @abstractmethod
     def label(self) -> str:
-        raise NotImplementedError
+        """What stands above the turn."""
 
     @property
     def text(self) -> str:
