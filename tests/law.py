@@ -215,7 +215,7 @@ def _emitted(engine: Engine, case: Case, n: int, seed: int, first: int) -> Itera
     spec = StrategySpec.parse(case.strategy)
     sampler = Sampler(case.sampling)
     prompt = prompt_ids(engine)
-    drafters = [(part.name, engine._drafter(part)) for part in spec.parts]
+    drafters = engine._warm.of(spec)
     length = PaidAuto() if spec.length is LengthRule.AUTO else make_length(spec.length)
     outset = Outset(
         [StrategyLimits(part.name, part.shortest, part.longest) for part in spec.parts],

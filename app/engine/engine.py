@@ -3,75 +3,36 @@
 from __future__ import annotations
 
 import datetime
-import os
 import secrets
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from msgspec.structs import replace as replace_struct
 
 from app import __version__
 from app.engine.chat import ChatTemplate
-from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.drafters.base import Drafter, Resources, Surroundings
 from app.engine.drafters.lookup_caches import LookupCaches
-from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.drafters.registry import KINDS
 from app.engine.draws import Draws
-from app.engine.errors import ModelFileError, PairError, PromptError, SettingError, UserError
+from app.engine.errors import PromptError, SettingError, UserError
 from app.engine.generate import Generation, TokenBuffer, rounds
-from app.engine.lengths.base import DraftLength, Outset, StrategyLimits
+from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.memory import ModelMemory
 from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
-from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
+from app.engine.native import AbortFlag, Cancelled
+from app.engine.pair import LoadedPair, LoadReport
 from app.engine.params import check_params
-from app.engine.placement import share_workers
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.text import TextStream
 from app.engine.trace import FORMAT
-from app.engine.types import (
-    FinishReason,
-    GenerationRequest,
-    LengthRule,
-    ModelInfo,
-    ModelOptions,
-    PairInfo,
-    Totals,
-    TraceHeader,
-)
-
-LoadReport = Callable[[str, float], bool]
-"""(file name, fraction read) -> go on."""
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Totals, TraceHeader
+from app.engine.warm_drafters import WarmDrafters
 
 _PROMPT_CHUNK = 512  # tokens between two progress reports
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One loaded model file and its context."""
-
-    options: ModelOptions
-    model: Model
-    context: Context
-
-    def close(self) -> None:
-        self.context.close()
-        self.model.close()
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A drafter that outlives the answer, and the settings that it was used with last."""
-
-    drafter: Drafter
-    params: Any
 
 
 class Engine:
@@ -96,93 +57,26 @@ class Engine:
         """
         self._abort: AbortFlag = previous._abort if previous else AbortFlag()
         self._abort.clear()  # of a Stop long ago
-        self._on_test = on_test
-        self._drafters: dict[tuple[StrategyKind, Hashable], _Kept] = {}
+        before = previous._models if previous else None
+        self._models: LoadedPair = LoadedPair(target, draft, self._abort, on_progress, before, on_test)
+        self._target, self._draft = self._models.target, self._models.draft
         self._lookup_caches = LookupCaches()
-        self._lengths: dict[LengthRule, DraftLength] = {}
-        old: list[_Part] = previous._parts if previous else []
-        self._asked = _options(target), None if draft is None else _options(draft)
-        options, beside = share_workers(*self._asked)
-        with ExitStack() as new:
-            first = self._open(options, on_progress, old, new)
-            self._parts: list[_Part] = [first]
-            self._target, self._draft = first.context, None
-            self._fit: VocabularyFit | None = None
-            if beside is not None:
-                if not beside.ctx_size:  # as far as the target goes
-                    beside = replace(beside, ctx_size=self._target.n_ctx)
-                second = self._open(beside, on_progress, old[1:], new, snapshots=0)
-                self._fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
-                if self._fit.kind is FitKind.CANNOT:
-                    raise PairError(
-                        f"The draft cannot serve this target: {self._fit.detail}.", "Choose another draft."
-                    )
-                self._parts.append(second)
-                self._draft = second.context
-            new.pop_all()
-        if previous is not None:
-            previous._parts = [part for part in old if part not in self._parts]
-            previous.close()
-        self._template = ChatTemplate(first.model.chat_template, first.model.vocabulary)
-        self.pair = PairInfo(
-            target=_describe(self._target),
-            draft=_describe(self._draft) if self._draft else None,
-            vocabulary=str(self._fit or ""),
-            devices=_devices_in_use(self._target),
-        )
-
-    def _open(
-        self,
-        options: ModelOptions,
-        on_progress: LoadReport | None,
-        old: Sequence[_Part],
-        new: ExitStack,
-        snapshots: int = SNAPSHOTS,
-    ) -> _Part:
-        check_params(options)
-        for part in old[:1]:
-            if part.options == options:
-                return part
-        name = Path(options.path).name
-        with ExitStack() as half:
-            model = Model(options, on_progress and partial(on_progress, name))
-            half.callback(model.close)
-            if not model.can_decode:
-                raise ModelFileError(
-                    f"{name} does not write text token by token.", "Choose a language model."
-                )
-            part = _Part(options, model, Context(model, options, self._abort, snapshots))
-            half.callback(part.context.close)
-            self._on_test(name)
-            try:
-                part.context.self_test()
-            except Cancelled:
-                raise ModelFileError(f"Loading {name} was stopped.") from None
-            half.pop_all()
-        new.callback(part.close)
-        return part
+        self._warm = WarmDrafters(self._new_drafter)
+        self._template = ChatTemplate(self._target.model.chat_template, self._target.model.vocabulary)
+        self.pair = self._models.info
 
     @property
     def options(self) -> tuple[ModelOptions, ModelOptions | None]:
         """What was asked for, so that the same pair can be loaded again."""
-        return self._asked
+        return self._models.asked
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
         """What this pair holds on the devices of another one, by the names that they have there."""
-        held = [part.context.memory for part in self._parts]
-        if self._parts and self._parts[0].options.rpc == target.rpc:
-            return tuple(held)
-        # Other workers: RPC0 is another device there.
-        return tuple(
-            replace_struct(one, memory=tuple(on for on in one.memory if not on.device.startswith("RPC")))
-            for one in held
-        )
+        return self._models.memory_beside(target)
 
     def close(self) -> None:
         """Free the models."""
-        for part in self._parts:
-            part.close()
-        self._parts = []
+        self._models.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -252,7 +146,7 @@ class Engine:
 
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
         """Check everything that was asked for; nothing is decoded yet."""
-        if not self._parts:
+        if self._models.closed:
             raise RuntimeError("This engine is closed.")
         sampling = request.sampling
         check_params(sampling)
@@ -276,10 +170,9 @@ class Engine:
         if request.cold:
             drafters = [(part.name, self._new_drafter(part)) for part in spec.parts]
             length = make_length(spec.length)
-            self._clear_caches()
+            self._models.clear()
         else:
-            drafters = self._warm_drafters(spec)
-            length = self._lengths.setdefault(spec.length, make_length(spec.length))
+            drafters, length = self._warm.of(spec), self._warm.length(spec)
         vocabulary = self._target.model.vocabulary
         seed = secrets.randbits(63) if sampling.seed < 0 else sampling.seed
         ends = vocabulary.end_ids
@@ -327,42 +220,16 @@ class Engine:
             raise PromptError("The prompt is empty.", "Type something first.")
         return text, ids
 
-    def _warm_drafters(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
-        """Drafters of those names, each with what it learned in earlier answers, under whatever settings do
-        not shape its memory."""
-        # A plug-in that was read again is another kind.
-        self._drafters = {key: one for key, one in self._drafters.items() if KINDS.get(key[0].name) is key[0]}
-        return [(part.name, self._drafter(part)) for part in spec.parts]
-
-    def _drafter(self, part: StrategyPart) -> Drafter:
-        kind = KINDS[part.name]
-        shape = kind.memory
-        key = kind, str(part) if shape is None else tuple(getattr(part.params, name) for name in shape)
-        kept = self._drafters.get(key)
-        if kept is None:
-            kept = self._drafters[key] = _Kept(self._new_drafter(part), part.params)
-        elif kept.params != part.params:
-            kept.drafter.adjust(part.params)
-            kept.params = part.params
-        return kept.drafter
-
     def _new_drafter(self, part: StrategyPart) -> Drafter:
         """One that has learned nothing yet."""
-        resources = Resources(self._target.model.vocabulary, self._draft, self._fit, self._lookup_caches)
+        vocabulary, fit = self._target.model.vocabulary, self._models.fit
+        resources = Resources(vocabulary, self._draft, fit, self._lookup_caches)
         return KINDS[part.name].make(part.params, resources)
-
-    def _clear_caches(self) -> None:
-        self._target.clear()
-        if self._draft is not None:
-            self._draft.clear()
 
     def reset(self) -> None:
         """Empty both caches and all drafters: what comes next is cold."""
-        self._clear_caches()
-        for kept in self._drafters.values():
-            kept.drafter.reset()
-        for length in self._lengths.values():
-            length.reset()
+        self._models.clear()
+        self._warm.reset()
 
     def _read_prompt(self, answer: Generation) -> Iterator[int]:
         """Decode the prompt but for its last token, which belongs to round 0; yields tokens done."""
@@ -404,32 +271,3 @@ def _finish_drafters(begun: Sequence[Drafter], answer: Generation) -> str:
         except UserError as error:
             errors.append(str(error))
     return " ".join(errors)
-
-
-def _options(source: str | Path | ModelOptions) -> ModelOptions:
-    return source if isinstance(source, ModelOptions) else ModelOptions(os.fspath(source))
-
-
-def _describe(context: Context) -> ModelInfo:
-    model = context.model
-    return ModelInfo(
-        path=str(model.path),
-        name=model.metadata("general.name") or model.path.stem,
-        architecture=model.metadata("general.architecture"),
-        quantisation=model.quantisation,
-        size=model.path.stat().st_size,
-        n_params=model.n_params,
-        n_layers=model.n_layers,
-        n_vocab=model.vocabulary.size,
-        n_ctx_train=model.n_ctx_train,
-        n_ctx=context.n_ctx,
-        threads=context.threads,
-        has_chat_template=bool(model.chat_template),
-        n_gpu_layers=context.memory.n_gpu_layers,
-        memory=context.memory.memory,
-    )
-
-
-def _devices_in_use(context: Context) -> str:
-    """The devices that hold layers, such as "CUDA0, CPU"."""
-    return ", ".join(one.device for one in context.memory.memory if one.layers)

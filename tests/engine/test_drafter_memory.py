@@ -24,7 +24,7 @@ PROMPT = "the same words, the same words, the same words, the same words"
 
 
 def warm(engine: Engine, strategy: str) -> Any:
-    ((_name, drafter),) = engine._warm_drafters(StrategySpec.parse(strategy))
+    ((_name, drafter),) = engine._warm.of(StrategySpec.parse(strategy))
     return drafter
 
 
@@ -37,14 +37,14 @@ def test_a_cold_run_leaves_what_the_warm_drafters_learned(engine: Engine) -> Non
     answer(engine, PROMPT, strategy="suffix:length=ewma", max_tokens=40, ignore_eos=True)
     answer(engine, PROMPT, strategy="ngram-mod:n_match=4:n_min=1", max_tokens=8, ignore_eos=True)
     pool = warm(engine, "ngram-mod:n_match=4:n_min=1")._pool
-    before = earlier(engine), pool.occupancy, dict(engine._lengths)
-    lengths = [vars(one).copy() for one in engine._lengths.values()]
+    before = earlier(engine), pool.occupancy, dict(engine._warm._lengths)
+    lengths = [vars(one).copy() for one in engine._warm._lengths.values()]
     assert before[0] > 40 and before[1] > 0
     for strategy in ("none", "suffix:length=ewma", "ngram-mod:n_match=4:n_min=1"):
         cold = answer(engine, PROMPT, strategy=strategy, max_tokens=40, ignore_eos=True, cold=True)
         assert (cold.header.cold, cold.header.cached_tokens) == (True, 0)
-    assert (earlier(engine), pool.occupancy, engine._lengths) == before
-    assert [vars(one) for one in engine._lengths.values()] == lengths
+    assert (earlier(engine), pool.occupancy, engine._warm._lengths) == before
+    assert [vars(one) for one in engine._warm._lengths.values()] == lengths
 
 
 def test_cold_runs_are_alike_whatever_was_learned_before(engine: Engine) -> None:
@@ -114,12 +114,12 @@ def test_memory_names_parameters_and_can_be_adjusted(engine: Engine, name: str) 
 def test_the_drafter_of_a_kind_that_is_gone_goes_too(engine: Engine, tmp_path: Path) -> None:
     file = str(write_drafter(tmp_path))
     assert not use_drafters([file])
-    engine._warm_drafters(StrategySpec.parse("none"))  # other tests leave theirs
+    engine._warm.of(StrategySpec.parse("none"))  # other tests leave theirs
     before = len(engine._drafters)
     warm(engine, "echo")
     assert len(engine._drafters) == before + 1
     assert not use_drafters([])
-    engine._warm_drafters(StrategySpec.parse("none"))
+    engine._warm.of(StrategySpec.parse("none"))
     assert len(engine._drafters) == before
 
 

@@ -345,7 +345,7 @@ def test_a_prompt_that_the_draft_reads_within_a_round_is_counted(
     class Lazy(FixedLength):
         lazy = True
 
-    monkeypatch.setitem(engine._lengths, LengthRule.EWMA, Lazy())
+    monkeypatch.setitem(engine._warm._lengths, LengthRule.EWMA, Lazy())
     totals = answer(engine, LONG, strategy=f"{DRAFTS}:length=ewma", max_tokens=12).totals
     assert totals is not None
     assert 0 < totals.draft_prompt_in_rounds <= totals.draft_prompt_seconds

@@ -361,7 +361,7 @@ def test_the_examples_are_baselines_under_match_at_a_temperature(
 
 def made(engine: Engine, strategy: str) -> Drafter:
     part = StrategySpec.parse(strategy).parts[0]
-    drafter = engine._drafter(part)
+    drafter = engine._new_drafter(part)
     return drafter._drafter  # type: ignore[attr-defined,no-any-return] # behind the guard
 
 

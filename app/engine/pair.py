@@ -1,0 +1,169 @@
+"""A loaded pair: the target, where there is one its draft, and their contexts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace as replace_struct
+
+from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
+from app.engine.errors import ModelFileError, PairError
+from app.engine.memory import ModelMemory
+from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
+from app.engine.params import check_params
+from app.engine.placement import share_workers
+from app.engine.types import ModelInfo, ModelOptions, PairInfo
+
+LoadReport = Callable[[str, float], bool]
+"""(file name, fraction read) -> go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One loaded model file and its context."""
+
+    options: ModelOptions
+    model: Model
+    context: Context
+
+    def close(self) -> None:
+        self.context.close()
+        self.model.close()
+
+
+class LoadedPair:
+    """Both models with their caches. `draft` and `fit` are None where the target is alone."""
+
+    def __init__(
+        self,
+        target: str | Path | ModelOptions,
+        draft: str | Path | ModelOptions | None,
+        abort: AbortFlag,
+        on_progress: LoadReport | None = None,
+        previous: LoadedPair | None = None,
+        on_test: Callable[[str], None] = lambda _file: None,
+    ) -> None:
+        """Load what `previous` does not have in the same way already; it is closed then, and stays as it was
+        where loading fails. `on_test` is told of each file before its first passes.
+
+        Raises ModelFileError, PairError, SettingError or WorkerError.
+        """
+        self._abort = abort
+        self._on_progress = on_progress
+        self._on_test = on_test
+        self.asked = _options(target), None if draft is None else _options(draft)
+        options, beside = share_workers(*self.asked)
+        old: list[_Part] = previous._parts if previous else []
+        with ExitStack() as new:
+            first = self._open(options, old, new)
+            self._parts: list[_Part] = [first]
+            self.target: Context = first.context
+            self.draft: Context | None = None
+            self.fit: VocabularyFit | None = None
+            if beside is not None:
+                if not beside.ctx_size:  # as far as the target goes
+                    beside = replace(beside, ctx_size=self.target.n_ctx)
+                second = self._open(beside, old[1:], new, snapshots=0)
+                self.fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
+                if self.fit.kind is FitKind.CANNOT:
+                    raise PairError(
+                        f"The draft cannot serve this target: {self.fit.detail}.", "Choose another draft."
+                    )
+                self._parts.append(second)
+                self.draft = second.context
+            new.pop_all()
+        if previous is not None:
+            previous._parts = [part for part in old if part not in self._parts]
+            previous.close()
+        self.info = PairInfo(
+            target=_describe(self.target),
+            draft=_describe(self.draft) if self.draft else None,
+            vocabulary=str(self.fit or ""),
+            devices=_devices_in_use(self.target),
+        )
+
+    def _open(
+        self, options: ModelOptions, old: Sequence[_Part], new: ExitStack, snapshots: int = SNAPSHOTS
+    ) -> _Part:
+        check_params(options)
+        for part in old[:1]:
+            if part.options == options:
+                return part
+        name = Path(options.path).name
+        with ExitStack() as half:
+            model = Model(options, self._on_progress and partial(self._on_progress, name))
+            half.callback(model.close)
+            if not model.can_decode:
+                raise ModelFileError(
+                    f"{name} does not write text token by token.", "Choose a language model."
+                )
+            part = _Part(options, model, Context(model, options, self._abort, snapshots))
+            half.callback(part.context.close)
+            self._on_test(name)
+            try:
+                part.context.self_test()
+            except Cancelled:
+                raise ModelFileError(f"Loading {name} was stopped.") from None
+            half.pop_all()
+        new.callback(part.close)
+        return part
+
+    @property
+    def closed(self) -> bool:
+        return not self._parts
+
+    def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
+        """What this pair holds on the devices of another one, by the names that they have there."""
+        held = [part.context.memory for part in self._parts]
+        if self._parts and self._parts[0].options.rpc == target.rpc:
+            return tuple(held)
+        # Other workers: RPC0 is another device there.
+        return tuple(
+            replace_struct(one, memory=tuple(on for on in one.memory if not on.device.startswith("RPC")))
+            for one in held
+        )
+
+    def clear(self) -> None:
+        """Empty both caches."""
+        for part in self._parts:
+            part.context.clear()
+
+    def close(self) -> None:
+        """Free the models."""
+        for part in self._parts:
+            part.close()
+        self._parts = []
+
+
+def _options(source: str | Path | ModelOptions) -> ModelOptions:
+    return source if isinstance(source, ModelOptions) else ModelOptions(os.fspath(source))
+
+
+def _describe(context: Context) -> ModelInfo:
+    model = context.model
+    return ModelInfo(
+        path=str(model.path),
+        name=model.metadata("general.name") or model.path.stem,
+        architecture=model.metadata("general.architecture"),
+        quantisation=model.quantisation,
+        size=model.path.stat().st_size,
+        n_params=model.n_params,
+        n_layers=model.n_layers,
+        n_vocab=model.vocabulary.size,
+        n_ctx_train=model.n_ctx_train,
+        n_ctx=context.n_ctx,
+        threads=context.threads,
+        has_chat_template=bool(model.chat_template),
+        n_gpu_layers=context.memory.n_gpu_layers,
+        memory=context.memory.memory,
+    )
+
+
+def _devices_in_use(context: Context) -> str:
+    """The devices that hold layers, such as "CUDA0, CPU"."""
+    return ", ".join(one.device for one in context.memory.memory if one.layers)

@@ -1,0 +1,60 @@
+"""The drafters that outlive an answer, and the length rules: what makes the next answer a warm one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from app.engine.drafters.base import Drafter
+from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.lengths.base import DraftLength
+from app.engine.lengths.registry import make_length
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.types import LengthRule
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A drafter, and the settings that it was used with last."""
+
+    drafter: Drafter
+    params: Any
+
+
+class WarmDrafters:
+    """Drafters of one loaded pair, each with what it learned in earlier answers."""
+
+    def __init__(self, make: Callable[[StrategyPart], Drafter]) -> None:
+        """`make` gives a drafter that has learned nothing yet."""
+        self._make = make
+        self._kept: dict[tuple[StrategyKind, Hashable], _Kept] = {}
+        self._lengths: dict[LengthRule, DraftLength] = {}
+
+    def of(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
+        """Those that the spec names, under whatever settings do not shape their memory."""
+        # A plug-in that was read again is another kind.
+        self._kept = {key: one for key, one in self._kept.items() if KINDS.get(key[0].name) is key[0]}
+        return [(part.name, self._drafter(part)) for part in spec.parts]
+
+    def length(self, spec: StrategySpec) -> DraftLength:
+        return self._lengths.setdefault(spec.length, make_length(spec.length))
+
+    def reset(self) -> None:
+        """Let all of them forget."""
+        for kept in self._kept.values():
+            kept.drafter.reset()
+        for length in self._lengths.values():
+            length.reset()
+
+    def _drafter(self, part: StrategyPart) -> Drafter:
+        kind = KINDS[part.name]
+        shape = kind.memory
+        key = kind, str(part) if shape is None else tuple(getattr(part.params, name) for name in shape)
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = _Kept(self._make(part), part.params)
+        elif kept.params != part.params:
+            kept.drafter.adjust(part.params)
+            kept.params = part.params
+        return kept.drafter
