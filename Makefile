@@ -19,7 +19,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000
 .DEFAULT_GOAL := help
 .PHONY: help run test verify lint format lock clean peer \
         bench bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-        bench-strategies bench-rollback \
+        bench-strategies bench-rollback bench-suite \
         ready ready-dev
 
 help: ## this list
@@ -51,7 +51,7 @@ format: ready-dev ## let ruff rewrite the code
 	@$(BIN)/ruff format .
 
 bench: bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-       bench-strategies bench-rollback ## all benchmarks
+       bench-strategies bench-rollback bench-suite ## all benchmarks
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
@@ -80,6 +80,9 @@ bench-strategies: ready-dev ## every strategy on every category of prompt, on tw
 
 bench-rollback: ready-dev ## what taking drafts back costs on memories that cannot be cut
 	@$(BIN)/python tests/benchmarks/rollback.py $(ARGS)
+
+bench-suite: ready-dev ## a suite of 3 lanes and 40 prompts, its engine killed twice: every run comes
+	@$(BIN)/python tests/benchmarks/long_suite.py $(ARGS)
 
 peer: ready ## compile llama.cpp's own speculative loop; prints its path
 	@$(PYTHON) packaging/setup/peer.py

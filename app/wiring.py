@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import logging.handlers
 import sys
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import __version__
 from app.chats.store import ChatStore
+from app.demo import read_demo
 from app.engine.errors import UserError
 from app.engine.host import make_home
 from app.engine.trace import read_trace
@@ -36,12 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("draftscope")
 _HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
-
-
-def demo_prompts(resources: Path) -> tuple[str, ...]:
-    """The prompts that the bundled pair answers well, the best first."""
-    pair = json.loads((resources / "demo_pair" / "pair.json").read_text(encoding="utf-8"))
-    return tuple(one["prompt"] for one in pair["prompts"])
 
 
 def make_window(application: QApplication, paths: Paths, engine: str) -> MainWindow:
@@ -64,8 +58,8 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         chat_store,
         session,
         _HOMES[engine],
-        demo_prompts(paths.resources),
-        lambda use, in_use: _make_models(theme, paths, settings.offline, use, in_use),
+        read_demo(paths.resources),
+        partial(_make_models, theme, paths),
         lambda chat: _make_compare(theme, paths, engine, chat),
         drafters,
     )
@@ -78,7 +72,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
 
 
 def _make_models(
-    theme: Theme, paths: Paths, offline: bool, use: UseModels, in_use: ModelsInUse
+    theme: Theme, paths: Paths, use: UseModels, in_use: ModelsInUse, offline: bool
 ) -> ModelsPlace:
     """Build the Models place, when it is first opened: the Hub's client takes its time to import."""
     from app.ui.models.hub_session import HubSession

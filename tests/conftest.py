@@ -11,6 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from app.engine.engine import Engine
+    from tests.commands import Command
     from tests.equality import Baselines, Parting
     from tests.tiny import Tiny
 
@@ -55,6 +56,19 @@ def engine(shared_engine: Engine) -> Engine:
     """An engine over `pair_files`, cold."""
     shared_engine.reset()
     return shared_engine
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs a command in this process."""
+    from app.cli import main
+    from tests.commands import Ended
+
+    def run(*arguments: object) -> Ended:
+        code = main([str(one) for one in arguments])
+        return Ended(code, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture

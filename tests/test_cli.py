@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from shlex import split
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from app import __version__
-from app.cli import main
 from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.recorder import check_writable, write_file
 from app.cli.run_options import parse_run
@@ -31,32 +30,13 @@ from app.engine.stats import Statistics, llama_cpp_lines
 from app.engine.trace import Trace, read_trace, write_trace
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.lab.run_record import RunRecord
+from tests.commands import Command, Ended
 from tests.tiny import Tiny
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 60.0  # seconds; the machine may be busy
 DRAFTS = "draft-simple:n_max=4"
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes are POSIX")
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command in this process."""
-
-    def run(*arguments: object) -> Ended:
-        code = main([str(one) for one in arguments])
-        return Ended(code, *capsys.readouterr())
-
-    return run
 
 
 def start(*arguments: object, **settings: Any) -> subprocess.Popen[bytes]:
@@ -572,7 +552,8 @@ def test_both_readers_leave(slow: list[object]) -> None:
 @on_posix
 def test_ctrl_c_in_mid_answer_keeps_what_came(slow: list[object], tmp_path: Path) -> None:
     out, numbers = tmp_path / "run.jsonl", tmp_path / "run.json"
-    process = start(*slow, "--trace", out, "--json", numbers)
+    # Without a buffer: communicate reads past it, and what is in it would be lost.
+    process = start(*slow, "--trace", out, "--json", numbers, bufsize=0)
     assert process.stdout is not None
     first = process.stdout.read(1)
     process.send_signal(signal.SIGINT)

@@ -7,34 +7,15 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from app.cli import main
 from app.engine.workers import check_worker
+from tests.commands import Command
 from tests.tiny import Tiny
 from tests.workers import free_port, worker
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: object) -> Ended:
-        code = main([str(one) for one in arguments])
-        return Ended(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

@@ -9,12 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+
+from app.demo import DemoPrompt, read_demo
+from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 PAIR = ROOT / "resources" / "demo_pair"
 RECIPE = ROOT / "packaging" / "demo_pair"
 MOST_BYTES = 40_000_000
+MADE = {"target.gguf", "draft.gguf", "small-draft.gguf"}  # by the recipe
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +54,36 @@ def test_target_and_draft_are_small_enough_for_a_repository(card: dict[str, Any]
     assert sum(card["files"][role]["bytes"] for role in ("target", "draft")) <= MOST_BYTES
 
 
-def test_every_prompt_says_what_to_look_for(card: dict[str, Any]) -> None:
-    prompts = card["prompts"]
+def test_every_prompt_says_what_to_look_for() -> None:
+    found = read_demo(ROOT / "resources")
+    assert found == made_from(json.loads((PAIR / "pair.json").read_text(encoding="utf-8"))["prompts"])
+    check_prompts(found)
+
+
+def test_the_recipe_has_a_dozen_prompts_for_the_files_that_it_makes() -> None:
+    prompts = made_from(json.loads((RECIPE / "prompts.json").read_text(encoding="utf-8")))
+    check_prompts(prompts)
+    for prompt in prompts:
+        prompt.check(frozenset(MADE))
+    assert {one.draft for one in prompts} == MADE - {"target.gguf"}
+
+
+def made_from(entries: list[dict[str, Any]]) -> tuple[DemoPrompt, ...]:
+    return msgspec.convert(entries, tuple[DemoPrompt, ...])
+
+
+def check_prompts(prompts: tuple[DemoPrompt, ...]) -> None:
+    """A dozen, each with words of its own, and not all asked alike."""
     assert len(prompts) == 12
-    for entry in prompts:
-        assert set(entry) == {"category", "title", "prompt", "look"}
-        assert all(value.strip() == value != "" for value in entry.values())
+    for one in prompts:
+        assert all(text.strip() == text != "" for text in (one.category, one.title, one.prompt, one.look))
     for field in ("title", "prompt", "look"):
-        assert len({entry[field] for entry in prompts}) == len(prompts)
+        assert len({getattr(one, field) for one in prompts}) == len(prompts)
+    assert prompts[0].strategy == Settings().strategy, "the first one is asked with what a first start has"
+    assert len({one.strategy for one in prompts}) >= 5
+    assert {one.temperature for one in prompts} == {0.0, 1.0}
+    assert any("length=auto" in one.strategy for one in prompts)
+    assert any(one.strategy != "none" and not one.spec.needs_draft for one in prompts)
 
 
 def test_answers_of_the_generator_pass_the_checks_that_judge_the_model() -> None:

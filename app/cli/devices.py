@@ -15,9 +15,10 @@ from app.cli.table import table
 from app.engine.builds import gpu_backends, other_builds
 from app.engine.errors import UserError
 from app.engine.host import ProcessHome
-from app.engine.memory import DeviceMemory, ModelMemory, PairMemory, gigabytes
+from app.engine.memory import DeviceMemory, ModelMemory, PairMemory
 from app.engine.messages import AnyCommand, DevicesListed, Event, Failed, ListDevices, Measure, Measured
 from app.engine.types import ModelOptions
+from app.numbers import file_size
 
 E = TypeVar("E", bound=Event)
 
@@ -97,7 +98,7 @@ def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Itera
             one.name,
             one.kind,
             one.backend,
-            *((gigabytes(one.free), gigabytes(one.total)) if one.total else ("?", "?")),
+            *((file_size(one.free), file_size(one.total)) if one.total else ("?", "?")),
             one.description,
         )
         for one in listed.devices
@@ -136,7 +137,7 @@ def _memory_lines(memory: PairMemory) -> Iterable[str]:
 
 def _row(role: str, one: DeviceMemory) -> tuple[str, ...]:
     sizes = (one.weights, one.context, one.compute, one.total)
-    return f"{role:<6} {one.device}", str(one.layers), *map(gigabytes, sizes)
+    return f"{role:<6} {one.device}", str(one.layers), *map(file_size, sizes)
 
 
 def _aligned(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from app.cli.run_options import (
 )
 from app.cli.window import HOMES
 from app.engine.params import check_params
-from app.engine.types import Sampling
+from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
 from app.lab.journal import Journal
 from app.lab.suites import Suite, built_in, read_suite
@@ -65,7 +66,8 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="Only the prompts of this category; may be given several times",
+        help="Only the prompts of this category, by its name here or in SPEED-Bench (code or coding); may be "
+        "given several times",
     )
     prompts.add_argument(
         "--chat",
@@ -131,7 +133,7 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
     length: dict[str, Any] = LENGTH.given(arguments)
     max_tokens = length.get("max_tokens", suite.max_tokens)
     return Experiment(
-        pair=Pair(*chosen_pair(arguments)),
+        pair=_absolute(Pair(*chosen_pair(arguments))),
         lanes=lanes,
         prompts=suite.prompts,
         sampling=sampling,
@@ -140,16 +142,25 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
         chat=arguments.chat or suite.chat,
         stop=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,
-        drafters=tuple(arguments.drafter),
+        drafters=tuple(map(os.path.abspath, arguments.drafter)),
         title=suite.title,
     )
+
+
+def _absolute(pair: Pair) -> Pair:
+    """A journal is gone on with from any folder. Links stay: they carry the name of a cached file."""
+
+    def model(options: ModelOptions) -> ModelOptions:
+        return replace(options, path=os.path.abspath(options.path))
+
+    return Pair(model(pair.target), pair.draft and model(pair.draft))
 
 
 def kept_seed(experiment: Experiment, journal: Path | None) -> Experiment:
     """An experiment without a seed takes that of the journal it goes on with, where there is one."""
     if journal is None or not journal.exists() or experiment.sampling.seed >= 0:
         return experiment
-    seed = Journal.open(journal).experiment.sampling.seed
+    seed = Journal.read(journal).experiment.sampling.seed
     return msgspec.structs.replace(experiment, sampling=replace(experiment.sampling, seed=seed))
 
 

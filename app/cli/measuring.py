@@ -16,8 +16,8 @@ from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.csv_export import csv_table
 from app.lab.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted
-from app.lab.experiment import Experiment
 from app.lab.facts import sha256
+from app.lab.lane_names import lane_names
 from app.lab.markdown_export import markdown
 from app.lab.page.page import html_page
 from app.lab.report import Report, SweepFacts, make_report
@@ -33,12 +33,12 @@ class Progress:
         """Not `counted`: how many runs there will be is not known."""
         self._counted = counted
         self._live = sys.stderr.isatty()
-        self._experiment: Experiment | None = None
+        self._names: tuple[str, ...] = ()
         self._done = 0
 
     def show(self, event: LabEvent) -> None:
         if isinstance(event, Begun):
-            self._experiment, self._done = event.experiment, event.done
+            self._names, self._done = lane_names(event.experiment), event.done
             if event.done:
                 say(f"Going on: {event.done} of {words.count(event.total, 'run')} are there.")
         elif isinstance(event, PairLoaded):
@@ -70,7 +70,7 @@ class Progress:
             self._over(text)
 
     def _name(self, lane: int) -> str:
-        return self._experiment.lanes[lane].name if self._experiment else ""
+        return self._names[lane] if self._names else ""
 
     def _line(self, text: str) -> None:
         if self._live:

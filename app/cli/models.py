@@ -8,8 +8,8 @@ from app.cli.arguments import Parser
 from app.cli.console import say
 from app.cli.models_table import open_shelf, print_table
 from app.engine.errors import UserError
-from app.hub.fits import format_size
 from app.hub.library import LocalModel, Shelf, Verdict, best_first, find_model
+from app.numbers import file_size
 
 PROG = "draftscope models"
 _DESCRIPTION = """\
@@ -69,7 +69,7 @@ def _delete(shelf: Shelf, path: Path) -> int:
     model = find_model(shelf.scan(), path)
     if model is None:
         raise UserError(f"{path} is no model of the library.", f"{PROG} lists them.")
-    say(f"Deleted {model.path.name}: {format_size(shelf.delete(model))} freed.")
+    say(f"Deleted {model.path.name}: {file_size(shelf.delete(model))} freed.")
     return 0
 
 
@@ -85,7 +85,7 @@ def _print_models(found: list[LocalModel]) -> None:
                 one.parameters or "?",
                 one.quantisation,
                 f"{facts.context:,}" if facts and facts.context else "?",
-                format_size(one.size),
+                file_size(one.size),
                 str(one.path),
             )
         )
@@ -100,7 +100,7 @@ def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel]) -> None:
     rows = []
     for one in best_first(target, shelf.candidates(target, found)):
         reason = f"good: {one.reason}" if one.verdict is Verdict.GOOD else str(one)
-        rows.append((one.model.path.name, format_size(one.model.size), reason, str(one.model.path)))
+        rows.append((one.model.path.name, file_size(one.model.size), reason, str(one.model.path)))
     if not rows:
         say("No other model is here.")
         return

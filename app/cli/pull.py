@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import say
@@ -16,17 +17,19 @@ from app.hub.cache import Cache
 from app.hub.catalogue import confirm, load_catalogue, wanted_pair
 from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
 from app.hub.errors import HubError, Trouble
-from app.hub.fits import format_size
+from app.hub.here import find_entry, find_here
 from app.hub.hub import Hub
-from app.hub.names import Address, parse_address, shard_of
+from app.hub.names import Address, parse_address
 from app.hub.repo import read_repo
+from app.numbers import file_size
 from app.paths import find_paths
 
 PROG = "draftscope pull"
 _DESCRIPTION = """\
 Download FILE of a repository (a file name, or a quantisation such as Q4_K_M; parts of a sharded model come
 together), or a whole PAIR of the catalogue. The path is printed on standard output. An interrupted download
-goes on where it stood when the same command is given again. Files that are here already are not fetched.
+goes on where it stood when the same command is given again. Files that are here already are not fetched; in
+offline mode only they are looked for.
 A gated repository needs a token: hf auth login keeps one, HF_TOKEN gives one."""
 _LOOK = 0.2  # seconds
 _LINE_SECONDS = 5.0  # between two lines where standard error is no terminal
@@ -36,7 +39,7 @@ _BETWEEN = 0.5  # seconds between two states of the line that is
 def pull(argv: list[str]) -> int:
     """Download and print the paths; returns the exit code. Raises UserError."""
     pairs = {pair.id: pair for pair in load_catalogue(find_paths().resources / "catalogue.json")}
-    listed = "\n".join(f"  {pair.id:18} {pair.title}: {format_size(pair.size)}" for pair in pairs.values())
+    listed = "\n".join(f"  {pair.id:18} {pair.title}: {file_size(pair.size)}" for pair in pairs.values())
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} REPO FILE | ADDRESS | PAIR", f"pairs (about):\n{listed}")
     parser.add_argument(
         "repo", metavar="REPO", help="owner/name, the address of a file on the Hub, or a pair's name"
@@ -45,12 +48,14 @@ def pull(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     hub = make_hub()
     if arguments.repo in pairs and not arguments.file:
-        return run_interruptible(
-            lambda interrupt: _fetch(hub, wanted_pair(confirm(hub, pairs[arguments.repo])), interrupt)
-        )
+        pair = pairs[arguments.repo]
+        if hub.is_offline:
+            return _print_what_is_here({entry.file: find_entry(Cache(), entry) for entry in pair.models})
+        return run_interruptible(lambda interrupt: _fetch(hub, wanted_pair(confirm(hub, pair)), interrupt))
     address = _address(arguments.repo, arguments.file)
-    if hub.is_offline and _print_what_is_here(address):
-        return 0
+    if hub.is_offline:
+        found = find_here(Cache(), address.repo, address.file, address.revision)
+        return _print_what_is_here({f"{address.file} of {address.repo}": found})
     return run_interruptible(lambda interrupt: _fetch(hub, (_wanted(hub, address),), interrupt))
 
 
@@ -68,14 +73,19 @@ def _address(repo: str, file: str) -> Address:
     return Address(address.repo, file or address.file, address.revision)
 
 
-def _print_what_is_here(address: Address) -> bool:
-    """Offline a file's name is enough where it is here and whole; which revision it is of nobody can say."""
-    unknown = address.revision != "main" or shard_of(address.file)
-    found = None if unknown else Cache().find(address.repo, address.file)
-    if found is not None:
-        say("Offline mode is on; the file is here.")
-        print(found)
-    return found is not None
+def _print_what_is_here(found: Mapping[str, Path | None]) -> int:
+    """Offline: the paths where all of it is here. Raises HubError that says what is not."""
+    if missing := [name for name, path in found.items() if path is None]:
+        are = "is" if len(missing) == 1 else "are"
+        raise HubError(
+            Trouble.OFFLINE,
+            f"Offline mode is on, and {' and '.join(missing)} {are} not here.",
+            "Turn it off to download.",
+        )
+    say("Offline mode is on; all of it is here.")
+    for path in found.values():
+        print(path)
+    return 0
 
 
 def _wanted(hub: Hub, address: Address) -> Wanted:
@@ -162,11 +172,11 @@ class _ProgressLine:
 
 def _words(items: Sequence[Download]) -> str:
     done, total = sum(one.done for one in items), sum(one.total for one in items)
-    words = [f"{format_size(done)} of {format_size(total)}"]
+    words = [f"{file_size(done)} of {file_size(total)}"]
     if total:
         words.insert(0, f"{done / total * 100:3.0f} %")
     if speed := sum(one.speed or 0 for one in items):
-        words.append(f"{format_size(speed)}/s")
+        words.append(f"{file_size(speed)}/s")
         words.append(f"{_duration((total - done) / speed)} left")
     if any(one.state is State.CHECKING for one in items):
         words.append("checking")

@@ -7,12 +7,13 @@ from app.cli.console import say
 from app.cli.models_table import make_hub, print_table
 from app.engine.errors import UserError
 from app.hub.cache import Cache
-from app.hub.fits import Fit, format_size, judge
+from app.hub.fits import Fit, judge
 from app.hub.library import Reader, short_number
 from app.hub.names import parse_address
 from app.hub.repo import Quantisation, Repo, read_repo
 from app.hub.search import LIMIT, RepoHit
 from app.hub.search import search as search_hub
+from app.numbers import file_size
 
 PROG = "draftscope search"
 _DESCRIPTION = """\
@@ -67,7 +68,7 @@ def _print_repo(repo: Repo) -> None:
     for one, light in zip(repo.quantisations, lights, strict=True):
         parts = f"{len(one.files)} parts, {one.file}" if len(one.files) > 1 else one.file
         rows.append(
-            (one.name, format_size(one.size), light, parts, "here" if _is_here(cache, repo, one) else "")
+            (one.name, file_size(one.size), light, parts, "here" if _is_here(cache, repo, one) else "")
         )
     about = [repo.repo, repo.architecture, f"licence {repo.licence or 'not told'}"]
     say(", ".join(filter(None, about)) + (", gated: it needs a token" if repo.gated else ""))
@@ -91,4 +92,4 @@ def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
         reader.close()
     fits: list[Fit] = [judge(one.size, room) for one in quantisations]
     say(f"Free now: {room}.")
-    return [f"{one.light}, needs about {format_size(one.needed)}" for one in fits]
+    return [f"{one.light}, needs about {file_size(one.needed)}" for one in fits]

@@ -29,8 +29,8 @@ from app.lab.sweep import Axis, best_cell, heat_map, make_sweep
 PROG = "draftscope sweep"
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC --x KEY=V,V,... --y KEY=V,V,... [options]"
 _DESCRIPTION = """\
-Measure one strategy over a grid of two of its settings, like bench, each cell against strategy none. Two
-maps go to standard output: speed-up and acceptance."""
+Measure one strategy over a grid of two of its settings, like bench, each cell against strategy none. Three
+maps go to standard output: tokens/s, speed-up and acceptance."""
 
 
 def sweep(argv: list[str]) -> int:
@@ -80,6 +80,7 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
     rows = [cells[at : at + across] for at in range(0, len(cells), across)]
     lines = []
     for title, written in (
+        ("tokens/s", lambda one: words.digits(one.tokens_per_second)),
         ("speed-up over none", lambda one: words.factor(one.speedup)),
         ("acceptance", lambda one: words.percent(one.acceptance_rate)),
     ):
@@ -91,5 +92,6 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
         lines += [""]
     lines += dict.fromkeys(f"left out: {one.cell.refused}" for one in cells if one.cell.refused)
     if best := best_cell(cells):
-        lines.append(f"fastest: {best.strategy}, {words.factor(best.speedup)}")
+        speed = words.digits(best.tokens_per_second, "tokens/s")
+        lines.append(f"fastest: {best.strategy}, {words.factor(best.speedup)}, {speed}")
     return lines

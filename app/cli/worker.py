@@ -7,9 +7,9 @@ import sys
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import drop, say
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.engine.memory import gigabytes
 from app.engine.types import split_list
 from app.engine.workers import DEFAULT_PORT, Endpoint, WorkerError
+from app.numbers import file_size
 
 PROG = "draftscope worker"
 _LOOPBACK = "127.0.0.1"
@@ -67,7 +67,7 @@ def _serve(endpoint: Endpoint, names: tuple[str, ...], threads: int, interrupt: 
 
     def ready() -> None:
         for one, _handle in chosen:
-            free = f"{gigabytes(one.free)} of {gigabytes(one.total)} free"
+            free = f"{file_size(one.free)} of {file_size(one.total)} free"
             say(f"{PROG}: {one.name} ({one.description}, {free}) at {endpoint}")
 
     serve(endpoint, [handle for _one, handle in chosen], threads, lambda: interrupt.pressed, ready)

@@ -8,7 +8,6 @@ what came of one is `blobs/<etag>.<key>.incomplete`, which its own tools know ho
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -16,14 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
 from huggingface_hub import constants, scan_cache_dir
 from huggingface_hub.errors import CacheNotFound
 from huggingface_hub.file_download import repo_folder_name
 
-from app.files import write_atomic
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
+from app.hub.place import Place, held_alone, partial_of, remove_partials
 
 if TYPE_CHECKING:
     from app.hub.repo import HubFile  # which loads all of the client
@@ -71,7 +69,7 @@ class Cache:
         if not _ETAG.fullmatch(sha256):
             return 0
         try:
-            return _partial(self._repo(repo), name, sha256).stat().st_size
+            return partial_of(self._repo(repo), name, sha256).stat().st_size
         except OSError:
             return 0
 
@@ -85,6 +83,23 @@ class Cache:
             for commit in sorted(_folders(folder / "snapshots"), key=_age):
                 yield from ((repo.replace("--", "/"), commit, one) for one in _files(commit))
 
+    def commits(self, repo: str, revision: str = "main") -> Iterator[tuple[Path, tuple[str, ...]]]:
+        """Folder and file names of each commit that is here, the newest first; of another revision than
+        "main" only of the commit that it last meant."""
+        known = None if revision == "main" else self._commit_of(repo, revision)
+        for commit in sorted(_folders(self._repo(repo) / "snapshots"), key=_age):
+            if known in (None, commit.name):
+                yield commit, tuple(path.relative_to(commit).as_posix() for path in _files(commit))
+
+    def _commit_of(self, repo: str, revision: str) -> str:
+        """The commit that a branch, tag or commit last meant here; "" where it was never asked for."""
+        if _COMMIT.fullmatch(revision):
+            return revision
+        try:
+            return self._repo(repo).joinpath("refs", *revision.split("/")).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return ""
+
     def place(self, repo: str, name: str, etag: str, commit: str) -> Place:
         """Where a file of the Hub belongs. Raises HubError for names that would leave the folder."""
         if not (is_safe(name) and _ETAG.fullmatch(etag) and _COMMIT.fullmatch(commit)):
@@ -97,12 +112,12 @@ class Cache:
 
     def forget(self, repo: str, name: str) -> None:
         """Remove what came so far of a file that is not whole, unless another program is at it."""
-        _remove_partials(self._repo(repo) / "blobs", self._locks(repo), name)
+        remove_partials(self._repo(repo) / "blobs", self._locks(repo), name)
         self.tidy(repo)
 
     def unlock(self, repo: str, etag: str) -> None:
         """Remove the lock that a download left which was ended before it wrote anything."""
-        with _alone(self._locks(repo), etag):
+        with held_alone(self._locks(repo), etag):
             pass
         self.tidy(repo)
 
@@ -115,13 +130,20 @@ class Cache:
         """Remove one file that a download brought, unless another program is at it; its bytes stay where
         another commit or name needs them too."""
         place = self.place(repo, name, etag, commit)
-        with _alone(self._locks(repo), etag) as alone:
+        with held_alone(self._locks(repo), etag) as alone:
             if alone:
                 place.pointer.unlink(missing_ok=True)
                 used = {pointer.resolve() for pointer in self._all_pointers(repo)}
                 if place.blob.resolve() not in used:
                     place.blob.unlink(missing_ok=True)
         self.tidy(repo)
+
+    def remains(self, repo: str, name: str, etag: str, commit: str) -> tuple[Path, ...]:
+        """Where something lies of a file that could not be removed: its name, which comes first, its bytes,
+        or what came of them."""
+        place = self.place(repo, name, etag, commit)
+        there = [one for one in (place.pointer, place.blob, place.partial) if os.path.lexists(one)]
+        return tuple(there[:1])
 
     def delete(self, pointers: Iterable[Path]) -> int:
         """Delete files of the cache, in every commit that has them, through huggingface_hub; returns the
@@ -193,89 +215,6 @@ class Cache:
         return self.folder / ".locks" / self._repo(repo).name
 
 
-class Place:
-    """Where one file of one commit belongs."""
-
-    def __init__(self, cache: Path, repo: Path, name: str, etag: str, commit: str) -> None:
-        self._repo = repo
-        self._commit = commit
-        self._name = name
-        self.blob = repo / "blobs" / etag
-        self.partial = _partial(repo, name, etag)
-        self.pointer = repo.joinpath("snapshots", commit, *name.split("/"))
-        self._lock = cache / ".locks" / repo.name / f"{etag}.lock"
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other programs, huggingface_hub's own downloads among them, from this file; raises HubError
-        where one is at it."""
-        self._lock.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(self._lock, timeout=0, mode=0o664):
-                yield
-        except Timeout:
-            raise HubError(
-                Trouble.LOCKED,
-                "Another program is downloading this file.",
-                "Its file is used when it is there.",
-            ) from None
-
-    def begin(self) -> int:
-        """Make ready for writing, and remove what came of an older file; returns how many bytes came."""
-        self.partial.parent.mkdir(parents=True, exist_ok=True)
-        _remove_partials(self.blob.parent, self._lock.parent, self._name, keep=self.partial)
-        return self.partial.stat().st_size if self.partial.exists() else 0
-
-    def settle(self) -> None:
-        """The partial file is whole: make it the blob."""
-        os.replace(self.partial, self.blob)
-
-    def link(self, revision: str) -> Path:
-        """Let the commit's name point to the blob, and the revision to the commit; returns the path."""
-        if not self.pointer.exists():
-            self.pointer.unlink(missing_ok=True)  # a link to a blob that is gone
-            self.pointer.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                if constants.HF_HUB_DISABLE_SYMLINKS:
-                    raise OSError
-                self.pointer.symlink_to(os.path.relpath(self.blob, self.pointer.parent))
-            except OSError:  # no links here: the file itself, as huggingface_hub does
-                shutil.move(self.blob, self.pointer)
-        if revision != self._commit and is_safe(revision):
-            ref = self._repo.joinpath("refs", *revision.split("/"))
-            ref.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(ref, self._commit.encode())
-        return self.pointer
-
-
-@contextlib.contextmanager
-def _alone(locks: Path, etag: str) -> Iterator[bool]:
-    """Hold the lock of some bytes and leave none behind; gives False where another program is at them."""
-    locks.mkdir(parents=True, exist_ok=True)
-    path = locks / f"{etag}.lock"
-    lock = FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
-        lock.release()
-
-
-def _remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = None) -> None:
-    """Remove what came of a file, whatever its contents were then, unless another program is at it."""
-    for partial in blobs.glob(f"*.{_key(name)}.incomplete"):
-        if partial != keep:
-            with _alone(locks, partial.name.split(".")[0]) as alone:
-                if alone:
-                    partial.unlink(missing_ok=True)
-
-
 def _pointer(commit: Path, name: str) -> Path:
     return commit.joinpath(*name.split("/"))
 
@@ -289,15 +228,6 @@ def _is(pointer: Path, size: int, sha256: str) -> bool:
         return pointer.is_file() and (not size or pointer.stat().st_size == size)
     except OSError:
         return False
-
-
-def _partial(repo: Path, name: str, etag: str) -> Path:
-    return repo / "blobs" / f"{etag}.{_key(name)}.incomplete"
-
-
-def _key(name: str) -> str:
-    """Short, and the same for the same file of a repository whatever its contents are by now."""
-    return hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 def _age(folder: Path) -> float:

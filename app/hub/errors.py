@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -43,6 +44,7 @@ class Trouble(StrEnum):
     NO_SPACE = "no space"
     DISK = "disk"  # the folder cannot be written
     CHECKSUM = "checksum"
+    LEFT = "left"  # it was cancelled, and something of it could not be deleted
     NAME = "name"  # a name that would leave the folder
     CRASHED = "crashed"  # the download process ended
 
@@ -138,6 +140,15 @@ def disk_error(error: OSError) -> HubError:
         Trouble.DISK,
         f"The file cannot be written: {reason(error)}.",
         "Look at the folder of the Hugging Face cache, or set HF_HOME to another.",
+    )
+
+
+def left_error(why: OSError, where: Sequence[Path]) -> HubError:
+    """The sentence for what a cancelled download brought and could not be deleted."""
+    return HubError(
+        Trouble.LEFT,
+        f"Cancelled, but not all of it could be deleted: {reason(why)}.",
+        f"What stays: {', '.join(map(str, where))}. Delete again, or take it off this list.",
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.engine.memory import CPU, Device
+from app.numbers import file_size
 
 RESERVE = 0.05  # of what is free: the system, and other programs, go on needing some
 _CONTEXT_SHARE = 0.1
@@ -51,8 +52,8 @@ class Room:
         return max(self.memory, self.device) if self.shared else self.memory + self.device
 
     def __str__(self) -> str:
-        memory = f"{format_size(self.memory)} of memory"
-        return memory if self.device is None else f"{format_size(self.device)} on the GPU and {memory}"
+        memory = f"{file_size(self.memory)} of memory"
+        return memory if self.device is None else f"{file_size(self.device)} on the GPU and {memory}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,8 @@ class Fit:
         return self.weights + self.context
 
     def __str__(self) -> str:
-        parts = f"needs about {format_size(self.needed)}"
-        parts += f" ({format_size(self.weights)} weights, {format_size(self.context)} context)"
+        parts = f"needs about {file_size(self.needed)}"
+        parts += f" ({file_size(self.weights)} weights, {file_size(self.context)} context)"
         return f"{self.light}: {parts}; free: {self.room}"
 
 
@@ -96,12 +97,3 @@ def judge(size: int, room: Room, context: int | Callable[[int], int] = rough_con
     else:
         light = Light.NOT
     return Fit(light, size, needed, room)
-
-
-def format_size(size: float) -> str:
-    """Bytes as people read them: decimal units, as disks and the Hub count."""
-    for unit, one in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if abs(size) >= one * 0.9995:
-            value = size / one
-            return f"{value:.2f} {unit}" if value < 10 and unit != "kB" else f"{value:.0f} {unit}"
-    return f"{size:.0f} bytes"

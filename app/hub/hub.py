@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx2
-import huggingface_hub
 import msgspec
 from huggingface_hub import HfApi, constants, get_session
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from app import __version__
 from app.hub.errors import explain, offline_error, unusable_answer
+from app.hub.offline import is_forced_offline
 
 ANSWER_SECONDS = 20.0  # without one byte of an answer
 
@@ -29,7 +29,7 @@ class Hub:
 
     @property
     def is_offline(self) -> bool:
-        return self._offline() or huggingface_hub.is_offline_mode()
+        return self._offline() or is_forced_offline()
 
     @contextlib.contextmanager
     def asking(self, subject: str) -> Iterator[HfApi]:

@@ -58,15 +58,19 @@ class Repo:
     notices: tuple[str, ...] = ()  # files that are left out, and why
     revision: str = "main"  # that was asked for
 
+    def matching(self, file: str) -> tuple[Quantisation, ...]:
+        """The quantisation that has `file`, else all that have it as their name."""
+        holds = (one for one in self.quantisations if file in [other.name for other in one.files])
+        if found := next(holds, None):
+            return (found,)
+        return tuple(one for one in self.quantisations if file.upper() == one.name)
+
     def holding(self, file: str) -> Quantisation:
         """The quantisation that `file` (any shard of it, or the quantisation's own name) belongs to.
 
         Raises HubError where there is none, or where several files are of that quantisation.
         """
-        for one in self.quantisations:
-            if file in [other.name for other in one.files]:
-                return one
-        named = [one for one in self.quantisations if file.upper() == one.name]
+        named = self.matching(file)
         if len(named) == 1:
             return named[0]
         names = ", ".join(one.file for one in named or self.quantisations) or "no GGUF file"

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import huggingface_hub
+from huggingface_hub import constants
 
 from app.engine.errors import UserError
-from app.hub.hub import Hub
+from app.files import reason
+
+if TYPE_CHECKING:
+    from app.hub.hub import Hub  # which loads all of the client
+
+_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 
-def has_token() -> bool:
-    """Whether there is a token, from huggingface_hub's file or from HF_TOKEN."""
-    return huggingface_hub.get_token() is not None
+@dataclass(frozen=True, slots=True)
+class KeptToken:
+    """Where the token that is used comes from; never the token itself."""
+
+    place: str  # a file, or the name of an environment variable
+    by_variable: bool
+
+    def __str__(self) -> str:
+        return f"the variable {self.place}" if self.by_variable else self.place
+
+
+def kept_token() -> KeptToken | None:
+    """Where there is a token; None where there is none. Quick, and asks nobody."""
+    for name in _VARIABLES:
+        if os.environ.get(name, "").strip():
+            return KeptToken(name, by_variable=True)
+    path = Path(constants.HF_TOKEN_PATH)
+    return KeptToken(str(path), by_variable=False) if _read(path) else None
 
 
 def save_token(hub: Hub, token: str) -> None:
@@ -21,8 +46,8 @@ def save_token(hub: Hub, token: str) -> None:
     token = token.strip()
     if not token or not token.isascii() or any(letter.isspace() for letter in token):
         raise UserError("That is not a token.", "It begins with hf_; copy it from your settings on the Hub.")
-    if os.environ.get("HF_TOKEN"):
-        raise UserError("HF_TOKEN is set, and comes before any other token.", "Change it there.")
+    if (kept := kept_token()) and kept.by_variable:
+        raise UserError(f"{kept.place} is set, and comes before any other token.", "Change it there.")
     with hub.asking("the token"):
         try:
             huggingface_hub.login(token, add_to_git_credential=False)
@@ -35,5 +60,35 @@ def save_token(hub: Hub, token: str) -> None:
 
 
 def forget_token() -> None:
-    """Remove the token that is kept; one in HF_TOKEN stays."""
-    huggingface_hub.logout()
+    """Remove the token that is used from this computer; others that huggingface_hub keeps by name stay.
+
+    Raises UserError where a variable gives it, and where its file cannot be changed.
+    """
+    from huggingface_hub.utils import get_stored_tokens  # which loads all of the client
+
+    kept = kept_token()
+    if kept is not None and kept.by_variable:
+        raise UserError(f"The token comes from {kept}.", "Unset it there, then start Draftscope again.")
+    path = Path(constants.HF_TOKEN_PATH)
+    token = _read(path)
+    for name, stored in get_stored_tokens().items():
+        if token and stored.strip() == token:
+            with contextlib.suppress(OSError):  # at last it asks git, which need not be there
+                huggingface_hub.logout(name)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _not_removed(path, reason(error)) from error
+    if token and token in get_stored_tokens().values():
+        raise _not_removed(Path(constants.HF_STORED_TOKENS_PATH), "it is kept by name as well")
+
+
+def _not_removed(path: Path, why: str) -> UserError:
+    return UserError(f"The token was not removed: {why}.", f"Delete {path} by hand.")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""

@@ -50,7 +50,7 @@ COLUMNS = (
     Column(
         "speedup",
         "speed-up (95 %)",
-        "tokens/s over that of strategy none on the same prompt in the same repeat: geometric mean, and "
+        "tokens/s over that of strategy none on the same target, prompt and repeat: geometric mean, and "
         "Student's t interval over repeats.",
         lambda one, _lane: words.speedup(one.speedup),
         lambda one, _lane: one.speedup.factor if one.speedup else None,

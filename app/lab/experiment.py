@@ -13,6 +13,7 @@ from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
+from app.lab.order import TurnOrder
 
 T = TypeVar("T")
 
@@ -64,7 +65,6 @@ class Experiment(msgspec.Struct, frozen=True):
     max_tokens: int = 256
     repeats: int = 3
     chat: bool = True  # wrap a prompt as one user message by the target's template
-    system: str = ""  # with chat: the system message
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
     drafters: tuple[str, ...] = ()  # files of the plug-ins in use
@@ -90,13 +90,13 @@ class Experiment(msgspec.Struct, frozen=True):
 
     def jobs(self) -> tuple[Job, ...]:
         """All runs in order. Lanes of one target follow each other for a prompt, so that what is compared is
-        measured side by side; who begins moves on with every prompt and repeat."""
+        measured side by side, in an order of their own for every prompt and repeat (TurnOrder)."""
         jobs = []
-        groups = self._by_target()
+        groups = [TurnOrder(group, self.sampling.seed) for group in self._by_target()]
         for repeat in range(self.repeats):
             for group in _rotated(groups, repeat):
                 for prompt in range(len(self.prompts)):
-                    jobs += [Job(repeat, prompt, lane) for lane in _rotated(group, repeat + prompt)]
+                    jobs += [Job(repeat, prompt, lane) for lane in group.turns(repeat, prompt)]
         return tuple(jobs)
 
     def _by_target(self) -> list[list[int]]:
@@ -108,10 +108,9 @@ class Experiment(msgspec.Struct, frozen=True):
     def request(self, prompt: int, strategy: str) -> GenerationRequest:
         """What is asked of the engine."""
         text = self.prompts[prompt].prompt
-        system = (Message("system", self.system),) if self.system else ()
         return GenerationRequest(
             prompt=None if self.chat else text,
-            messages=(*system, Message("user", text)) if self.chat else (),
+            messages=(Message("user", text),) if self.chat else (),
             strategy=strategy,
             sampling=self.sampling,
             max_tokens=self.max_tokens,
@@ -124,21 +123,29 @@ class Experiment(msgspec.Struct, frozen=True):
 def with_baselines(lanes: Sequence[Lane], own: Pair) -> tuple[Lane, ...]:
     """Lanes in one spelling, each once, and strategy none on every target, in front of its first lane.
 
-    `own` is the experiment's pair. Raises SettingError for a strategy that cannot be read.
+    `own` is the experiment's pair. A strategy that is asked for again by another label is a lane of its own,
+    also none: two lanes of the same show how far apart chance alone takes them. Raises SettingError for a
+    strategy that cannot be read.
     """
-    known: dict[tuple[str, Pair | None], Lane] = {}
-    bases: set[ModelOptions] = set()
+    known: list[Lane] = []
+    bases: dict[ModelOptions, int] = {}
     for lane in lanes:
         pair = None if lane.pair == own else lane.pair
         target = (pair or own).target
         if target not in bases:
-            bases.add(target)
-            known[NONE, pair] = Lane(NONE, "", pair)
+            bases[target] = len(known)
+            known.append(Lane(NONE, "", pair))
         spec = StrategySpec.parse(lane.strategy)
-        # Without drafts it does not matter how they would be judged, or what lies beside the target.
-        if spec.parts:
-            known.setdefault((str(spec), pair), msgspec.structs.replace(lane, strategy=str(spec), pair=pair))
-    return tuple(known.values())
+        one = msgspec.structs.replace(lane, strategy=str(spec), pair=pair)
+        if not spec.parts:
+            # Without drafts it does not matter how they would be judged, or what lies beside the target.
+            base = known[bases[target]]
+            one = msgspec.structs.replace(base, label=lane.label or base.label)
+            if not base.label:
+                known[bases[target]] = one  # the baseline's own name
+        if one not in known:
+            known.append(one)
+    return tuple(known)
 
 
 def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Experiment:

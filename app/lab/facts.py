@@ -72,7 +72,7 @@ def system_facts(pair: PairInfo | None) -> SystemFacts:
         llama_cpp_python=importlib.metadata.version("llama-cpp-python"),
         python=platform.python_version(),
         system=platform.platform(terse=True),
-        cpu=_cpu_name(),
+        cpu=cpu_name(),
         cores=os.cpu_count() or 1,
         devices=pair.devices if pair else "",
         threads=pair.target.threads if pair else 0,
@@ -113,7 +113,8 @@ def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None
     return whole.hexdigest()
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """The processor, as it calls itself."""
     listed = Path("/proc/cpuinfo")
     if listed.exists():  # Linux, where the platform's own word is no more than x86_64
         for line in listed.read_text(encoding="utf-8").splitlines():

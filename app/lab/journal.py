@@ -1,7 +1,8 @@
 """The journal of a long run: what is measured, then a line for every run that is over.
 
-JSON Lines. Line 1 is the experiment; each further line is on disk before the next run begins, so that a
-run which was broken off, however hard, goes on behind its last line.
+JSON Lines. Line 1 is the experiment and what it is made with; each further line is on disk before the next
+run begins, so that a run which was broken off, however hard, goes on behind its last line. A run that was
+done again has a second line: the last one counts.
 """
 
 from __future__ import annotations
@@ -10,19 +11,22 @@ import os
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
 from app.files import reason
 from app.lab.experiment import Experiment, Job
+from app.lab.identity import MadeWith, made_with
 from app.lab.run_record import RunRecord
 
-FORMAT = "draftscope-journal-1"
+FORMAT = "draftscope-journal-2"
 
 
 class JournalHead(msgspec.Struct, frozen=True):
     format: str
     experiment: Experiment
+    made_with: MadeWith
 
 
 class RunLine(msgspec.Struct, frozen=True, tag="run"):
@@ -45,23 +49,24 @@ _line = msgspec.json.Decoder(RunLine | PairLine)
 
 
 class Journal:
-    """A journal that lines are added to."""
+    """A journal that lines are added to, by who holds its lock (`lock_journal`)."""
 
-    def __init__(self, path: Path, experiment: Experiment) -> None:
-        """For `create` and `open`."""
+    def __init__(self, path: Path, head: JournalHead) -> None:
+        """For `create`, `open` and `read`."""
         self.path = path
-        self.experiment = experiment
+        self.experiment = head.experiment
+        self.made_with = head.made_with
         self.records: dict[Job, RunRecord] = {}
         self.pairs: dict[int, PairInfo] = {}
 
     @classmethod
     def create(cls, path: Path, experiment: Experiment) -> Journal:
         """Begin one; raises UserError where the file is there already or cannot be written."""
-        line = _encode(JournalHead(FORMAT, experiment)) + b"\n"
+        head = JournalHead(FORMAT, experiment, made_with(experiment))
         try:
             with path.open("xb") as file:
-                file.write(line)
-            return cls(path, experiment)
+                file.write(_encode(head) + b"\n")
+            return cls(path, head)
         except FileExistsError:
             raise UserError(
                 f"{path.name} is there already.", "Go on from it, or choose another name."
@@ -72,6 +77,21 @@ class Journal:
     @classmethod
     def open(cls, path: Path) -> Journal:
         """Go on with one; a last line that broke off is dropped. Raises UserError where it is no journal."""
+        journal, end = cls._read(path)
+        try:
+            os.truncate(path, end)
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
+        return journal
+
+    @classmethod
+    def read(cls, path: Path) -> Journal:
+        """Look at one, which may just be written by another; raises UserError where it is no journal."""
+        return cls._read(path)[0]
+
+    @classmethod
+    def _read(cls, path: Path) -> tuple[Journal, int]:
+        """(the journal, how many bytes of the file are whole lines)"""
         try:
             lines = path.read_bytes().splitlines(keepends=True)
         except OSError as error:
@@ -84,13 +104,13 @@ class Journal:
             raise UserError(
                 f"{path.name} is not a journal of this version.", "Choose one that bench or the window wrote."
             ) from None
-        known: list[RunLine | PairLine] = []
+        journal = cls(path, head)
         end = len(lines[0])
         for number, line in enumerate(lines[1:], start=2):
             if not line.endswith(b"\n"):
                 break  # broken off while it was written: that run is done again
             try:
-                known.append(_line.decode(line))
+                journal._take(_line.decode(line))
             except msgspec.DecodeError as error:
                 if number == len(lines):
                     break
@@ -98,19 +118,12 @@ class Journal:
                     f"{path.name}, line {number}, is damaged: {error}.", "Begin a new journal."
                 ) from None
             end += len(line)
-        try:
-            os.truncate(path, end)
-        except OSError as error:
-            raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
-        journal = cls(path, head.experiment)
-        for one in known:
-            journal._take(one)
-        return journal
+        return journal, end
 
     @property
     def trace_folder(self) -> Path:
         """Where the traces of its runs are kept: beside it."""
-        return self.path.with_name(f"{self.path.stem}-traces")
+        return trace_folder_of(self.path)
 
     def add(self, line: RunLine | PairLine) -> None:
         """Write a line; raises UserError (a full disk)."""
@@ -130,3 +143,41 @@ class Journal:
             self.records[line.job] = line.record
         else:
             self.pairs |= dict.fromkeys(line.lanes, line.pair)
+
+
+def trace_folder_of(path: Path) -> Path:
+    """The folder beside a journal that holds its traces."""
+    return path.with_name(f"{path.stem}-traces")
+
+
+def lock_of(path: Path) -> Path:
+    """The file beside a journal that is locked by who writes it."""
+    return path.with_name(f"{path.name}.lock")
+
+
+def lock_journal(path: Path) -> FileLock:
+    """Take the lock of a journal, to write it; `release` it afterwards, from any thread.
+
+    Raises UserError where somebody has it, or where no lock can be made.
+    """
+    lock = FileLock(lock_of(path), thread_local=False)
+    try:
+        path.parent.stat()  # the lock would make a folder that is not there
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UserError(
+            f"Another window or command is measuring into {path.name}.",
+            "Wait for it, or choose another name.",
+        ) from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
+    return lock
+
+
+def is_free(path: Path) -> bool:
+    """Nobody is writing a journal."""
+    try:
+        with FileLock(lock_of(path)).acquire(blocking=False):
+            return True
+    except (Timeout, OSError):
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +45,7 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tu
 
     def options(written: str | ModelOptions, like: ModelOptions) -> ModelOptions:
         given = replace(like, path=written) if isinstance(written, str) else written
-        return replace(given, path=str(path.parent / resolve(given.path)))
+        return replace(given, path=os.path.abspath(path.parent / resolve(given.path)))
 
     def pair(entry: LaneEntry) -> Pair | None:
         if entry.target is None and entry.draft is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.engine.trace import Trace
@@ -17,7 +17,9 @@ class LaneAt:
     tokens: int  # emitted
     finished: bool
     place: int | None  # 1 for the first one over the line; None while it runs
-    ahead: float  # seconds before (or, negative, behind) the baseline at the lane's last token
+    ahead: float | None
+    """Seconds before (or, negative, behind) its baseline at the lane's last token; None without one, and for
+    a baseline itself."""
 
 
 class RaceLane:
@@ -57,10 +59,12 @@ class RaceLane:
 class Race:
     """Lanes of one prompt and repeat, from one start."""
 
-    def __init__(self, traces: Mapping[int, Trace], baseline: int, *, with_prompt: bool = False) -> None:
-        """`traces` by lane; `baseline` is one of them."""
+    def __init__(
+        self, traces: Mapping[int, Trace], baseline_of: Callable[[int], int], *, with_prompt: bool = False
+    ) -> None:
+        """`traces` by lane; `baseline_of` gives the lane that one is held against (Experiment's)."""
         self.lanes = {lane: RaceLane(trace, with_prompt=with_prompt) for lane, trace in traces.items()}
-        self.baseline = baseline
+        self._baseline_of = baseline_of
 
     @property
     def seconds(self) -> float:
@@ -85,13 +89,15 @@ class Race:
     def at(self, seconds: float) -> dict[int, LaneAt]:
         """Every lane at one moment, from 0 to `seconds`."""
         places = {lane: place for place, lane in enumerate(self._by_finish(), start=1)}
-        base = self.lanes[self.baseline]
         state = {}
         for lane, one in self.lanes.items():
             rounds = one.rounds_at(seconds)
             tokens = one.tokens[rounds - 1] if rounds else 0
             finished = rounds == len(one.times)
-            ahead = base.seconds_of(tokens) - one.seconds_of(tokens)
+            base = self.lanes.get(self._baseline_of(lane))
+            ahead = None
+            if base is not None and base is not one:
+                ahead = base.seconds_of(tokens) - one.seconds_of(tokens)
             state[lane] = LaneAt(rounds, tokens, finished, places[lane] if finished else None, ahead)
         return state
 

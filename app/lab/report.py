@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -13,8 +14,9 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, PairInfo, Sampling
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
+from app.lab.lane_names import lane_names
 from app.lab.run_record import RunRecord
-from app.lab.summary import Summary, summarise
+from app.lab.summary import Summary, summarise, whole_rates
 
 FORMAT = "1.0"
 
@@ -26,7 +28,6 @@ class Settings(msgspec.Struct, frozen=True):
     max_tokens: int
     repeats: int
     chat: bool
-    system: str
     stop: tuple[str, ...]
     ignore_eos: bool
 
@@ -34,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True):
 class ReportLane(msgspec.Struct, frozen=True):
     """A lane, and the llama.cpp command that comes nearest to it."""
 
-    name: str
+    name: str  # with its models, where the lanes have several
     strategy: str
     pair: int  # index in `pairs`
     baseline: int  # the lane it is compared with
@@ -85,6 +86,11 @@ class Report(msgspec.Struct, frozen=True):
     by_category: tuple[Summary, ...]  # one a lane and category, where there are categories
     sweep: SweepFacts | None = None
 
+    @property
+    def baselines(self) -> int:
+        """Lanes that others are compared with: one a target."""
+        return len({one.baseline for one in self.lanes})
+
     def to_json(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
 
@@ -107,9 +113,19 @@ def summaries(
     strategies: Sequence[str], runs: Sequence[RunRecord], categories: Sequence[str]
 ) -> tuple[tuple[Summary, ...], tuple[Summary, ...]]:
     """One a lane, and one a lane and category."""
+    rates = whole_rates(runs)
+    by_lane: dict[int, list[RunRecord]] = defaultdict(list)
+    by_part: dict[tuple[int, str | None], list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        by_lane[run.lane].append(run)
+        by_part[run.lane, run.category].append(run)
     lanes = list(enumerate(strategies))
-    whole = tuple(summarise(lane, strategy, runs) for lane, strategy in lanes)
-    parts = tuple(summarise(lane, strategy, runs, name) for name in categories for lane, strategy in lanes)
+    whole = tuple(summarise(lane, strategy, by_lane[lane], rates) for lane, strategy in lanes)
+    parts = tuple(
+        summarise(lane, strategy, by_part[lane, name], rates, name)
+        for name in categories
+        for lane, strategy in lanes
+    )
     return whole, parts
 
 
@@ -145,11 +161,12 @@ def make_report(
             experiment.max_tokens,
             experiment.repeats,
             experiment.chat,
-            experiment.system,
             experiment.stop,
             experiment.ignore_eos,
         ),
-        lanes=tuple(_lane(experiment, lane, known, indices) for lane in range(len(experiment.lanes))),
+        lanes=tuple(
+            _lane(experiment, lane, name, known, indices) for lane, name in enumerate(lane_names(experiment))
+        ),
         prompts=prompts,
         runs=runs,
         summary=whole,
@@ -159,7 +176,11 @@ def make_report(
 
 
 def _lane(
-    experiment: Experiment, lane: int, known: Mapping[Pair, PairFacts], indices: Mapping[Pair, int]
+    experiment: Experiment,
+    lane: int,
+    name: str,
+    known: Mapping[Pair, PairFacts],
+    indices: Mapping[Pair, int],
 ) -> ReportLane:
     pair, one = experiment.pair_of(lane), experiment.lanes[lane]
     spec = StrategySpec.parse(one.strategy)
@@ -172,7 +193,7 @@ def _lane(
     )
     facts = known.get(pair)
     return ReportLane(
-        name=one.name,
+        name=name,
         strategy=one.strategy,
         pair=indices.get(pair, -1),
         baseline=experiment.baseline_of(lane),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +33,10 @@ from app.lab.events import (
 )
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.failed_run import failed_record
-from app.lab.journal import Journal, PairLine, RunLine
+from app.lab.identity import loaded_otherwise
+from app.lab.journal import Journal, PairLine, RunLine, lock_journal
 from app.lab.lab_engine import EngineGone, Interrupted, LabEngine
+from app.lab.resume import done_of, open_journal
 from app.lab.run_record import RunRecord
 from app.lab.time_left import TimeLeft
 from app.lab.traces import TraceStore
@@ -52,7 +54,8 @@ class _WarmUpGone(EngineGone):
 class Runner:
     """One experiment in the making. `run` is for one thread; `control` and reading `records` for any.
 
-    With a journal every run is kept as it comes, and what the journal holds already is not done again.
+    With a journal every run is kept as it comes, and what the journal holds already is not done again,
+    but for runs that failed.
     """
 
     def __init__(
@@ -63,22 +66,33 @@ class Runner:
         journal: Path | None = None,
         control: Control | None = None,
         engine: LabEngine | None = None,
+        jobs: Sequence[Job] = (),
     ) -> None:
-        """`experiment` comes from `make_experiment`. A `journal` that is there must be of the same one.
-        An `engine` is lent: it stays open.
+        """`experiment` comes from `make_experiment`. A `journal` that is there must be of the same one, made
+        with the same files, versions and processor; it is locked until the end of `run`, or `close`. An
+        `engine` is lent: it stays open. `jobs` are all runs in another order than the experiment's.
 
         Raises UserError.
         """
         self.control = control or Control()
+        self.experiment = experiment
         self._engine = engine or LabEngine(make_home, self.control)
         self._lent = engine is not None
-        self._journal = _open_journal(journal, experiment) if journal else None
-        self.experiment = self._journal.experiment if self._journal else experiment
-        self.traces = TraceStore(self._journal.trace_folder if self._journal else None)
-        done = self._journal.records if self._journal else {}
-        self._records = compared_runs(self.experiment, done, self.traces)
-        self.pairs: dict[int, PairInfo] = dict(self._journal.pairs) if self._journal else {}
+        self._jobs = tuple(jobs) or experiment.jobs()
+        self._lock = lock_journal(journal) if journal else None
+        self._journal: Journal | None = None
+        self._records: dict[Job, RunRecord] = {}
+        self.pairs: dict[int, PairInfo] = {}
         """What was loaded for a lane."""
+        self._before: dict[int, PairInfo] = {}  # the same, when the journal was written
+        try:
+            if journal is not None:
+                self._take_journal(journal)
+            else:
+                self.traces = TraceStore()
+        except UserError:
+            self._release()
+            raise
         self._left = TimeLeft()
         self._to_warm_up: list[int] = []  # lanes, on the pair that is loaded
         self._unfit: set[tuple[str, ...]] = set()  # which killed the engine in a warm-up
@@ -91,7 +105,7 @@ class Runner:
 
     def run(self) -> Iterator[LabEvent]:
         """Do what is not done yet. Raises UserError where no run of a lane can be done (a missing file)."""
-        jobs = self.experiment.jobs()
+        jobs = self._jobs
         todo = [job for job in jobs if job not in self._records]
         yield Begun(self.experiment, len(jobs) - len(todo), len(jobs))
         try:
@@ -111,11 +125,26 @@ class Runner:
         finally:
             if not self._lent:
                 self._engine.close()
+            self._release()
         yield Ended(len(self._records) == len(jobs))
 
     def close(self) -> None:
-        """Remove traces that no journal keeps."""
+        """Remove traces that no journal keeps, and let go of the journal."""
         self.traces.close()
+        self._release()
+
+    def _take_journal(self, path: Path) -> None:
+        self._journal = open_journal(path, self.experiment)
+        self.traces = TraceStore(self._journal.trace_folder)
+        if not self._journal.records:
+            self.traces.clear()  # of an earlier measurement under this name
+        self._records = compared_runs(self.experiment, done_of(self._journal), self.traces)
+        self.pairs, self._before = dict(self._journal.pairs), dict(self._journal.pairs)
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def _do(self, job: Job) -> Iterator[LabEvent]:
         """One run, as often as it takes; it is in `records` then, unless the control cancelled it."""
@@ -204,6 +233,12 @@ class Runner:
         experiment, info = self.experiment, self._engine.info
         lanes = tuple(i for i in range(len(experiment.lanes)) if experiment.pair_of(i) == pair)
         if info is not None and any(self.pairs.get(lane) != info for lane in lanes):
+            for lane in lanes:
+                if how := loaded_otherwise(self._before.get(lane, info), info):
+                    raise UserError(
+                        f"The journal's runs cannot be gone on with: {how}.",
+                        "Load it as it was then, or begin a new journal.",
+                    )
             self.pairs |= dict.fromkeys(lanes, info)
             if self._journal is not None:
                 self._journal.add(PairLine(lanes, info))
@@ -268,16 +303,3 @@ class Runner:
 
     def _trace(self, job: Job) -> Trace | None:
         return self._latest.get(job) or self.traces.get(job)
-
-
-def _open_journal(path: Path, experiment: Experiment) -> Journal:
-    """Begin a journal, or go on with the one that is there."""
-    if not path.exists():
-        return Journal.create(path, experiment)
-    journal = Journal.open(path)
-    if experiment != journal.experiment:
-        raise UserError(
-            f"{path.name} belongs to another measurement.",
-            "Give the same settings as then, or another name for this one.",
-        )
-    return journal

@@ -38,12 +38,18 @@ class Suite(msgspec.Struct, frozen=True):
         return categories_of([one.category for one in self.prompts])
 
     def only(self, categories: tuple[str, ...]) -> Suite:
-        """The prompts of some categories; raises PromptError for one that there is not."""
+        """The prompts of some categories, by our names or by those of SPEED-Bench; raises PromptError for one
+        that there is not."""
+        wanted: set[str] = set()
         for name in categories:
-            if name not in self.categories:
+            found = [one for one in self.categories if name in (one, SPEED_BENCH.get(one))]
+            if not found:
                 allowed = ", ".join(self.categories) or "none: its prompts have no category"
-                raise PromptError(f"{self.title} has no category “{name}”.", f"Allowed: {allowed}.")
-        kept = tuple(one for one in self.prompts if one.category in categories)
+                theirs = dict.fromkeys(SPEED_BENCH[one] for one in self.categories if one in SPEED_BENCH)
+                also = f"; by SPEED-Bench's names: {', '.join(theirs)}" if theirs else ""
+                raise PromptError(f"{self.title} has no category “{name}”.", f"Allowed: {allowed}{also}.")
+            wanted.update(found)
+        kept = tuple(one for one in self.prompts if one.category in wanted)
         return msgspec.structs.replace(self, prompts=kept)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -51,9 +51,24 @@ class Summary(msgspec.Struct, frozen=True):
         return self.identical + self.near_ties == self.compared if self.compared else None
 
 
-def summarise(lane: int, strategy: str, runs: Sequence[RunRecord], category: str | None = None) -> Summary:
-    """The fold over one lane's `runs`; with a `category` over those of it. Runs hold their comparisons."""
-    mine = [one for one in runs if one.lane == lane and (category is None or one.category == category)]
+Rates = Mapping[tuple[int, int, int], float]
+"""Tokens/s from the request to the end, by lane, repeat and prompt."""
+
+
+def whole_rates(runs: Iterable[RunRecord]) -> Rates:
+    """Of all measured runs: those of a lane are held against those of its baseline."""
+    return {
+        (one.lane, one.repeat, one.prompt_index): one.n_tokens / one.whole_seconds
+        for one in runs
+        if is_measured(one) and one.whole_seconds > 0
+    }
+
+
+def summarise(
+    lane: int, strategy: str, mine: Sequence[RunRecord], rates: Rates, category: str | None = None
+) -> Summary:
+    """The fold over a lane's runs; `mine` are all of them, or those of a `category`. They hold their
+    comparisons."""
     measured = [one for one in mine if is_measured(one)]
     baselines = [one for one in measured if one.speedup is not None]
     accepted, drafted = _sum(measured, "accepted"), _sum(measured, "drafted")
@@ -70,7 +85,7 @@ def summarise(lane: int, strategy: str, runs: Sequence[RunRecord], category: str
         failed=len(mine) - len(measured),
         tokens_per_second=Spread.of(one.tokens_per_second for one in measured),
         speedup=Speedup.of(_by_repeat(baselines)),
-        whole_speedup=_whole_speedup(baselines, runs),
+        whole_speedup=_whole_speedup(baselines, rates),
         acceptance_rate=accepted / drafted if drafted else None,
         alpha=accepted / judged if judged and not by_block else None,
         tau=1 + accepted / drafted_rounds if drafted_rounds else None,
@@ -102,13 +117,8 @@ def _by_repeat(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:
     return ratios
 
 
-def _whole_speedup(runs: Sequence[RunRecord], everything: Sequence[RunRecord]) -> float | None:
+def _whole_speedup(runs: Sequence[RunRecord], rates: Rates) -> float | None:
     """Geometric mean of (tokens / time from the request to the end) over the baseline's."""
-    rates = {
-        (one.lane, one.repeat, one.prompt_index): one.n_tokens / one.whole_seconds
-        for one in everything
-        if is_measured(one) and one.whole_seconds > 0
-    }
     ratios = []
     for one in runs:
         if one.baseline_lane is None:

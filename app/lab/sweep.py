@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -11,6 +12,7 @@ from app.engine.params import params_of
 from app.engine.strategy import RUN_KEYS, StrategySpec
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.report import Cell, Report, SweepFacts
+from app.lab.summary import Summary
 
 MOST_CELLS = 256
 
@@ -92,14 +94,17 @@ def make_sweep(base: Experiment, strategy: str, x: Axis, y: Axis) -> tuple[Exper
 
 def heat_map(report: Report) -> tuple[Heat, ...]:
     """The cells of a sweep with their numbers, row by row (y), each from the first column (x) on."""
-    if report.sweep is None:
-        return ()
+    return heats(report.sweep, report.summary) if report.sweep is not None else ()
+
+
+def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
+    """The same from the table alone: while it is measured no more is needed."""
     heat = []
-    for cell in report.sweep.cells:
+    for cell in facts.cells:
         if cell.lane is None:
             heat.append(Heat(cell, ""))
             continue
-        one = report.summary[cell.lane]
+        one = summary[cell.lane]
         heat.append(
             Heat(
                 cell,

@@ -20,6 +20,7 @@ from app.files import reason, write_atomic
 from app.lab.experiment import Job
 
 _encode = msgspec.json.Encoder().encode
+_FILES = "*.jsonl.gz"
 _LEVEL = 3  # a tenth of the size; more would take longer than it saves
 
 
@@ -56,15 +57,28 @@ class TraceStore:
             return None
         return parse_trace(io.BytesIO(lines), self._path(job).name)
 
-    def archive(self, path: Path) -> None:
-        """All traces in one zip file, plain, as the window and `draftscope replay` read them.
+    def clear(self) -> None:
+        """Remove all traces: those of an earlier measurement under the same name. Raises UserError."""
+        try:
+            for file in self.folder.glob(_FILES):
+                file.unlink()
+        except OSError as error:
+            raise UserError(
+                f"The traces in {self.folder.name} cannot be removed: {reason(error)}.", "Take another name."
+            ) from error
+
+    def archive(self, path: Path, stopped: Callable[[], bool] = lambda: False) -> None:
+        """All traces in one zip file, plain, as the window and `draftscope replay` read them; no file where
+        `stopped` says so on the way.
 
         Raises OSError.
         """
         partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
         try:
             with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-                for file in sorted(self.folder.glob("*.jsonl.gz")):
+                for file in sorted(self.folder.glob(_FILES)):
+                    if stopped():
+                        return
                     archive.writestr(file.name.removesuffix(".gz"), gzip.decompress(file.read_bytes()))
             os.replace(partial, path)
         finally:

@@ -17,11 +17,12 @@ from app.lab import words
 from app.lab.candidates import candidates
 from app.lab.control import Control
 from app.lab.events import EngineReplaced, LabEvent, Paused, RunDone, RunStarted
-from app.lab.experiment import Experiment, Lane, Prompt, make_experiment
+from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.halving import FINALISTS, rungs_left, time_share
 from app.lab.interval import Finding, Speedup
 from app.lab.lab_engine import LabEngine
 from app.lab.run_record import RunRecord
+from app.lab.rung_time import Ending, Stopwatch
 from app.lab.runner import MakeHome, Runner
 from app.lab.tuned import WORTH_IT, Rung, Score, Tuned, scored
 
@@ -108,7 +109,8 @@ class Tuner:
         """Measure until the time is up, on whole prompts: every candidate on the same ones.
 
         Where even one prompt takes longer for all of them, those that were not reached are out: the
-        most promising come first. Returns None where nothing can be compared.
+        most promising come first. Where every run of every prompt was refused, it ends as well. Returns None
+        where nothing can be compared.
         """
         experiment = msgspec.structs.replace(
             self._base,
@@ -117,11 +119,15 @@ class Tuner:
             max_tokens=min(self._base.max_tokens, _FIRST_TOKENS * 2**rung),
             repeats=_MOST_REPEATS,
         )
-        control = _Ending(self.control)
+        control = Ending(self.control)
         engine.control = control
-        runner = Runner(experiment, self._make_home, control=control, engine=engine)
+        runner = Runner(
+            experiment, self._make_home, control=control, engine=engine, jobs=_promising_first(experiment)
+        )
+        patience = len(experiment.prompts) * len(experiment.lanes)
+        refused = 0  # runs, since one was done
         groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
-        watch = _Stopwatch(self._clock)
+        watch = Stopwatch(self._clock)
         try:
             for event in runner.run():
                 if isinstance(event, RunStarted):
@@ -129,11 +135,14 @@ class Tuner:
                 elif isinstance(event, Paused | EngineReplaced):
                     watch.stop()
                 yield event
-                if not watch.used or not isinstance(event, RunDone):
+                if not isinstance(event, RunDone):
                     continue
                 self._learn(experiment.lanes[event.job.lane].strategy, event)
                 group = groups.setdefault((event.job.repeat, event.job.prompt), {})
                 group |= {event.job.lane: event.record} | {other.lane: other for other in event.others}
+                refused = refused + 1 if event.record.error else 0
+                if refused == patience:
+                    control.end()
                 late = watch.seconds >= seconds
                 if late and (len(group) == len(experiment.lanes) or len(groups) == 1 < len(group)):
                     control.end()
@@ -252,54 +261,6 @@ def _best_with_model(done: Sequence[Rung]) -> Score | None:
     return None
 
 
-class _Stopwatch:
-    """Adds up the time of measuring; loading, pauses and a new engine's start are not of it."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._before = 0.0
-        self._since: float | None = None
-        self.used = False
-
-    @property
-    def seconds(self) -> float:
-        return self._before + (0.0 if self._since is None else self._clock() - self._since)
-
-    def start(self) -> None:
-        self.used = True
-        if self._since is None:
-            self._since = self._clock()
-
-    def stop(self) -> None:
-        self._before, self._since = self.seconds, None
-
-
-class _Ending(Control):
-    """The control of one rung: ends when its time is up, and follows the search's own."""
-
-    def __init__(self, whole: Control) -> None:
-        super().__init__()
-        self._whole = whole
-
-    @property
-    def paused(self) -> bool:
-        return self._whole.paused
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled or self._whole.cancelled
-
-    @property
-    def interrupted(self) -> bool:
-        return self.paused or self.cancelled
-
-    def end(self) -> None:
-        super().cancel()
-
-    def wait(self) -> None:
-        self._whole.wait()
-
-
 def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
     """Prompts with the categories in turn, so that the first few are of all kinds; each rung begins with
     others, or its winners would be those of the same prompts again."""
@@ -312,5 +273,13 @@ def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
     return tuple(mixed[start:] + mixed[:start])
 
 
+def _promising_first(experiment: Experiment) -> list[Job]:
+    """All runs; those of the first prompt in the order of the lanes, for where there is no time for more."""
+    first = [Job(0, 0, lane) for lane in range(len(experiment.lanes))]
+    return [*first, *(job for job in experiment.jobs() if (job.repeat, job.prompt) != (0, 0))]
+
+
 def _errors(rung: Rung) -> str:
-    return next((one.error for one in rung.scores if one.error), "Nothing could be measured.")
+    """Why there is nothing to choose from."""
+    error = next((one.error for one in rung.scores if one.error), "")
+    return f"No setting could be measured: {error}" if error else "No setting could be measured."

@@ -25,7 +25,7 @@ class Score(msgspec.Struct, frozen=True):
     acceptance_rate: float | None
     prompts: int  # measured, a repeat counted anew
     kept: bool
-    error: str = ""
+    error: str = ""  # why there is no speed-up
     over_repeats: bool = False  # there was one prompt: the interval does not say how others would fare
 
 
@@ -81,7 +81,7 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
         if speedup is not None:
             scores[one.strategy] = speedup.factor
         rate = sum(run.accepted for run in runs) / drafted if drafted else None
-        error = next((run.error for run in runs if run.error), "")
+        error = "" if measured else next((run.error for run in runs if run.error), "")
         found[one.strategy] = Score(
             one.strategy, speedup, rate, len(measured), kept=False, error=error, over_repeats=over_repeats
         )

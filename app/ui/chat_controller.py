@@ -81,6 +81,23 @@ class ChatController(QObject):
             return
         self._ask(self._chat, len(self._chat.turns), text)
 
+    def ask_in_new_chat(self, text: str) -> None:
+        """Ask in a chat of its own, as a message whatever the mode of new chats is."""
+        self._take_back()
+        self._chat = self._store.new("chat", self.settings.system_prompt)
+        self._show_chat()
+        self.send(text)
+
+    @property
+    def question(self) -> str:
+        """The last message on the screen, or the one that waits for the models; "" where there is none."""
+        if self._waiting is not None:
+            return self._waiting
+        answering = self._answering
+        if answering is not None and self._on_screen(answering) and answering.question is not None:
+            return answering.question
+        return next((turn.text for turn in reversed(self._chat.turns) if isinstance(turn, Question)), "")
+
     @Slot(str, str)
     def _edit(self, turn_id: str, text: str) -> None:
         """Send a changed message and continue from there."""

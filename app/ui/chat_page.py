@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from app.chats.conversation import ChatHead
 from app.ui.chat_list import ChatList
@@ -19,7 +19,7 @@ from app.ui.transcript import Legend, TranscriptView
 COLUMN = 792  # the transcript's column and its margins
 NARROW = 960  # below this the list of chats folds by itself rather than crush the text
 CRAMPED = 640  # and below this the instruments as well
-CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
+CHATS, MIDDLE, INSTRUMENTS = 210, 376, 340
 CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264
 
 
@@ -38,6 +38,8 @@ class ChatPage(QWidget):
         self._theme = theme
         self.chats = ChatList(theme, search)
         self.transcript = TranscriptView(theme)
+        # The foot has the height that its words need, the transcript what is left.
+        self.transcript.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.legend = Legend(theme)
         self.prompt = PromptBox(theme)
         self.instruments = InstrumentsPanel(theme)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from PySide6.QtCore import QEvent, QSize, Qt, Slot
-from PySide6.QtGui import QIcon, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.ui.chip_row import ChipRow
 from app.ui.icons import IconButton, icon, pixmap
 from app.ui.panels.chip import Chip
 from app.ui.panels.model_panel import FileChooser, ModelPanel
@@ -21,36 +20,12 @@ from app.ui.panels.strategy_panel import StrategyPanel
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 
-GAP = 8
 
-
-def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[int]:
-    """Share `room` among the chips target, draft, sampling and strategy.
-
-    Each has a width that it wants, one without its detail, one without its caption and a least one.
-    Details go first, one after the other, then captions; then the two names are cut, then the sampling,
-    and the strategy last. The sum exceeds the room only where all have their least.
-    """
-    given = [one[0] for one in widths]
-    for stage in (1, 2):
-        for at, one in enumerate(widths):
-            if sum(given) > room:
-                given[at] = one[stage]
-    for group in ((0, 1), (2,), (3,)):
-        while sum(given) > room:
-            at = max(group, key=lambda one: given[one] - widths[one][3])
-            if given[at] <= widths[at][3]:
-                break
-            given[at] -= 1
-    return given
-
-
-class Header(QWidget):
+class Header(ChipRow):
     """Chips with their panels, and buttons. The window fills and connects them."""
 
     def __init__(self, theme: Theme, choose_file: FileChooser) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.target_panel = ModelPanel(theme, "target", BUNDLED_TARGET, choose_file)
         self.draft_panel = ModelPanel(theme, "draft", BUNDLED_DRAFT, choose_file)
         self.strategy_panel = StrategyPanel(theme)
@@ -62,7 +37,7 @@ class Header(QWidget):
         self.sampling = self._chip("sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)
         self.presets = PanelButton(theme, "bookmark", "Presets", Popover(theme, self.presets_panel))
-        self.chips = (self.target, self.draft, self.sampling, self.strategy)  # in the order of giving way
+        self.chips = (self.target, self.draft, self.sampling, self.strategy)
         self._arrow = QLabel()
         self.sidebar = IconButton(theme, "sidebar", "Chats (Ctrl+B)")
         self.instruments = IconButton(theme, "compare", "Instruments (Ctrl+I)")
@@ -75,16 +50,16 @@ class Header(QWidget):
         self.stop = WordOrIcon(theme, "stop", "Stop", primary=True)
         self.stop.setToolTip("Stop the answer (Esc)")
 
-        row = self._row = QHBoxLayout(self)
-        row.setSpacing(GAP)
+        self._buttons = (self.clear, self.regenerate, self.stop)
+        self.others = (self.sidebar, self._arrow, self.presets, *self._buttons, self.instruments)
+        row = self.row
         row.addWidget(self.sidebar)
         for part in (self.target, self._arrow, self.draft, self.strategy, self.sampling, self.presets):
             row.addWidget(part)
         row.addStretch(1)
-        for button in (self.clear, self.regenerate, self.stop, self.instruments):
+        for button in (*self._buttons, self.instruments):
             row.addWidget(button)
-        theme.changed.connect(self._restyle)
-        self._restyle()
+        self.restyle()
 
     def _chip(self, caption: str, panel: QWidget, foot: QWidget | None = None) -> Chip:
         chip = Chip(self._theme, caption)
@@ -103,62 +78,32 @@ class Header(QWidget):
         """Stop stands where Regenerate stood: one place for the one thing to do."""
         self.stop.setVisible(busy)
         self.regenerate.setVisible(not busy)
-        self._fit()
+        self.fit()
 
     def set_folded(self, sidebar: bool, instruments: bool) -> None:
         """Offer to bring back what is folded away; what is shown has a button of its own."""
         self.sidebar.setVisible(sidebar)
         self.instruments.setVisible(instruments)
-        self._fit()
+        self.fit()
 
-    def minimumSizeHint(self) -> QSize:
-        """As narrow as the window likes: the chips give way."""
-        return QSize(0, super().minimumSizeHint().height())
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._fit()
-        return super().event(event)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        """Give every part its width: words of buttons go first, then details, then names are cut."""
-        buttons = (self.clear, self.regenerate, self.stop)
+    def fit(self) -> None:
+        """Words of buttons go first, then details, then names are cut."""
         for words in (True, False):
-            for button in buttons:
+            for button in self._buttons:
                 button.show_words(words)
-            others = [self.sidebar, self._arrow, self.presets, *buttons, self.instruments]
-            shown = [one for one in others if one.isVisibleTo(self)]
-            margins = self._row.contentsMargins()
-            room = self.width() - margins.left() - margins.right() - GAP * (len(shown) + 4)
-            room -= sum(one.sizeHint().width() for one in shown)
-            if words and room >= sum(chip.widths()[1] for chip in self.chips):
+            if words and self.room() >= sum(chip.widths()[1] for chip in self.chips):
                 break
-        wanted = [chip.widths() for chip in self.chips]
-        for chip, one, width in zip(self.chips, wanted, chip_widths(wanted, room), strict=True):
-            chip.set_bare(width < one[1])
-            if chip.minimumWidth() != width or chip.maximumWidth() != width:
-                chip.setFixedWidth(width)
+        super().fit()
 
     @Slot()
-    def _restyle(self) -> None:
-        above = round(10 * self._theme.scale)
-        self._row.setContentsMargins(16, above, 16, above)
+    def restyle(self) -> None:
         side = round(14 * self._theme.scale)
         ratio = self.devicePixelRatio()
         picture = pixmap("arrow-left", self._theme.palette.faint, round(side * ratio))
         picture.setDevicePixelRatio(ratio)
         self._arrow.setPixmap(picture)
         self._arrow.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._fit()
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(0, self.height() - 1, self.width(), 1, self._theme.palette.line)
+        super().restyle()
 
 
 class WordOrIcon(QPushButton):

@@ -10,6 +10,7 @@ from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.chats.store import ChatStore
+from app.demo import DemoPrompt
 from app.engine.errors import SettingError, UserError
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
@@ -39,6 +40,7 @@ from app.ui.rail import Rail
 from app.ui.settings_page import SCALES, SettingsPage
 from app.ui.status_bar import StatusBar
 from app.ui.theme import Theme
+from app.ui.try_controller import TryController
 
 SAVE_DELAY = 500  # milliseconds: a slider that moves is saved once
 SMALLEST = (760, 480)
@@ -58,7 +60,7 @@ class MainWindow(QMainWindow):
         chat_store: ChatStore,
         session: EngineSession,
         engine_words: str,
-        prompts: tuple[str, ...],
+        prompts: tuple[DemoPrompt, ...],
         make_models: MakeModels,
         make_compare: MakeCompare,
         drafters: TriedDrafters,
@@ -86,7 +88,9 @@ class MainWindow(QMainWindow):
         self.header = Header(theme, choose_file)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
         self.settings_page = SettingsPage(theme, paths, engine_words, choose_drafter)
-        self.models = ModelsDoor(lambda: make_models(self._use_models, self._models_in_use))
+        self.models = ModelsDoor(
+            lambda: make_models(self._use_models, self._models_in_use, self._settings.offline)
+        )
         self.compare = CompareDoor(lambda: make_compare(self._chat_side()))
         self.status = StatusBar(theme)
         self._places = QStackedWidget()
@@ -102,9 +106,12 @@ class MainWindow(QMainWindow):
             lambda: self._settings,
             self._change,
         )
-        self.page.prompt.set_suggestion(prompts[0] if prompts else "")
-        self.page.transcript.set_suggestions(prompts)
-        self._prompts = prompts
+        self._prompts = tuple(one.prompt for one in prompts)
+        self.page.prompt.set_suggestion(self._prompts[0] if prompts else "")
+        self.page.transcript.set_suggestions(self._prompts)
+        self.trying = TryController(
+            self.page.prompt, self.controller, session, prompts, lambda: self._settings, self._apply_preset
+        )
         store = PresetStore(paths.presets)
         self.presets = PresetsController(
             self.header.presets_panel, store, lambda: self._settings, self._apply_preset
@@ -178,7 +185,9 @@ class MainWindow(QMainWindow):
         self.settings_page.text_scale_changed.connect(self._scale_changed)
         self.settings_page.empty_trash_requested.connect(self._empty_trash)
         self.settings_page.drafters.files_changed.connect(self._drafters_changed)
-        self.models.offline_changed.connect(lambda offline: self._change(offline=offline))
+        self.settings_page.network.offline_changed.connect(self.models.set_offline)
+        self.settings_page.network.token_removed.connect(self.models.look_for_token)
+        self.models.offline_changed.connect(self._offline_changed)
 
     def _connect_strategies(self) -> None:
         self.header.strategy_panel.spec_changed.connect(self._spec_changed)
@@ -191,6 +200,7 @@ class MainWindow(QMainWindow):
             "Ctrl+B": self.page.toggle_sidebar,
             "Ctrl+I": self.page.toggle_instruments,
             "Ctrl+L": self.page.prompt.setFocus,
+            "Ctrl+T": self._try_this,
             "Ctrl+K": lambda: self.go("compare"),
             "Ctrl+M": lambda: self.go("models"),
             "Ctrl+,": lambda: self.go("settings"),
@@ -204,6 +214,11 @@ class MainWindow(QMainWindow):
             QShortcut(QKeySequence(sequence), self).activated.connect(action)
 
     # ------------------------------------------------------------------ settings
+
+    @Slot(bool)
+    def _offline_changed(self, offline: bool) -> None:
+        self._change(offline=offline)
+        self.settings_page.network.set_offline(offline)
 
     def _change(self, **changes: object) -> None:
         """Take over changed settings; they are saved a moment later."""
@@ -240,6 +255,7 @@ class MainWindow(QMainWindow):
             panel.set_options(options)
             panel.set_recent(settings.recent_models)
         self._use_drafters(settings.drafters)
+        self.settings_page.network.set_offline(settings.offline)
         self._show_manner()
         self._show_chips()
 
@@ -277,6 +293,7 @@ class MainWindow(QMainWindow):
         header.strategy_panel.set_surroundings(around)
         header.strategy.set_alert(not self._strategy_works(around))
         self.presets.mark()
+        self.trying.refresh()
 
     def _strategy_works(self, around: Surroundings) -> bool:
         try:
@@ -489,8 +506,11 @@ class MainWindow(QMainWindow):
     def start_demo(self) -> None:
         """Send the first demo prompt; it waits for the models where they are still loading."""
         if self._prompts:
-            self.controller.new_chat()
-            self.controller.send(self._prompts[0])
+            self.controller.ask_in_new_chat(self._prompts[0])
+
+    def _try_this(self) -> None:
+        self.go("chat")
+        self.trying.open()
 
     def show_notices(self, notices: tuple[str, ...]) -> None:
         """Tell what could not be taken over at the start."""

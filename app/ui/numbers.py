@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from app import numbers
 from app.numbers import NONE, significant
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -69,3 +70,8 @@ def duration(seconds: float | None) -> str:
     if rounded < 1:
         return f"{significant(seconds * 1e3)}{SPACE}ms"
     return f"{significant(seconds)}{SPACE}s"
+
+
+def file_size(size: float) -> str:
+    """Bytes in the unit that fits: 34.1 MB, 4.37 GB."""
+    return numbers.file_size(size).replace(" ", SPACE)

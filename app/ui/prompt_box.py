@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.ui.icons import IconButton
 from app.ui.panels.fold import FoldButton
-from app.ui.panels.notice import Notice
+from app.ui.panels.notice import Notice, Remark
+from app.ui.panels.panel_button import PanelButton
+from app.ui.panels.popover import Popover
 from app.ui.panels.segmented import Segmented
+from app.ui.panels.try_panel import WIDTH as TRY_WIDTH
+from app.ui.panels.try_panel import TryPanel
 from app.ui.prompt_edit import PromptEdit
+from app.ui.prompt_frame import PromptFrame
 from app.ui.theme import Theme
-from app.ui.theme.palette import blend
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
 
@@ -21,6 +25,7 @@ MODE_HELP = (
     "chat: your text is one message, wrapped by the model's template.\n"
     "completion: the model continues your bare text."
 )
+TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
 IDLE_HINT = "Enter sends · Shift+Enter breaks"
 BUSY_HINT = "Esc stops"
 STOPPING_HINT = "Stopping"
@@ -50,6 +55,11 @@ class PromptBox(QWidget):
         self._told_system = ""
         self._notice = Notice(theme)
         self._notice.acted.connect(self.offer_taken)
+        self.remark = Remark(theme)  # on what is asked
+        self.try_panel = TryPanel(theme)
+        self.try_this = PanelButton(theme, "demos", TRY_HELP, Popover(theme, self.try_panel, TRY_WIDTH))
+        self.try_this.setText("Try this")
+        self.try_this.hide()
         self._edit = PromptEdit()
         self._edit.setAccessibleName("Prompt")
         self._edit.entered.connect(self._send)
@@ -63,7 +73,7 @@ class PromptBox(QWidget):
         self._system.entered.connect(self._leave_system)
         self._timer = QTimer(self, singleShot=True, interval=SYSTEM_DELAY_MS)
         self._timer.timeout.connect(self._tell_system)
-        self._frame = _Frame(theme, (self._edit, self._system))
+        self._frame = PromptFrame(theme, (self._edit, self._system))
         inside = QVBoxLayout(self._frame)
         inside.setContentsMargins(*SIDES)
         inside.setSpacing(8)
@@ -73,6 +83,7 @@ class PromptBox(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
+        layout.addWidget(self.remark)
         layout.addWidget(self._notice)
         layout.addWidget(self._frame)
         self.setFocusProxy(self._edit)
@@ -134,6 +145,17 @@ class PromptBox(QWidget):
     def clear_error(self) -> None:
         self._notice.clear()
 
+    def set_try_offered(self, offered: bool) -> None:
+        """Show the way to the prompts to try, where there are any for the pair."""
+        if offered == self.try_this.isHidden():
+            self.try_this.close_panel()
+            self.try_this.setVisible(offered)
+            self._fit()
+
+    def open_try_panel(self) -> None:
+        """Open the prompts to try, or close them."""
+        self.try_this.click()
+
     # ------------------------------------------------------------------ building
 
     def _build_system(self) -> QWidget:
@@ -168,6 +190,7 @@ class PromptBox(QWidget):
         row.setSpacing(SPACING)
         row.addWidget(self._mode)
         row.addWidget(self._system_button)
+        row.addWidget(self.try_this)
         row.addStretch()
         row.addWidget(self._hint)
         row.addWidget(self._button)
@@ -253,17 +276,22 @@ class PromptBox(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Where the row is short of room the hint goes first, then a word of the system prompt's button."""
+        """Where the row is short of room the hint goes first, then words of the buttons beside it."""
         given = " · set" if self._told_system.strip() else ""
+        folds = [one for one in (self._system_button, self.try_this) if one.isVisibleTo(self)]
         room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
-        room -= 2 * SPACING
-        words = f"System prompt{given}"
-        self._system_button.setText(words)
-        if self._system_button.isVisibleTo(self):
-            if self._system_button.sizeHint().width() > room:
-                self._system_button.setText(f"System{given}")
-            room -= self._system_button.sizeHint().width() + SPACING
-        self._hint.setVisible(self._hint.sizeHint().width() <= room)
+        room -= (2 + len(folds)) * SPACING
+        for words, style in (
+            ("System prompt", Qt.ToolButtonStyle.ToolButtonTextBesideIcon),
+            ("System", Qt.ToolButtonStyle.ToolButtonTextBesideIcon),
+            ("System", Qt.ToolButtonStyle.ToolButtonIconOnly),
+        ):
+            self._system_button.setText(f"{words}{given}")
+            self.try_this.setToolButtonStyle(style)
+            left = room - sum(one.sizeHint().width() for one in folds)
+            if left >= 0:
+                break
+        self._hint.setVisible(self._hint.sizeHint().width() <= left)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -274,7 +302,9 @@ class PromptBox(QWidget):
         parts = [self._mode.sizeHint().width(), self._button.sizeHint().width()]
         metrics = self._system_button.fontMetrics()
         parts.append(self._system_button.iconSize().width() + metrics.horizontalAdvance("System · set") + 24)
-        return QSize(sum(parts) + 2 * SPACING + FRAME, super().minimumSizeHint().height())
+        if not self.try_this.isHidden():
+            parts.append(self.try_this.iconSize().width() + 12)  # with what the style sheet puts around it
+        return QSize(sum(parts) + (len(parts) - 1) * SPACING + FRAME, super().minimumSizeHint().height())
 
     @Slot()
     def _restyle(self) -> None:
@@ -282,29 +312,3 @@ class PromptBox(QWidget):
             edit.setFont(self._theme.sans(0.5))
             edit.refit()
         self._fit()
-
-
-class _Frame(QWidget):
-    """The rounded ground of the box; its border tells whether the keyboard is inside."""
-
-    def __init__(self, theme: Theme, edits: tuple[PromptEdit, ...]) -> None:
-        super().__init__()
-        self._theme = theme
-        self._edits = edits
-        for edit in edits:
-            edit.focus_changed.connect(self.update)
-            edit.viewport().setAutoFillBackground(False)
-            edit.setAutoFillBackground(False)
-        theme.changed.connect(self.update)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        colours = self._theme.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setBrush(QColor(colours.panel))
-        border, width = blend(colours.text, colours.ground, 0.15), 1.0
-        if any(edit.hasFocus() for edit in self._edits):
-            # The caret tells where typing goes; this is on the screen nearly always, and stays quiet.
-            border, width = colours.faint, 1.0
-        painter.setPen(QPen(QColor(border), width))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)

@@ -1,4 +1,4 @@
-"""The Settings place: the look, and where things are."""
+"""The Settings place: the look, the network, and where things are."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from app import __version__
 from app.paths import Paths
 from app.ui.drafter_files import DrafterFiles, ask_for_drafter
+from app.ui.network_settings import NetworkSettings
 from app.ui.panels.model_panel import FileChooser
 from app.ui.panels.segmented import Segmented
 from app.ui.theme import Theme
@@ -33,7 +34,7 @@ SCALES = (0.7, 2.5)
 
 
 class SettingsPage(QScrollArea):
-    """Appearance, drafters from outside, folders, versions. Changes act at once."""
+    """Appearance, the network, drafters from outside, folders, versions. Changes act at once."""
 
     theme_mode_changed = Signal(str)
     text_scale_changed = Signal(float)
@@ -53,6 +54,7 @@ class SettingsPage(QScrollArea):
         self._column.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
         self._column.setSpacing(8)
         self._add_appearance()
+        self._add_network()
         self._add_drafters(choose_drafter)
         self._add_folders(paths)
         self._add_about(engine)
@@ -94,6 +96,12 @@ class SettingsPage(QScrollArea):
         self._scale.valueChanged.connect(self.text_scale_changed)
         form.addRow(self._label("Colours"), _left(self._mode))
         form.addRow(self._label("Text size"), _left(self._scale))
+
+    def _add_network(self) -> None:
+        self._title("Network")
+        self.network = NetworkSettings(self._theme)
+        self._labels += self.network.labels
+        self._column.addWidget(self.network)
 
     def _add_drafters(self, choose_drafter: FileChooser) -> None:
         self._title("Your own drafters")

@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from app.cli.pull import _duration
+from tests.commands import Command, Ended
 from tests.hub.server import SECRET, TOKEN, FakeHub, FakeRepo, Fault
 from tests.tiny import Tiny
 
@@ -21,14 +21,7 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
 
 
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 Start = Callable[..., "subprocess.Popen[str]"]
-Command = Callable[..., Ended]
 
 
 @pytest.fixture
@@ -56,6 +49,8 @@ def start(server: FakeHub, home: Path, tmp_path: Path) -> Start:
 
 @pytest.fixture
 def command(start: Start) -> Command:
+    """Runs a command as a process of its own, with no secret in what it says."""
+
     def run(*words: object, **more: str) -> Ended:
         process = start(*words, **more)
         out, err = process.communicate(timeout=PATIENCE)
@@ -139,6 +134,16 @@ def test_a_pair_of_the_catalogue_comes_with_one_word(command: Command, server: F
     contents = [Path(line).read_bytes() for line in ended.out.splitlines()]
     assert contents == [b"GGUF target", b"GGUF draft"]
 
+    server.asked.clear()
+    offline = command("pull", "smollm2-1.7b", HF_HUB_OFFLINE="1")
+    assert (offline.code, offline.out) == (0, ended.out)
+    assert "Offline mode is on; all of it is here." in offline.err
+    Path(ended.out.splitlines()[1]).unlink()
+    offline = command("pull", "smollm2-1.7b", HF_HUB_OFFLINE="1")
+    assert (offline.code, offline.out) == (1, "")
+    assert "Offline mode is on, and SmolLM2-135M-Instruct-Q8_0.gguf is not here." in offline.err
+    assert server.asked == []
+
 
 @pytest.mark.usefixtures("repos")
 def test_what_is_here_is_not_fetched_again(command: Command, server: FakeHub) -> None:
@@ -152,6 +157,8 @@ def test_what_is_here_is_not_fetched_again(command: Command, server: FakeHub) ->
     offline = command("pull", "owner/Draft-GGUF", "Draft-Q8_0.gguf", HF_HUB_OFFLINE="1")
     assert (offline.code, offline.out) == (0, first.out)
     assert "Offline" in offline.err
+    by_name = command("pull", "owner/Draft-GGUF", "q8_0", HF_HUB_OFFLINE="1")
+    assert (by_name.code, by_name.out) == (0, first.out)
     assert server.asked == []
 
 
@@ -279,12 +286,16 @@ def test_what_comes_along_is_not_deleted(command: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "words"),
+    ("by", "words", "said"),
     [
-        ("variable", ["search", "llama"]),
-        ("settings", ["search", "owner/Target-GGUF"]),
-        ("variable", ["pull", "qwen3-1.7b"]),
-        ("settings", ["pull", "owner/Target-GGUF", "Q8_0"]),
+        ("variable", ["search", "llama"], ": the network is not used."),
+        ("settings", ["search", "owner/Target-GGUF"], ": the network is not used."),
+        (
+            "variable",
+            ["pull", "qwen3-1.7b"],
+            ", and Qwen3-1.7B-Q4_K_M.gguf and Qwen3-0.6B-Q4_K_M.gguf are not here.",
+        ),
+        ("settings", ["pull", "owner/Target-GGUF", "Q8_0"], ", and Q8_0 of owner/Target-GGUF is not here."),
     ],
 )
 @pytest.mark.usefixtures("repos")
@@ -294,6 +305,7 @@ def test_offline_is_said_and_nothing_is_asked(
     tmp_path: Path,
     words: list[str],
     by: str,
+    said: str,
 ) -> None:
     more = {"HF_HUB_OFFLINE": "1"} if by == "variable" else {}
     if by == "settings":
@@ -302,7 +314,7 @@ def test_offline_is_said_and_nothing_is_asked(
         (config / "settings.json").write_text('{"offline": true, "text_scale": "broken"}')
     ended = command(*words, **more)
     assert (ended.code, ended.out) == (1, "")
-    assert "Offline mode is on: the network is not used." in ended.err
+    assert f"Offline mode is on{said}" in ended.err
     assert server.asked == []
 
 

@@ -14,40 +14,21 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from app.cli import main
 from app.engine.errors import UserError
 from app.engine.trace import parse_trace
-from app.lab.journal import Journal, PairLine, RunLine
+from app.lab.journal import Journal, PairLine, RunLine, lock_journal
 from app.lab.page.page import embedded_json
 from app.lab.report import Report
+from app.lab.sweep import heat_map
+from app.lab.words import digits
+from tests.commands import Command, Ended
 from tests.tiny import Tiny
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90.0
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command in this process."""
-
-    def run(*arguments: object) -> Ended:
-        code = main([str(one) for one in arguments])
-        return Ended(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture
@@ -145,9 +126,39 @@ def test_lanes_from_a_file_with_another_draft(
     ended = measure("bench", "--strategy", "draft-simple", "--lanes", lanes, "--repeat", 1, "--json", out)
     assert ended.code == 0
     report = Report.from_json(out.read_bytes())
-    assert [lane.name for lane in report.lanes] == ["none", "draft-simple", "near"]
+    own = report.pairs[report.lanes[1].pair].draft.file
+    assert [lane.name for lane in report.lanes] == ["none", f"draft-simple with {own}", "near"]
     assert report.pairs[report.lanes[2].pair].draft.name == "near"
     assert report.summary[2].acceptance_rate > report.summary[1].acceptance_rate
+
+
+def test_a_journal_is_gone_on_with_from_another_folder(
+    command: Command, pair_files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Models are written down by where they lie, however they were named."""
+    target, draft = pair_files
+    words = ["bench", "--prompt", "abcabc", "--strategy", "draft-simple", "--repeat", 1, "--max-tokens", 4]
+    words += ["--engine", "thread", "--seed", 7, "--journal", tmp_path / "j.jsonl"]
+    monkeypatch.chdir(target.parent)
+    assert command(*words, "--target", target.name, "--draft", f"./{draft.name}").code == 0
+    monkeypatch.chdir(tmp_path)
+    ended = command(*words, "--target", target, "--draft", draft)
+    assert ended.code == 0
+    assert "2 of 2 runs are there" in ended.err
+
+
+def test_a_second_bench_into_the_same_journal_is_one_clear_line(measure: Command, tmp_path: Path) -> None:
+    journal = tmp_path / "j.jsonl"
+    words = ("bench", "--strategy", "suffix", "--repeat", 1, "--journal", journal)
+    assert measure(*words).code == 0
+    before = journal.read_bytes()
+    lock = lock_journal(journal)  # as another process has it
+    ended = measure(*words)
+    lock.release()
+    assert ended.code == 1
+    assert "Another window or command is measuring into j.jsonl." in ended.err
+    assert ended.err.count("\n") == 1
+    assert journal.read_bytes() == before
 
 
 def test_a_baseline_alone_is_no_success(measure: Command, tmp_path: Path) -> None:
@@ -178,7 +189,14 @@ def test_an_error_on_the_way_leaves_what_came(
     assert ended.out.startswith("strategy")
 
 
-def test_sweep_prints_two_maps(measure: Command, tmp_path: Path) -> None:
+def test_a_category_by_its_name_in_speed_bench(measure: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    ended = measure("bench", "--category", "coding", "--strategy", "suffix", "--repeat", 1, "--json", out)
+    assert ended.code == 0
+    assert [one.category for one in Report.from_json(out.read_bytes()).prompts] == ["code"]
+
+
+def test_sweep_prints_three_maps(measure: Command, tmp_path: Path) -> None:
     out = tmp_path / "s.json"
     ended = measure(
         "sweep",
@@ -196,8 +214,14 @@ def test_sweep_prints_two_maps(measure: Command, tmp_path: Path) -> None:
     assert ended.code == 0
     assert "speed-up over none; across n_max, down p_min" in ended.out
     assert ended.out.count("×") >= 6
-    assert "fastest: draft-simple" in ended.out
-    assert len(Report.from_json(out.read_bytes()).sweep.cells) == 6
+    report = Report.from_json(out.read_bytes())
+    assert len(report.sweep.cells) == 6
+    lines = ended.out.splitlines()
+    head = lines.index("tokens/s; across n_max, down p_min")
+    shown = [row.split()[1:] for row in lines[head + 3 : head + 5]]
+    speeds = [digits(one.tokens_per_second) for one in heat_map(report)]
+    assert shown == [speeds[:3], speeds[3:]]
+    assert "fastest: draft-simple" in lines[-1] and lines[-1].endswith("tokens/s")
 
 
 def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:

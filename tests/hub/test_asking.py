@@ -1,45 +1,24 @@
-"""Search, repositories, the catalogue and the token, asked by the real client."""
+"""Search and repositories, asked by the real client; offline mode."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
-from huggingface_hub import constants, hf_api
+from huggingface_hub import constants
 
 from app.engine.errors import UserError
-from app.hub.cache import Cache
-from app.hub.catalogue import Confirmed, Entry, Pair, confirm, load_catalogue, wanted_pair
-from app.hub.errors import HubError, Trouble
-from app.hub.fits import Fit, Light, Room, format_size, judge
+from app.hub.catalogue import confirm
+from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
 from app.hub.search import search
-from app.hub.token import forget_token, has_token, save_token
-from app.paths import find_paths
-from tests.hub.server import BAD_TOKEN, SECRET, TOKEN, FakeHub, FakeRepo, Fault
-
-SMALL, LARGE = b"GGUF" * 10, b"GGUF" * 100
+from app.hub.token import save_token
+from tests.hub.server import TOKEN, FakeHub, FakeRepo, Fault
+from tests.hub.stock import LARGE, PAIR, SMALL, stock, trouble
 
 
 @pytest.fixture(autouse=True)
 def everything(server: FakeHub) -> None:
-    server.repos["owner/Llama-GGUF"] = FakeRepo(
-        {"Llama-Q8_0.gguf": LARGE, "Llama-Q4_K_M.gguf": SMALL, "README.md": b"", "mmproj-F16.gguf": SMALL},
-        licence="llama3.2",
-        downloads=500,
-    )
-    server.repos["other/Llama-small-GGUF"] = FakeRepo({"a.gguf": SMALL}, gated=True, downloads=900)
-    server.repos["owner/Qwen-GGUF"] = FakeRepo({"q.gguf": SMALL})
-
-
-def trouble(work: Callable[[], object]) -> HubError:
-    with pytest.raises(HubError) as raised:
-        work()
-    return raised.value
+    stock(server)
 
 
 # ---------------------------------------------------------------------------------------- search
@@ -188,229 +167,3 @@ def test_the_variable_of_the_client_counts(
     assert hub.is_offline
     assert trouble(lambda: search(hub, "llama")).trouble is Trouble.OFFLINE
     assert server.asked == []
-
-
-# ------------------------------------------------------------------------------------- catalogue
-
-PAIR = Pair(
-    "id",
-    "title",
-    "good for tests",
-    (
-        Entry("owner/Qwen-GGUF", "q.gguf", 1, role="draft"),
-        Entry("owner/Llama-GGUF", "Llama-Q8_0.gguf", 1),
-    ),
-)
-
-
-def test_the_catalogue_that_comes_along() -> None:
-    pairs = load_catalogue(find_paths().resources / "catalogue.json")
-    assert pairs[0].id == "smollm2-1.7b"  # first choice for a laptop
-    assert len({pair.id for pair in pairs}) == len(pairs) >= 8
-    for pair in pairs:
-        assert pair.draft is not None and pair.draft.size < pair.target.size
-        assert all(one.licence and one.size and one.file.endswith(".gguf") for one in pair.models)
-        assert pair.good_for.endswith(".") and "/" not in pair.id
-
-
-def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
-    path = tmp_path / "catalogue.json"
-    path.write_text('{"version": 1, "pairs": [{"id": "a", "title": "", "good_for": "", "models": []}]}')
-    with pytest.raises(ValueError, match="a is no pair"):
-        load_catalogue(path)
-
-
-def test_sizes_and_names_are_confirmed(hub: Hub) -> None:
-    target, draft = confirm(hub, PAIR)
-    assert target.entry.role == "target"
-    assert target.quantisation is not None and target.quantisation.size == len(LARGE)
-    assert target.replaced == "" and target.problem is None
-    wanted = wanted_pair([target, draft])
-    assert [(one.repo, one.files[0].name, one.size) for one in wanted] == [
-        ("owner/Llama-GGUF", "Llama-Q8_0.gguf", len(LARGE)),
-        ("owner/Qwen-GGUF", "q.gguf", len(SMALL)),
-    ]
-
-
-def test_a_renamed_file_is_replaced_by_its_quantisation(hub: Hub, server: FakeHub) -> None:
-    files = server.repos["owner/Llama-GGUF"].files
-    files["New-Q8_0.gguf"] = files.pop("Llama-Q8_0.gguf")
-    target, _ = confirm(hub, PAIR)
-    assert target.quantisation is not None and target.quantisation.file == "New-Q8_0.gguf"
-    assert target.replaced == "Llama-Q8_0.gguf"
-
-
-def test_of_several_files_none_is_chosen_by_chance(hub: Hub, server: FakeHub) -> None:
-    server.repos["owner/two-GGUF"] = FakeRepo({"base-Q8_0.gguf": SMALL, "instruct-Q8_0.gguf": LARGE})
-    repo = read_repo(hub, "owner/two-GGUF")
-    assert repo.holding("instruct-Q8_0.gguf").size == len(LARGE)
-    error = trouble(lambda: repo.holding("q8_0"))
-    assert "2 files" in error.message
-    assert "base-Q8_0.gguf, instruct-Q8_0.gguf" in error.hint
-    renamed = Entry("owner/two-GGUF", "chat-Q8_0.gguf", 1)
-    (confirmed,) = confirm(hub, Pair("p", "", "", (renamed,)))
-    assert confirmed.problem is not None and confirmed.quantisation is None
-
-
-def test_what_is_gone_is_a_problem_of_the_pair(hub: Hub, server: FakeHub) -> None:
-    del server.repos["owner/Llama-GGUF"].files["Llama-Q8_0.gguf"]
-    target, draft = confirm(hub, PAIR)
-    assert target.problem is not None and target.problem.trouble is Trouble.NOT_FOUND
-    assert draft.problem is None
-    assert trouble(lambda: wanted_pair([draft, target])) is target.problem
-    assert isinstance(target, Confirmed)
-
-
-# ----------------------------------------------------------------------------------------- token
-
-
-@pytest.fixture
-def login_here(server: FakeHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Logging in asks the Hub that HF_ENDPOINT named when the client was loaded."""
-    monkeypatch.setattr(hf_api.api, "endpoint", server.address)
-    yield
-
-
-@pytest.mark.usefixtures("login_here")
-def test_a_token_is_tried_and_kept_where_the_client_keeps_it(
-    hub: Hub, home: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    assert not has_token()
-    save_token(hub, f" {TOKEN}\n")
-    assert has_token()
-    assert (home / "token").read_text() == TOKEN
-    if os.name == "posix":
-        assert (home / "token").stat().st_mode & 0o077 == 0
-    forget_token()
-    assert not has_token()
-    assert TOKEN not in caplog.text + "".join(capfd.readouterr())
-
-
-@pytest.mark.usefixtures("login_here")
-def test_a_wrong_token_is_not_kept(hub: Hub, home: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    with pytest.raises(UserError, match="does not know this token") as raised:
-        save_token(hub, BAD_TOKEN)
-    assert BAD_TOKEN not in str(raised.value) + caplog.text
-    assert raised.value.__cause__ is None and raised.value.__suppress_context__
-    assert not (home / "token").exists()
-
-
-@pytest.mark.usefixtures("login_here")
-def test_a_hub_in_trouble_says_nothing_about_the_token(hub: Hub, server: FakeHub) -> None:
-    server.always["api"] = Fault(status=503)
-    assert trouble(lambda: save_token(hub, TOKEN)).trouble is Trouble.SERVER
-    assert not has_token()
-
-
-@pytest.mark.parametrize("text", ["", "  ", "hf_ä", "hf_a b"])
-def test_what_is_no_token(hub: Hub, server: FakeHub, text: str) -> None:
-    with pytest.raises(UserError, match="not a token"):
-        save_token(hub, text)
-    assert server.asked == []
-
-
-def test_a_token_of_the_environment_comes_first(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    with pytest.raises(UserError, match="HF_TOKEN is set"):
-        save_token(hub, "hf_other")
-
-
-def test_a_gated_repository_is_read_with_the_token(hub: Hub, server: FakeHub, home: Path) -> None:
-    (home / "token").write_text(TOKEN)
-    assert read_repo(hub, "other/Llama-small-GGUF").gated
-    assert server.requests("api")[-1].headers["authorization"] == f"Bearer {TOKEN}"
-
-
-def test_no_log_holds_a_token_or_a_signature(
-    hub: Hub, server: FakeHub, home: Path, cache: Cache, caplog: pytest.LogCaptureFixture
-) -> None:
-    from app.hub.downloads.fetch import Fetcher
-    from app.hub.downloads.item import ItemFile
-    from app.hub.downloads.messages import Job
-
-    caplog.set_level(logging.DEBUG)
-    (home / "token").write_text(TOKEN)
-    search(hub, "llama")
-    read_repo(hub, "other/Llama-small-GGUF")
-    logging.disable(logging.CRITICAL)  # as the child process does
-    try:
-        file = (ItemFile("a.gguf", 0),)
-        job = Job("other/Llama-small-GGUF", "main", file, str(cache.folder), server.address)
-        Fetcher(job, lambda _report: None).run()
-    finally:
-        logging.disable(logging.NOTSET)
-    assert cache.find("other/Llama-small-GGUF", "a.gguf")
-    assert SECRET in server.requests("cdn")[-1].path
-    assert TOKEN not in caplog.text and SECRET not in caplog.text
-    assert caplog.text  # something was logged
-
-
-# ------------------------------------------------------------------------------------------ fits
-
-
-def test_the_light_and_its_numbers() -> None:
-    room = Room(memory=8_000_000_000, device=4_000_000_000)
-    assert judge(3_000_000_000, room).light is Light.GPU
-    assert judge(3_600_000_000, room).light is Light.MEMORY  # with its context it does not fit any more
-    assert judge(7_500_000_000, Room(8_000_000_000)).light is Light.NOT
-    assert judge(3_000_000_000, Room(8_000_000_000)).light is Light.MEMORY
-    fit = judge(3_000_000_000, room, 500_000_000)
-    assert fit == Fit(Light.GPU, 3_000_000_000, 500_000_000, room)
-    assert str(fit) == (
-        "fits on the GPU: needs about 3.50 GB (3.00 GB weights, 500 MB context); "
-        "free: 4.00 GB on the GPU and 8.00 GB of memory"
-    )
-    assert judge(1000, room, lambda size: size * 2).needed == 3000
-
-
-def test_layers_can_lie_on_both() -> None:
-    room = Room(memory=8_000_000_000, device=4_000_000_000)
-    assert judge(6_900_000_000, room).light is Light.MEMORY
-    assert judge(7_500_000_000, room).light is Light.BOTH
-    assert judge(10_300_000_000, room).light is Light.BOTH  # with its context 11.3 of 11.4 GB
-    assert judge(10_400_000_000, room).light is Light.NOT
-    assert judge(7_500_000_000, room).light == "fits on GPU and memory together"
-    same = Room(8_000_000_000, 4_000_000_000, shared=True)
-    assert judge(7_500_000_000, same).light is Light.NOT
-    assert judge(3_000_000_000, same).light is Light.GPU
-
-
-@pytest.mark.parametrize(
-    ("kind", "backend", "shared"),
-    [("GPU", "CUDA", False), ("integrated GPU", "Vulkan", True), ("GPU", "MTL", True)],
-)
-def test_memory_that_a_gpu_shares_is_not_counted_twice(kind: str, backend: str, shared: bool) -> None:
-    from app.engine.memory import Device
-
-    devices = (Device("X0", "", kind, backend, 4, 4), Device("CPU", "", "CPU", "CPU", 8, 8))
-    assert Room.of(devices) == Room(8, 4, shared)
-
-
-def test_room_is_what_the_devices_have() -> None:
-    from app.engine.memory import Device
-
-    def device(name: str, kind: str, free: int) -> Device:
-        return Device(name, "", kind, "", free, free)
-
-    cpu = device("CPU", "CPU", 10)
-    assert Room.of([cpu]) == Room(10)
-    assert Room.of([device("CUDA0", "GPU", 3), device("CUDA1", "GPU", 4), cpu]) == Room(10, 7)
-    assert Room.of([device("BLAS", "accelerator", 5), cpu]) == Room(10)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (999_999, "1.00 MB"),
-        (145_000_000, "145 MB"),
-        (1_060_000_000, "1.06 GB"),
-        (19_900_000_000, "20 GB"),
-        (2_500, "2 kB"),
-    ],
-)
-def test_sizes_as_people_read_them(size: int, text: str) -> None:
-    assert format_size(size) == text

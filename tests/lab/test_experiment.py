@@ -41,6 +41,34 @@ def test_every_target_has_a_baseline_of_its_own_and_drafts_share_it() -> None:
     assert [one.baseline_of(lane) for lane in range(5)] == [0, 0, 0, 3, 3]
 
 
+def test_labels_are_kept_also_of_none_and_of_the_same_strategy_twice() -> None:
+    one = experiment(
+        Lane("suffix"),
+        Lane("suffix", "again"),
+        Lane("suffix"),
+        Lane("suffix", "again"),
+        Lane("none", "plain"),
+    )
+    assert [(lane.strategy, lane.label) for lane in one.lanes] == [
+        ("none", "plain"),
+        ("suffix", ""),
+        ("suffix", "again"),
+    ]
+    assert make_experiment(one) == one
+
+
+def test_none_beside_none_shows_what_chance_does() -> None:
+    one = experiment(Lane("none", "a"), Lane("none:verify=greedy", "b"), Lane("none", "a"), Lane("none"))
+    assert [(lane.strategy, lane.label) for lane in one.lanes] == [("none", "a"), ("none", "b")]
+    assert [one.baseline_of(lane) for lane in range(2)] == [0, 0]
+
+
+def test_none_on_another_target_has_its_own_label() -> None:
+    lanes = (Lane("suffix"), Lane("none", "big", OTHER_TARGET), Lane("suffix", "", OTHER_TARGET))
+    one = experiment(*lanes, Lane("none", "small"))
+    assert [lane.name for lane in one.lanes] == ["small", "suffix", "big", "suffix"]
+
+
 def test_a_lane_on_the_own_pair_has_no_pair_of_its_own() -> None:
     one = experiment(Lane("draft-simple", "", PAIR))
     assert [lane.pair for lane in one.lanes] == [None, None]
@@ -53,6 +81,7 @@ def test_every_lane_runs_each_prompt_in_each_repeat_and_each_begins_as_often() -
     groups = [jobs[at : at + 3] for at in range(0, len(jobs), 3)]
     assert all(len({(job.repeat, job.prompt) for job in group}) == 1 for group in groups)
     assert Counter(group[0].lane for group in groups) == {0: 2, 1: 2, 2: 2}
+    assert jobs == one.jobs()
 
 
 def test_lanes_of_one_target_stay_together() -> None:

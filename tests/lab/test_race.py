@@ -20,6 +20,10 @@ def traces(shared_engine: Engine) -> dict[int, Trace]:
     return {0: paced(plain, 0.1), 1: paced(drafted, 0.15), 2: paced(plain, 0.2)}
 
 
+def first(_lane: int) -> int:
+    return 0
+
+
 def paced(trace: Trace, seconds: float) -> Trace:
     """Its rounds at an even pace."""
     rounds = [
@@ -30,7 +34,7 @@ def paced(trace: Trace, seconds: float) -> Trace:
 
 
 def test_at_the_start_and_at_the_end(traces: dict[int, Trace]) -> None:
-    race = Race(traces, baseline=0)
+    race = Race(traces, first)
     assert all(one.tokens == 0 and not one.finished for one in race.at(0.0).values())
     end = race.at(race.seconds)
     assert all(one.finished and one.tokens == 24 for one in end.values())
@@ -42,7 +46,7 @@ def test_at_the_start_and_at_the_end(traces: dict[int, Trace]) -> None:
 
 
 def test_rounds_and_tokens_grow_with_the_clock(traces: dict[int, Trace]) -> None:
-    race = Race(traces, baseline=0)
+    race = Race(traces, first)
     state = race.at(1.05)
     assert (state[0].rounds, state[0].tokens, state[0].place) == (10, 10, None)
     assert state[2].rounds == 5
@@ -50,8 +54,8 @@ def test_rounds_and_tokens_grow_with_the_clock(traces: dict[int, Trace]) -> None
 
 
 def test_the_gap_is_in_seconds_at_the_lanes_own_token(traces: dict[int, Trace]) -> None:
-    state = Race(traces, baseline=0).at(1.05)
-    assert state[0].ahead == 0
+    state = Race(traces, first).at(1.05)
+    assert state[0].ahead is None
     assert state[2].ahead == pytest.approx(5 * 0.1 - 5 * 0.2)
 
 
@@ -59,12 +63,23 @@ def test_with_the_prompt_the_clock_starts_at_the_request(traces: dict[int, Trace
     totals = traces[0].totals
     assert totals is not None
     lead = totals.prompt_seconds + totals.draft_prompt_seconds
-    race = Race(traces, baseline=0, with_prompt=True)
+    race = Race(traces, first, with_prompt=True)
     assert race.lanes[0].times[0] == pytest.approx(lead + 0.1)
     assert lead > 0
 
 
 def test_a_lane_without_a_round_stands_still(traces: dict[int, Trace]) -> None:
-    race = Race({**traces, 3: Trace(traces[0].header)}, baseline=0)
+    race = Race({**traces, 3: Trace(traces[0].header)}, first)
     assert race.at(9.9)[3].tokens == 0
     assert race.order[-1] == 3
+
+
+def test_each_lane_is_held_against_its_own_baseline(traces: dict[int, Trace]) -> None:
+    """Lanes 2 and 3 run on another target, whose none is lane 2; lane 4's none has no trace."""
+    own = {0: 0, 1: 0, 2: 2, 3: 2, 4: 9}
+    race = Race({**traces, 3: paced(traces[0], 0.05), 4: traces[0]}, own.__getitem__)
+    state = race.at(1.001)
+    assert state[3].tokens == 20
+    assert state[3].ahead == pytest.approx(20 * 0.2 - 20 * 0.05)
+    assert state[2].ahead is None
+    assert state[4].ahead is None

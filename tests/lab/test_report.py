@@ -14,7 +14,9 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
+from app.lab import summary
 from app.lab.columns import COLUMNS
+from app.lab.compare import is_measured
 from app.lab.csv_export import csv_table
 from app.lab.interval import Speedup
 from app.lab.markdown_export import equality, markdown, parting_lines
@@ -231,6 +233,32 @@ def test_what_may_be_faster_is_not_passed_over_for_what_is_slower(report: Report
     assert said.startswith("No lane is shown to be faster")
 
 
+def test_lanes_on_two_targets_are_not_ranked_by_factors_over_different_baselines(report: Report) -> None:
+    lanes = (
+        *report.lanes,
+        msgspec.structs.replace(report.lanes[0], name="none on u.gguf", baseline=3),
+        msgspec.structs.replace(report.lanes[1], name="draft-simple on u.gguf", baseline=3),
+    )
+    one, two = report.summary[1:]
+
+    def said(*speedups: Speedup) -> str:
+        changed = [
+            msgspec.structs.replace(each, lane=lane, speedup=speedup)
+            for each, lane, speedup in zip((one, two, one), (1, 2, 4), speedups, strict=True)
+        ]
+        return verdict(msgspec.structs.replace(report, lanes=lanes, summary=(report.summary[0], *changed)))
+
+    near, far, top = Speedup(1.3, 1.28, 1.32, 3), Speedup(1.1, 1.05, 1.2, 3), Speedup(1.4, 1.31, 1.5, 3)
+    assert said(near, far, top) == (
+        "draft-simple on u.gguf gains most over its own none: 1.40× (1.31 to 1.50) as fast. "
+        "As much or more may gain: draft-simple."
+    )
+    slow = Speedup(0.9, 0.8, 0.95, 3)
+    assert said(slow, slow, slow).startswith("Nothing was faster than its own none")
+    even = Speedup(1.0, 0.9, 1.1, 3)
+    assert said(even, slow, slow).startswith("No lane is shown to be faster than its own none")
+
+
 def test_a_sweep_is_a_map() -> None:
     cells = (Cell("1", "0", 1), Cell("2", "0", 2), Cell("1", "0.5", None, "not allowed"), Cell("2", "0.5", 1))
     report = made_report(sweep=SweepFacts("n_max", "p_min", ("1", "2"), ("0", "0.5"), cells))
@@ -327,3 +355,16 @@ def test_csv_texts_are_no_formulas(report: Report) -> None:
     rows = list(csv.DictReader(io.StringIO(csv_table(msgspec.structs.replace(report, lanes=lanes)))))
     assert "'=1+1" in {row["name"] for row in rows}
     assert "=1+1" not in {row["name"] for row in rows}
+
+
+def test_a_report_looks_at_every_run_a_few_times_whatever_the_number_of_lanes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    report = made_report(lanes=4)
+    looked: list[RunRecord] = []
+    monkeypatch.setattr(summary, "is_measured", lambda run: looked.append(run) or is_measured(run))
+    summaries([lane.strategy for lane in report.lanes], report.runs, report.categories)
+    assert len(looked) == 3 * len(report.runs), "for the rates, for its lane, for its category"
+    looked.clear()
+    summaries([lane.strategy for lane in report.lanes], report.runs, ())
+    assert len(looked) == 2 * len(report.runs)

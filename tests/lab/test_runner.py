@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +31,8 @@ from app.lab.events import (
     RunStarted,
     WarmingUp,
 )
-from app.lab.experiment import Lane, Pair, Prompt
+from app.lab.experiment import Experiment, Lane, Pair, Prompt
+from app.lab.journal import Journal, is_free
 from app.lab.lab_engine import LabEngine
 from app.lab.runner import Runner
 from tests.answers import events_of, trace_of
@@ -373,6 +376,149 @@ def test_a_journal_of_another_measurement_is_refused(pair_files: Files, tmp_path
     finished(small(pair_files), journal=file)
     with pytest.raises(UserError, match="another measurement"):
         Runner(small(pair_files, LOOKUP), ThreadHome, journal=file)
+
+
+def broken_off(experiment: Experiment, file: Path) -> None:
+    """A journal that ends after its first run."""
+    finished(experiment, journal=file)[0].close()
+    lines = file.read_bytes().splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if b'"type":"run"' in line)
+    file.write_bytes(b"".join(lines[: first + 1]))
+
+
+def copied(pair_files: Files, folder: Path) -> Files:
+    """The pair in a folder where it can be changed."""
+    copies = folder / "target.gguf", folder / "draft.gguf"
+    for source, copy in zip(pair_files, copies, strict=True):
+        shutil.copyfile(source, copy)
+    return copies
+
+
+def test_a_journal_whose_model_is_another_file_now_is_refused(
+    pair_files: Files, tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    target, draft = copied(pair_files, tmp_path)
+    file = tmp_path / "suite.jsonl"
+    experiment = small((target, draft))
+    broken_off(experiment, file)
+    os.utime(draft, (1, 1))  # a copy of the same is the same
+    Runner(experiment, ThreadHome, journal=file).close()
+    # As many bytes, other weights.
+    shutil.copyfile(tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.3, noise_seed=8)), draft)
+    assert draft.stat().st_size == pair_files[1].stat().st_size
+    before = file.read_bytes()
+    with pytest.raises(UserError, match=r"measured with something else: draft\.gguf is another file"):
+        Runner(experiment, ThreadHome, journal=file)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"llama_cpp": "0.0.1"}, r"llama-cpp-python is .* instead of 0\.0\.1"),
+        ({"cpu": "Z80"}, "the processor is .* instead of Z80"),
+    ],
+)
+def test_a_journal_of_another_version_or_machine_is_refused(
+    pair_files: Files, tmp_path: Path, changed: dict[str, str], said: str
+) -> None:
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    broken_off(experiment, file)
+    head, *lines = file.read_bytes().splitlines(keepends=True)
+    other = json.loads(head)
+    other["made_with"] |= changed
+    file.write_bytes(b"".join([json.dumps(other).encode() + b"\n", *lines]))
+    with pytest.raises(UserError, match=said):
+        Runner(experiment, ThreadHome, journal=file)
+
+
+def test_runs_of_a_pair_that_is_loaded_otherwise_are_not_pooled(pair_files: Files, tmp_path: Path) -> None:
+    """As where the number of threads is left open, and the machine has other cores now."""
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    broken_off(experiment, file)
+    file.write_bytes(file.read_bytes().replace(b'"threads":1,"has', b'"threads":64,"has'))
+    runner = Runner(experiment, ThreadHome, journal=file)
+    with pytest.raises(UserError, match="another number of threads, 1 instead of 64"):
+        list(runner.run())
+    runner.close()
+
+
+def test_a_complete_journal_needs_its_models_no_more(pair_files: Files, tmp_path: Path) -> None:
+    target, draft = copied(pair_files, tmp_path)
+    file = tmp_path / "suite.jsonl"
+    experiment = small((target, draft))
+    finished(experiment, journal=file)
+    target.write_bytes(b"something else")
+    runner, events = finished(experiment, journal=file)
+    assert events == [Begun(experiment, 2, 2), Ended(complete=True)]
+    runner.close()
+
+
+def test_runs_that_failed_are_tried_again(pair_files: Files, tmp_path: Path) -> None:
+    """Here another pair's file was missing; the runs that came stay."""
+    late = tmp_path / "late.gguf"
+    experiment = small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "late", Pair(ModelOptions(str(late))))))
+    file = tmp_path / "suite.jsonl"
+    first, _ = finished(experiment, journal=file)
+    ends = {job.lane: one.finish_reason for job, one in first.records.items()}
+    assert ends == {0: "length", 1: "length", 2: "failed", 3: "failed"}
+    shutil.copyfile(pair_files[0], late)
+    again, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 2, 4)
+    assert {event.job.lane for event in events if isinstance(event, RunDone)} == {2, 3}
+    assert all(one.finish_reason == "length" for one in again.records.values())
+    kept = Journal.read(file).records
+    assert {job: one.finish_reason for job, one in kept.items()} == dict.fromkeys(kept, "length")
+    _, events = finished(experiment, journal=file)
+    assert events == [Begun(experiment, 4, 4), Ended(complete=True)]
+
+
+def test_a_new_journal_has_no_traces_of_an_earlier_one(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    finished(small(pair_files, repeats=3), journal=file)
+    folder = tmp_path / "suite-traces"
+    (folder / "notes.txt").write_text("mine")
+    assert len(list(folder.glob("*.jsonl.gz"))) == 6
+    file.unlink()
+    finished(small(pair_files), journal=file)
+    assert len(list(folder.glob("*.jsonl.gz"))) == 2
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_two_do_not_write_one_journal(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    first = Runner(experiment, ThreadHome, journal=file)
+    assert not is_free(file)
+    with pytest.raises(UserError, match="Another window or command is measuring into suite"):
+        Runner(experiment, ThreadHome, journal=file)
+    list(first.run())
+    assert is_free(file)
+    second = Runner(experiment, ThreadHome, journal=file)
+    second.close()
+    assert is_free(file)
+    with pytest.raises(UserError, match="another measurement"):
+        Runner(small(pair_files, LOOKUP), ThreadHome, journal=file)
+    assert is_free(file)
+
+
+def test_looking_at_a_journal_does_not_cut_what_is_just_being_written(
+    pair_files: Files, tmp_path: Path
+) -> None:
+    file = tmp_path / "suite.jsonl"
+    finished(small(pair_files), journal=file)
+    half = file.read_bytes()[:-20]
+    file.write_bytes(half)
+    assert len(Journal.read(file).records) == 1
+    assert file.read_bytes() == half
+
+
+def test_a_journal_in_a_folder_that_is_not_there_makes_none(pair_files: Files, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be written"):
+        Runner(small(pair_files), ThreadHome, journal=tmp_path / "no" / "suite.jsonl")
+    assert not (tmp_path / "no").exists()
 
 
 def test_what_is_no_journal_is_refused_and_left_alone(pair_files: Files, tmp_path: Path) -> None:

@@ -48,6 +48,16 @@ def test_a_category_of_a_suite() -> None:
         suite.only(("nosuch",))
 
 
+def test_a_category_goes_by_its_name_in_speed_bench_too() -> None:
+    suite = built_in(resource_folder())[0]
+    assert suite.only(("coding", "math")) == suite.only(("code", "maths"))
+    assert set(suite.only(("rag",)).categories) == {"extraction", "long context"}
+    theirs = parse_suite('[{"category": "coding", "prompt": "a"}, {"category": "qa", "prompt": "b"}]', "mine")
+    assert [one.prompt for one in theirs.only(("coding",)).prompts] == ["a"]
+    with pytest.raises(PromptError, match=r"by SPEED-Bench's names: .*coding"):
+        suite.only(("stem",))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "prompts"),
     [

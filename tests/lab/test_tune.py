@@ -137,6 +137,32 @@ def test_where_a_lookup_is_nearest_the_models_costs_are_told_too(pair_files: tup
     assert "The best with the draft model, draft-simple:n_max=4, measured 0.33×" in tuner.result.reason
 
 
+def test_where_every_run_is_refused_it_ends_and_says_why(pair_files: tuple[Path, Path]) -> None:
+    experiment = msgspec.structs.replace(asked(pair_files), prompts=(Prompt("a" * 3000), Prompt("b" * 3000)))
+    tuner = Tuner(experiment, ThreadHome, 60.0, strategies=STRATEGIES[:2], clock=Clock())
+    events = list(tuner.run())
+    assert sum(isinstance(event, RunDone) for event in events) == 2 * 3
+    assert tuner.result is not None
+    assert (tuner.result.winner, tuner.result.complete) == ("none", False)
+    assert tuner.result.reason.startswith("No setting could be measured: ")
+    assert "context holds" in tuner.result.reason
+
+
+def test_prompts_that_are_refused_do_not_end_it(pair_files: tuple[Path, Path]) -> None:
+    clock = Clock()
+    prompts = (Prompt("a" * 3000), Prompt("b" * 3000), Prompt("abc"))
+    tuner = Tuner(
+        msgspec.structs.replace(asked(pair_files), prompts=prompts),
+        lambda: Paced(clock, PACE),
+        5.0,
+        strategies=["draft-simple:n_max=2"],
+        clock=clock,
+    )
+    list(tuner.run())
+    assert tuner.result is not None and tuner.result.winner == "draft-simple:n_max=2"
+    assert not any(score.error for rung in tuner.result.rungs for score in rung.scores)
+
+
 def final(*scores: tuple[str, Speedup]) -> list[Rung]:
     """A last rung, the best first."""
     return [Rung(24, 5.0, tuple(Score(name, one, 0.5, 6, kept=True) for name, one in scores))]

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from app import numbers as everywhere
 from app.ui import numbers
 
 
@@ -93,3 +94,23 @@ def test_a_probability_is_zero_or_one_only_when_it_is() -> None:
     shown = [numbers.probability(value) for value in values]
     assert shown == ["0.000", "<.001", "<.001", "0.001", "0.500", "0.999", ">.999", "1.000"]
     assert {len(text) for text in shown} == {5}
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (999.4, "999 B"),
+        (999.6, "1.00 kB"),
+        (1000, "1.00 kB"),
+        (999_999, "1.00 MB"),
+        (34_123_456, "34.1 MB"),
+        (999_600_000, "1.00 GB"),
+        (4_370_000_000, "4.37 GB"),
+        (123e12, "123 TB"),
+        (1234e12, "1,234 TB"),
+    ],
+)
+def test_sizes_are_the_same_in_the_window_and_elsewhere(size: float, text: str) -> None:
+    assert plain(numbers.file_size(size)) == text == everywhere.file_size(size)

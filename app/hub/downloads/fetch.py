@@ -21,11 +21,12 @@ from huggingface_hub import get_hf_file_metadata, get_session, hf_hub_url
 from huggingface_hub.errors import RevisionNotFoundError
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
-from app.hub.cache import Cache, Place
+from app.hub.cache import Cache
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import Begun, FileDone, Job, Progress, Report, Waiting
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
-from app.hub.fits import format_size
+from app.hub.place import Place
+from app.numbers import file_size
 
 _REPORT_SECONDS = 0.1
 _BLOCK = 1 << 20  # bytes read at once for the checksum
@@ -137,8 +138,8 @@ class Fetcher:
         if found.size > LARGEST:
             raise HubError(
                 Trouble.NOT_FOUND,
-                f"{file.name} is {format_size(found.size)} in one file; the Hub hands out at most "
-                f"{format_size(LARGEST)}.",
+                f"{file.name} is {file_size(found.size)} in one file; the Hub hands out at most "
+                f"{file_size(LARGEST)}.",
                 "Choose a smaller quantisation, or one in several parts.",
             )
         at_hub = _origin(found.location) in (_origin(address), _HUB)
@@ -180,7 +181,7 @@ class Fetcher:
         if missing + _KEPT_FREE > free:
             raise HubError(
                 Trouble.NO_SPACE,
-                f"There is no room: {format_size(missing)} are missing, and {format_size(free)} are free.",
+                f"There is no room: {file_size(missing)} are missing, and {file_size(free)} are free.",
                 "Free some space, or set HF_HOME to a folder on another disk; then resume.",
             )
 

@@ -70,6 +70,12 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
         return sum(file.size for file in self.files)
 
     @property
+    def is_over(self) -> bool:
+        """Whether it is done, or was cancelled and only what could not be deleted keeps it here: nothing more
+        comes of it by itself, and the same may be asked for anew."""
+        return self.state is State.DONE or self.trouble is Trouble.LEFT
+
+    @property
     def path(self) -> str:
         """The file to load (the first shard); empty before the item is done."""
         return self.files[0].path if self.state is State.DONE else ""

@@ -28,15 +28,9 @@ from app.hub.downloads.item import (
     State,
     Wanted,
 )
-from app.hub.downloads.messages import (
-    Begun,
-    Job,
-    Patience,
-    Progress,
-    Report,
-    Waiting,
-)
+from app.hub.downloads.messages import Begun, Job, Patience, Progress, Report, Waiting
 from app.hub.downloads.rate import Rate
+from app.hub.downloads.removal import remove_files
 from app.hub.downloads.space import check_space
 from app.hub.downloads.store import hold_queue, read_queue, write_queue
 from app.hub.downloads.worker import Worker
@@ -124,11 +118,12 @@ class DownloadQueue:
         self._do(partial(self._resume, id))
 
     def cancel(self, id: str) -> None:
-        """Remove an item and everything that it brought, whatever it is doing."""
+        """Remove an item and everything that it brought, whatever it is doing. Where something cannot be
+        deleted the item stays, as FAILED, and says what and where (Trouble.LEFT)."""
         self._do(partial(self._cancel, id))
 
     def dismiss(self, id: str) -> None:
-        """Take an item that is done off the list; its files stay."""
+        """Take an item that is over off the list; its files stay."""
         self._do(partial(self._dismiss, id))
 
     def offline_changed(self) -> None:
@@ -236,7 +231,7 @@ class DownloadQueue:
         return self._rates.get(id)
 
     def _add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
-        known = {_identity(one): one for one in self._downloads.values() if one.state is not State.DONE}
+        known = {_identity(one): one for one in self._downloads.values() if not one.is_over}
         new = [one for one in wanted if _identity(one) not in known]
         check_space(self._cache, new, self._downloads.values())
         group = uuid.uuid4().hex
@@ -266,23 +261,18 @@ class DownloadQueue:
         if id not in self._downloads:
             return
         self._stop(id)
-        one = self._downloads.pop(id)
-        needed = {(other.repo, file.name) for other in self._downloads.values() for file in other.files}
-        for file in one.files:
-            if (one.repo, file.name) in needed or not file.etag:  # never begun: nothing of it is ours
-                continue
-            try:
-                if file.found:
-                    self._cache.unlock(one.repo, file.etag)
-                else:
-                    self._cache.forget(one.repo, file.name)
-                    self._cache.remove(one.repo, file.name, file.etag, file.commit)
-            except OSError as error:
-                log.warning("Something of a cancelled download could not be removed: %s", error.strerror)
+        one = self._downloads[id]
+        problem = remove_files(
+            self._cache, one, [other for other in self._downloads.values() if other is not one]
+        )
+        if problem is None:
+            del self._downloads[id]
+        else:
+            self._downloads[id] = failed(one, problem)
 
     def _dismiss(self, id: str) -> None:
         one = self._downloads.get(id)
-        if one is not None and one.state is State.DONE:
+        if one is not None and one.is_over:
             del self._downloads[id]
 
     def _offline_changed(self) -> None:

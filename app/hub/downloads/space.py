@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from app.hub.cache import Cache
 from app.hub.downloads.item import ACTIVE, Download, State, Wanted
 from app.hub.errors import HubError, Trouble, disk_error
-from app.hub.fits import format_size
+from app.numbers import file_size
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:
@@ -25,10 +25,10 @@ def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Downloa
     except OSError as error:
         raise disk_error(error) from error
     if missing and missing + coming > free:
-        others = f", {format_size(coming)} of them for other downloads" if coming else ""
+        others = f", {file_size(coming)} of them for other downloads" if coming else ""
         raise HubError(
             Trouble.NO_SPACE,
-            f"There is no room: {format_size(missing + coming)} are needed{others}, and "
-            f"{format_size(free)} are free.",
+            f"There is no room: {file_size(missing + coming)} are needed{others}, and "
+            f"{file_size(free)} are free.",
             "Free some space, choose a smaller quantisation, or set HF_HOME to a folder on another disk.",
         )

@@ -10,8 +10,9 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from app.engine.errors import UserError
-from app.files import reason, set_aside, write_atomic
+from app.files import reason, write_atomic
 from app.hub.downloads.item import Download
+from app.hub.kept_file import decode_kept, put_aside
 
 VERSION = 1
 
@@ -55,16 +56,11 @@ def _cannot_keep(path: Path, why: str) -> UserError:
 def read_queue(path: Path) -> Remembered:
     """The items of the last time. Never raises: a file that cannot be used is set aside and named."""
     try:
-        return Remembered(msgspec.json.decode(path.read_bytes(), type=_File).downloads)
+        return Remembered(decode_kept(path.read_bytes(), _File, VERSION).downloads)
     except FileNotFoundError:
         return Remembered(())
     except (OSError, ValueError) as error:
-        try:
-            kept = f"; it is kept as {set_aside(path, 'damaged').name}"
-        except OSError:
-            kept = ""
-        why = reason(error) if isinstance(error, OSError) else "it is damaged"
-        return Remembered((), f"The list of downloads could not be read ({why}){kept}.")
+        return Remembered((), put_aside(path, "The list of downloads", error))
 
 
 def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:

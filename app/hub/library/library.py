@@ -79,6 +79,11 @@ class Library:
         """The files and folders that the user added."""
         return self._shelf.places.added
 
+    @property
+    def notice(self) -> str:
+        """What the list of added files lost, for people; "" where it lost nothing."""
+        return self._shelf.places.notice
+
     def refresh(self) -> None:
         """Look what is here by now, and read what is new: at the start, and after a download."""
         self._commands.put(self._refresh)

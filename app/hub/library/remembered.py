@@ -9,11 +9,13 @@ import msgspec
 
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import UserError
-from app.files import reason, set_aside, write_atomic
+from app.files import reason, write_atomic
+from app.hub.kept_file import NewerError, decode_kept, put_aside
 from app.hub.library.facts import Facts
 from app.hub.library.model import LocalModel
 
 VERSION = 1
+_LIST = "The list of added files"
 
 
 class _Places(msgspec.Struct, frozen=True):
@@ -28,6 +30,7 @@ class Places:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._added: tuple[str, ...] = ()
+        self._unread = ""  # why the file cannot be read now
         self.notice = ""  # what could not be read, for people
 
     @property
@@ -48,24 +51,27 @@ class Places:
     def _read(self) -> None:
         if self._file is None:
             return
+        self._unread = ""
         try:
-            self._added = msgspec.json.decode(self._file.read_bytes(), type=_Places).added
+            self._added = decode_kept(self._file.read_bytes(), _Places, VERSION).added
         except FileNotFoundError:
             self._added = ()
-        except (OSError, ValueError) as error:
-            why = reason(error) if isinstance(error, OSError) else "it is damaged"
-            self.notice = f"The list of added files could not be read: {why}."
-            if not isinstance(error, OSError):
-                set_aside(self._file, "damaged")
+        except OSError as error:  # it may pass, and the file is whole
+            self.notice = self._unread = f"{_LIST} could not be read: {reason(error)}."
+        except ValueError as error:
+            self._added = ()
+            self.notice = put_aside(self._file, _LIST, error)
 
     def _write(self, added: tuple[str, ...]) -> None:
         if self._file is not None and added != self._added:
+            if self._unread:  # writing would lose what it holds
+                raise UserError(self._unread, f"Look at {self._file}.")
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomic(self._file, msgspec.json.format(msgspec.json.encode(_Places(added))))
             except OSError as error:
                 raise UserError(
-                    f"The list of added files was not saved: {reason(error)}.",
+                    f"{_LIST} was not saved: {reason(error)}.",
                     f"Look at the folder {self._file.parent}.",
                 ) from error
         self._added = added
@@ -86,7 +92,9 @@ class Known:
         self._known = _Known()
         if file is not None:
             try:
-                self._known = msgspec.json.decode(file.read_bytes(), type=_Known)
+                self._known = decode_kept(file.read_bytes(), _Known, VERSION)
+            except NewerError:
+                self._file = None  # of use to who wrote it
             except (OSError, ValueError):
                 self._known = _Known()
 

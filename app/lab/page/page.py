@@ -78,20 +78,27 @@ def verdict(report: Report) -> str:
         return "Nothing could be compared."
     best = max(known, key=lambda lane: merit(known[lane]))
     name, speedup = report.lanes[best].name, known.pop(best)
+    several = report.baselines > 1  # factors over different baselines say who gains, not who is fast
+    none = "its own none" if several else "none"
     match speedup.finding:
         case Finding.FASTER:
             text = f"{name} is the fastest measured: {words.speedup(speedup)} as fast as none."
+            if several:
+                text = f"{name} gains most over its own none: {words.speedup(speedup)} as fast."
             near = [lane for lane, one in known.items() if _may_reach(one, speedup)]
             near.sort(key=lambda lane: known[lane].factor, reverse=True)
             names = [report.lanes[lane].name for lane in near]
             if len(names) > _MOST_NAMES + 1:
                 names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
-            return f"{text} As fast or faster may be: {', '.join(names)}." if names else text
+            may = "As much or more may gain" if several else "As fast or faster may be"
+            return f"{text} {may}: {', '.join(names)}." if names else text
         case Finding.SLOWER:
-            return f"Nothing was faster than none; the nearest, {name}, was {words.speedup(speedup)} as fast."
+            return (
+                f"Nothing was faster than {none}; the nearest, {name}, was {words.speedup(speedup)} as fast."
+            )
         case Finding.SAME:
             return (
-                f"No lane is shown to be faster than none: the best, {name}, measured "
+                f"No lane is shown to be faster than {none}: the best, {name}, measured "
                 f"{words.speedup(speedup)}: 1 lies within."
             )
         case Finding.UNSURE:

@@ -30,13 +30,15 @@ class ExportMenu(QObject):
         theme: Theme,
         menu: QMenu,
         session: Callable[[], LabSession],
+        measuring: Callable[[], bool],
         chart: Callable[[], QWidget],
         choose: ChooseFile,
     ) -> None:
-        """`session` and `chart` are those that are on the screen."""
+        """`session` and `chart` are those that are on the screen; `measuring` is whether anything is."""
         super().__init__(menu)
         self._theme = theme
         self._session = session
+        self._measuring = measuring
         self._chart = chart
         self.choose = choose
         self.saving: list[exports.Saving] = []
@@ -72,20 +74,21 @@ class ExportMenu(QObject):
     def _save_report(self, name: str, pattern: str, made: exports.Made) -> None:
         session = self._session()
         experiment, sweep = session.experiment, session.sweep
-        path = self._ask(name, pattern)
+        records, pairs = dict(session.records), dict(session.pairs)  # as they are now: a person takes time
+        path = self._ask(name, pattern) if records else None
         if path is None or experiment is None:
             return
-        records, pairs = dict(session.records), dict(session.pairs)
 
         def report(digest: Digest) -> Report:
             return make_report(experiment, records, pairs, digest, sweep)
 
-        self._save(exports.save_report(report, made, path))
+        self._save(exports.save_report(report, made, path, self._measuring))
 
     def _save_traces(self) -> None:
-        path = self._ask(*exports.TRACES[1:])
-        if path is not None:
-            self._save(exports.save_traces(self._session().archive, path))
+        traces = self._session().traces
+        path = self._ask(*exports.TRACES[1:]) if traces is not None else None
+        if traces is not None and path is not None:
+            self._save(exports.save_traces(traces, path))
 
     def _save_chart(self) -> None:
         path = self._ask("chart.png", "PNG picture (*.png)")

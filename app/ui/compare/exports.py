@@ -15,6 +15,7 @@ from app.lab.facts import Digest, sha256
 from app.lab.markdown_export import markdown
 from app.lab.page.page import html_page
 from app.lab.report import Report
+from app.lab.traces import TraceStore
 from app.ui.instruments.export import write_export
 
 MakeReport = Callable[[Digest], Report]
@@ -65,15 +66,17 @@ class Saving(QThread):
         self.wait()
 
 
-def save_report(report: MakeReport, made: Made, path: Path) -> Saving:
-    """Writes a report, with the digests of its model files."""
+def save_report(report: MakeReport, made: Made, path: Path, measuring: Callable[[], bool]) -> Saving:
+    """Writes a report, with the digests of its model files; without them while something is `measuring`,
+    which reading whole models would slow down."""
 
     def write(stopped: Callable[[], bool]) -> None:
-        write_export(path, made(report(functools.partial(sha256, stopped=stopped))))
+        digest = functools.partial(sha256, stopped=lambda: stopped() or measuring())
+        write_export(path, made(report(digest)))
 
     return Saving(write, path.name)
 
 
-def save_traces(archive: Callable[[Path], None], path: Path) -> Saving:
+def save_traces(traces: TraceStore, path: Path) -> Saving:
     """Writes all traces into one archive."""
-    return Saving(lambda _stopped: archive(path), path.name)
+    return Saving(lambda stopped: traces.archive(path, stopped), path.name)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from app.ui.chip_row import ChipRow
 from app.ui.compare.lanes_panel import LanesPanel
 from app.ui.compare.pair_panel import PairPanel
 from app.ui.compare.prompts_panel import PromptsPanel
 from app.ui.compare.sweep_panel import SweepPanel
 from app.ui.compare.tune_panel import TunePanel
-from app.ui.header import chip_widths
 from app.ui.panels.chip import Chip
 from app.ui.panels.popover import Popover
 from app.ui.panels.sampling_panel import SamplingPanel
 from app.ui.theme import Theme
 
 PANEL_WIDTH = 880  # of the lanes' popover: the strategy panel needs two columns
-GAP = 8
 
 
-class Head(QWidget):
+class Head(ChipRow):
     """Chips with their panels, and buttons; the place fills and connects them."""
 
     def __init__(self, theme: Theme, lanes: LanesPanel, prompts: PromptsPanel, sweep: SweepPanel) -> None:
-        super().__init__()
-        self._theme = theme
+        super().__init__(theme)
         self.pair_panel = PairPanel()
         self.lanes_panel = lanes
         self.prompts_panel = prompts
         self.sampling_panel = SamplingPanel(theme)
+        self.sampling_panel.hide_limit()  # the prompts say how long their answers are
         self.pair = self._chip("pair", self.pair_panel)
         self.lanes = self._chip("lanes", lanes, PANEL_WIDTH)
         self.prompts = self._chip("prompts", prompts)
@@ -58,46 +56,18 @@ class Head(QWidget):
         self.cancel.setToolTip("Stop for good; what was measured stays")
         self.run = QPushButton("Run")
         self.run.setProperty("kind", "primary")
-        self._row = QHBoxLayout(self)
-        self._row.setSpacing(GAP)
+        self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
+        self.others = (self.sweep, self.tune, self.export, self.pause, self.cancel, self.run)
         for chip in (self.pair, self.lanes, self.prompts, self.sampling):
-            self._row.addWidget(chip)
-        self._row.addStretch(1)
-        for button in (self.sweep, self.tune, self.export, self.pause, self.cancel, self.run):
-            self._row.addWidget(button)
-        theme.changed.connect(self._restyle)
-        self._restyle()
-
-    def minimumSizeHint(self) -> QSize:
-        """As narrow as the window likes: the chips give way."""
-        return QSize(0, super().minimumSizeHint().height())
-
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._fit()
-        return super().event(event)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        """Details of chips go where room is short, then captions; then names are cut."""
-        every = (self.sweep, self.tune, self.export, self.pause, self.cancel, self.run)
-        buttons = [one for one in every if one.isVisibleTo(self)]
-        margins = self._row.contentsMargins()
-        room = self.width() - margins.left() - margins.right() - GAP * (len(buttons) + 4)
-        room -= sum(one.sizeHint().width() for one in buttons)
-        chips = (self.pair, self.lanes, self.sampling, self.prompts)  # in the order of giving way
-        wanted = [chip.widths() for chip in chips]
-        for chip, one, width in zip(chips, wanted, chip_widths(wanted, room), strict=True):
-            chip.set_bare(width < one[1])
-            if chip.minimumWidth() != width or chip.maximumWidth() != width:
-                chip.setFixedWidth(width)
+            self.row.addWidget(chip)
+        self.row.addStretch(1)
+        for button in self.others:
+            self.row.addWidget(button)
+        self.restyle()
 
     def close_panels(self) -> None:
         """What is measured now does not change by them any more."""
-        for chip in (self.pair, self.lanes, self.prompts, self.sampling):
+        for chip in self.chips:
             if chip.isChecked():
                 chip.click()
         for popover in (self._tune_popover, self._sweep_popover):
@@ -133,13 +103,3 @@ class Head(QWidget):
     @Slot()
     def _open_exports(self) -> None:
         self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
-
-    @Slot()
-    def _restyle(self) -> None:
-        above = round(10 * self._theme.scale)
-        self._row.setContentsMargins(16, above, 16, above)
-        self._fit()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(0, self.height() - 1, self.width(), 1, self._theme.palette.line)

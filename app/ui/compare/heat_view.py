@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -15,11 +15,13 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtWidgets import QToolTip
 
 from app.lab import words
 from app.lab.report import SweepFacts
 from app.lab.sweep import Heat, best_cell
+from app.ui.compare.plot import Plot
+from app.ui.instruments.export import Cell, ChooseFile, choose_file
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
@@ -32,22 +34,22 @@ METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None]
 _MOST_INK = 0.36  # numbers stay legible on it
 
 
-class HeatView(QWidget):
+class HeatView(Plot):
     """The fastest cell is framed; one is chosen by a click or the arrow keys."""
 
     chosen = Signal(object)
     """The Heat of the cell."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+    file_stem = "heat-map"
+
+    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+        super().__init__(theme, choose)
         self._facts: SweepFacts | None = None
         self._cells: tuple[Heat, ...] = ()
         self._metric = "tokens/s"
         self._at = 0
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Heat map")
-        theme.changed.connect(self.update)
 
     @property
     def current(self) -> Heat | None:
@@ -75,6 +77,16 @@ class HeatView(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(520, 320)
+
+    def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+        facts = self._facts
+        shown = (facts.x, facts.y) if facts is not None else ()
+        names = (*shown, "strategy", "tokens_per_second", "speedup", "acceptance_rate")
+        rows = [
+            (one.cell.x, one.cell.y, one.strategy, *(value(one) for value, _text in METRICS.values()))
+            for one in self._cells
+        ]
+        return names, rows
 
     # ------------------------------------------------------------------ where things are
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+import msgspec
 
 from app.engine.errors import UserError
-from app.lab.journal import Journal
+from app.engine.types import FinishReason
+from app.files import reason, write_atomic
+from app.lab.journal import Journal, is_free, lock_of, trace_folder_of
+from app.lab.report import SweepFacts
 from app.paths import make_folder
 
 KEPT = 5
@@ -23,12 +27,30 @@ class Earlier:
 
     path: Path
     journal: Journal
-    done: int
-    total: int
+    sweep: SweepFacts | None = None  # its grid, where its lanes are cells
+
+    @property
+    def total(self) -> int:
+        return len(self.journal.experiment.jobs())
+
+    @property
+    def failed(self) -> int:
+        """Runs that going on tries again."""
+        return sum(one.finish_reason is FinishReason.FAILED for one in self.journal.records.values())
+
+    @property
+    def done(self) -> int:
+        return len(self.journal.records) - self.failed
 
     @property
     def complete(self) -> bool:
+        """Nothing is left to do."""
         return self.done >= self.total
+
+    @property
+    def broken_off(self) -> bool:
+        """It has runs, and not all were tried."""
+        return self.done > 0 and len(self.journal.records) < self.total
 
     @property
     def begun(self) -> datetime:
@@ -36,69 +58,61 @@ class Earlier:
 
 
 class Journals:
-    """The folder of them. The one that is being written is locked: a second window leaves it alone."""
+    """The folder of them. One that is being written is locked: it is no offer, and stays."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock: FileLock | None = None
 
-    def new(self) -> Path:
-        """A name for the next one, locked for this window; the oldest go. Raises UserError."""
+    def new(self, sweep: SweepFacts | None = None) -> Path:
+        """A name for the next one; others go. Raises UserError."""
         make_folder(self.folder)
         path = self.folder / f"{datetime.now():%Y%m%d-%H%M%S-%f}.jsonl"  # names sort by time
-        self.take(path)
-        for old in self._paths()[KEPT - 1 :]:
-            if _is_free(old):
-                self.remove(old)
+        if sweep is not None:
+            try:
+                write_atomic(_grid_of(path), msgspec.json.encode(sweep))
+            except OSError as error:
+                raise UserError(f"The grid cannot be kept: {reason(error)}.", "Make room.") from error
+        for old in self._to_remove(KEPT - 1):
+            self.remove(old)
         return path
 
     def latest(self) -> Earlier | None:
-        """The newest that can be read and that no window is writing."""
-        for path in self._paths():
-            if not _is_free(path):
-                continue
-            try:
-                journal = Journal.open(path)
-            except UserError:
-                continue  # damaged: it is no offer
-            return Earlier(path, journal, len(journal.records), len(journal.experiment.jobs()))
-        return None
+        """The newest with a run that can be read and that nobody is writing."""
+        return next((one for one in self._readable() if one.done), None)
 
-    def take(self, path: Path) -> None:
-        """Lock one, to write it. Raises UserError where another window has it."""
-        self.release()
-        lock = FileLock(_lock_of(path))
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            raise UserError("Another window is measuring this.", "Wait for it, or begin a new one.") from None
-        self._lock = lock
+    def broken_off(self) -> Earlier | None:
+        """The newest of those that can go on where they are."""
+        return next((one for one in self._readable() if one.broken_off), None)
 
     def remove(self, path: Path) -> None:
         """Remove a journal and its traces."""
-        shutil.rmtree(path.with_name(f"{path.stem}-traces"), ignore_errors=True)
-        for file in (path, _lock_of(path)):
+        shutil.rmtree(trace_folder_of(path), ignore_errors=True)
+        for file in (path, _grid_of(path), lock_of(path)):
             file.unlink(missing_ok=True)
-
-    def release(self) -> None:
-        """Nothing is being written any more."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
 
     def _paths(self) -> list[Path]:
         """The newest first."""
         return sorted(self.folder.glob("*.jsonl"), reverse=True)
 
+    def _readable(self) -> Iterator[Earlier]:
+        """The newest first; damaged ones are left out."""
+        for path in self._paths():
+            if not is_free(path):
+                continue
+            try:
+                journal = Journal.read(path)
+                grid = _grid_of(path)
+                sweep = msgspec.json.decode(grid.read_bytes(), type=SweepFacts) if grid.exists() else None
+            except (UserError, OSError, msgspec.DecodeError):
+                continue
+            yield Earlier(path, journal, sweep)
 
-def _lock_of(path: Path) -> Path:
-    return path.with_suffix(".lock")
+    def _to_remove(self, keep: int) -> list[Path]:
+        """All but `keep`: what can still go on stays longest, what has no run goes first, then the oldest."""
+        worth = {one.path: 1 + one.broken_off for one in self._readable() if one.done}
+        free = [path for path in self._paths() if is_free(path)]
+        return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]
 
 
-def _is_free(path: Path) -> bool:
-    """No window is writing it."""
-    try:
-        with FileLock(_lock_of(path)).acquire(blocking=False):
-            return True
-    except (Timeout, OSError):
-        return False
+def _grid_of(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-sweep.json")

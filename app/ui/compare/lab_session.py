@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -12,9 +11,13 @@ from app.engine.types import PairInfo
 from app.lab.control import Control
 from app.lab.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
 from app.lab.experiment import Experiment, Job
-from app.lab.report import Report, SweepFacts, make_report
+from app.lab.journal import Journal
+from app.lab.report import Report, SweepFacts, make_report, summaries
 from app.lab.run_record import RunRecord
 from app.lab.runner import MakeHome, Runner
+from app.lab.sweep import Heat, heats
+from app.lab.traces import TraceStore
+from app.ui.compare.kept_runs import KeptRuns
 from app.ui.compare.lab_thread import LabThread, Worker
 from app.ui.compare.work import LabWork, Stage
 from app.ui.engine_session import EngineSession
@@ -29,7 +32,7 @@ class LabSession(LabWork):
     def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
         super().__init__(engine)
         self._make_home = make_home
-        self.runner: Runner | None = None  # has the traces, also when it is over
+        self.runner: Runner | KeptRuns | None = None  # has the traces, also when it is over
         self.experiment: Experiment | None = None
         self.sweep: SweepFacts | None = None  # the grid, where the lanes are its cells
         self.records: dict[Job, RunRecord] = {}
@@ -41,15 +44,25 @@ class LabSession(LabWork):
         self.total = 0
         self.seconds_left: float | None = None
 
-    def start(self, experiment: Experiment, journal: Path | None, sweep: SweepFacts | None = None) -> None:
-        """Measure, or go on where the journal is. Without one, what was measured goes with the window."""
+    def start(self, experiment: Experiment, journal: Path, sweep: SweepFacts | None = None) -> None:
+        """Measure, or go on where the journal is."""
         self._prepare(experiment, sweep)
-        self._begin(self._maker(experiment, journal), needs_engine=True)
 
-    def show(self, experiment: Experiment, journal: Path) -> None:
+        def make(control: Control) -> Worker:
+            self.runner = Runner(experiment, self._make_home, journal=journal, control=control)
+            return self.runner
+
+        self._begin(make, needs_engine=True)
+
+    def show(self, journal: Journal, sweep: SweepFacts | None = None) -> None:
         """Show what a complete journal holds; no engine is needed for that."""
-        self._prepare(experiment, None)
-        self._begin(self._maker(experiment, journal), needs_engine=False)
+        self._prepare(journal.experiment, sweep)
+
+        def make(_control: Control) -> Worker:
+            self.runner = KeptRuns(journal)
+            return self.runner
+
+        self._begin(make, needs_engine=False)
 
     def close(self) -> None:
         super().close()
@@ -60,10 +73,19 @@ class LabSession(LabWork):
         """The trace of a run that is over. Raises TraceError where its file is damaged."""
         return self.runner.traces.get(job) if self.runner is not None else None
 
-    def archive(self, path: Path) -> None:
-        """Write all traces into one zip file. Raises OSError."""
-        if self.runner is not None:
-            self.runner.traces.archive(path)
+    @property
+    def traces(self) -> TraceStore | None:
+        """What was written down of all runs; None before the first."""
+        return self.runner.traces if self.runner is not None and self.records else None
+
+    def cells(self) -> tuple[Heat, ...]:
+        """The cells of the grid with what was measured up to now; without the rest of a report, which takes
+        ten times as long."""
+        if self.experiment is None or self.sweep is None:
+            return ()
+        strategies = [lane.strategy for lane in self.experiment.lanes]
+        whole, _parts = summaries(strategies, tuple(self.records.values()), ())
+        return heats(self.sweep, whole)
 
     def report(self) -> Report | None:
         """The report of what was measured up to now; None without a run."""
@@ -80,13 +102,6 @@ class LabSession(LabWork):
         self.total = len(experiment.jobs())
         self.records, self.pairs, self.live, self.jobs = {}, {}, {}, {}
         self.job, self.done, self.seconds_left = None, 0, None
-
-    def _maker(self, experiment: Experiment, journal: Path | None) -> Callable[[Control], Worker]:
-        def make(control: Control) -> Worker:
-            self.runner = Runner(experiment, self._make_home, journal=journal, control=control)
-            return self.runner
-
-        return make
 
     def _folded(self, events: list[LabEvent]) -> None:
         self.lanes_changed.emit()

@@ -1,4 +1,4 @@
-"""One lane: its numbers on top, below them its answer, token by token in the colours of their fates."""
+"""One lane: numbers and a plot on top, below them its answer, token by token in the colours of fates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.trace import Trace
+from app.ui.compare.lane_plot import LanePlot
 from app.ui.compare.small_theme import SmallTheme
+from app.ui.instruments.export import ChooseFile
 from app.ui.panels.elided import ElidedLabel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
@@ -20,7 +22,7 @@ TURN = "answer"  # the one turn of each lane's text
 class LaneCard(QWidget):
     """Shows a trace up to a round, and what it is told about it."""
 
-    def __init__(self, theme: Theme, name: str, detail: str = "") -> None:
+    def __init__(self, theme: Theme, name: str, detail: str, choose: ChooseFile) -> None:
         """`name` is what the lane is called, `detail` the whole of it."""
         super().__init__()
         self._theme = theme
@@ -46,6 +48,7 @@ class LaneCard(QWidget):
         self.caption.setProperty("role", "caption")
         self.badge = ElidedLabel()
         self.badge.setProperty("role", "caption")
+        self.plot = LanePlot(theme, choose, name)
         self.text = TranscriptView(SmallTheme(theme, self))
         self.text.regenerates = False
         self.text.setAccessibleName(f"Answer of {name}")
@@ -65,6 +68,8 @@ class LaneCard(QWidget):
         head.addLayout(numbers)
         head.addWidget(self.caption)
         head.addWidget(self.badge)
+        head.addSpacing(4)
+        head.addWidget(self.plot)
         head.addSpacing(8)  # the bar is painted there
         column = QVBoxLayout(self)
         column.setContentsMargins(2, 2, 2, 6)
@@ -86,11 +91,13 @@ class LaneCard(QWidget):
         self._trace, self._rounds, self._finished = None, 0, False
         self.text.set_empty_words("", words)
         self.text.set_turns(())
+        self.plot.show_trace(None, 0)
 
     def show_trace(self, trace: Trace, rounds: int) -> None:
         """The answer up to a round; going on costs what is new, going back all of it."""
         whole = trace.totals is not None and rounds >= len(trace.rounds)
         rounds = min(rounds, len(trace.rounds))
+        self.plot.show_trace(trace, rounds)
         if trace is not self._trace or rounds < self._rounds or (self._finished and not whole):
             self.text.set_turns(())
             self.text.begin_answer(AnswerTurn(TURN, ""))
@@ -173,5 +180,6 @@ class LaneCard(QWidget):
         self._name.setFont(theme.mono(-0.5))
         self.speed.setFont(theme.sans(6, QFont.Weight.Medium))
         self.factor.setFont(theme.sans(1.5, QFont.Weight.Medium))
+        self.plot.setFixedHeight(self.plot.sizeHint().height())
         self.setMinimumWidth(round(WIDTH * theme.scale))
         self.update()

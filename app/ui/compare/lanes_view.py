@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QWidget
 
 from app.ui.compare.lane_card import LaneCard
+from app.ui.instruments.export import ChooseFile
 from app.ui.theme import Theme
 
 GAP = 12
@@ -16,9 +17,13 @@ GAP = 12
 class LanesView(QScrollArea):
     """As many cards as there are lanes; where the window is too narrow for them they scroll."""
 
-    def __init__(self, theme: Theme) -> None:
+    failed = Signal(object)
+    """The UserError of a plot that could not be saved."""
+
+    def __init__(self, theme: Theme, choose: ChooseFile) -> None:
         super().__init__()
         self._theme = theme
+        self._choose = choose
         self.cards: list[LaneCard] = []
         self._names: tuple[tuple[str, str], ...] = ()
         self.setWidgetResizable(True)
@@ -40,6 +45,15 @@ class LanesView(QScrollArea):
             self._row.removeWidget(card)
             card.hide()
             card.deleteLater()
-        self.cards = [LaneCard(self._theme, name, detail) for name, detail in names]
+        self.cards = [LaneCard(self._theme, name, detail, self._choose) for name, detail in names]
         for card in self.cards:
+            card.plot.failed.connect(self.failed)
             self._row.addWidget(card, 1)
+
+    def share_axes(self, across: int, baselines: Sequence[float | None]) -> None:
+        """Draw all plots over so many tokens, and as high as the highest; `baselines` are tokens/s."""
+        plots = [card.plot for card in self.cards]
+        known = [one for one in baselines if one is not None]
+        top = max([*known, *(one.peak for one in plots)], default=0.0)
+        for plot, baseline in zip(plots, baselines, strict=True):
+            plot.set_axes(across, top, baseline)

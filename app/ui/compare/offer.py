@@ -49,8 +49,9 @@ class Offer(QFrame):
             self.accept.setText("Show it")
             self.dismiss.setText("Dismiss")
         else:
+            ended = "was broken off" if earlier.broken_off else "has runs that failed"
             self._words.setText(
-                f"A measurement of {when} was broken off: {what}. "
+                f"A measurement of {when} {ended}: {what}. "
                 f"{earlier.done:,} of {earlier.total:,} runs are kept."
             )
             self.accept.setText("Go on")

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
+from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
 from app.lab import words
 from app.lab.compare import keeps_text
 from app.lab.experiment import Experiment, Job
 from app.lab.run_record import RunRecord
-from app.ui.compare.summary_table import TABLE_STYLE
 from app.ui.compare.words import token_words
+from app.ui.quiet_table import fit_rows, quiet_table
 from app.ui.theme import Theme
 
 TITLES = (
@@ -77,19 +76,9 @@ class PartingTable(QTableWidget):
         self._theme = theme
         self._partings: list[Parting] = []
         self.setAccessibleName("Where texts part")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        quiet_table(self)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setStyleSheet(TABLE_STYLE)
-        self.verticalHeader().hide()
-        head = self.horizontalHeader()
-        head.setHighlightSections(False)
-        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        head.setStretchLastSection(True)
+        self.horizontalHeader().setStretchLastSection(True)
         for column, (title, definition) in enumerate(TITLES):
             item = QTableWidgetItem(title)
             item.setToolTip(definition)
@@ -123,8 +112,7 @@ class PartingTable(QTableWidget):
 
     @Slot()
     def _fit(self) -> None:
-        height = QFontMetrics(self._theme.sans()).height() + round(12 * self._theme.scale)
-        self.verticalHeader().setDefaultSectionSize(height)
+        fit_rows(self, self._theme)
 
 
 def _side(column: int) -> Qt.AlignmentFlag:

@@ -140,7 +140,10 @@ class PromptsPanel(QWidget):
         self._categories.setVisible(bool(self._boxes))
         if listed is not None:
             chosen = words.count(len(setup.prompts), "prompt")
-            self._about.setText(f"{listed.about} {chosen} of {len(listed.prompts)} taken.".strip())
+            self._about.setText(
+                f"{listed.about} {chosen} of {len(listed.prompts)} taken. Answers take up to "
+                f"{words.count(listed.max_tokens, 'token')}.".strip()
+            )
         else:
             self._about.setText("A JSON list, or text with one prompt a line.")
         self._about.setVisible(setup.source is not Source.OWN)

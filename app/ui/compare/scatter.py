@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QContextMenuEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QToolTip
 
-from app.engine.errors import UserError
 from app.lab import words
 from app.lab.report import Report
-from app.ui.instruments.export import ChooseFile, choose_file, csv_table, png_picture, write_export
+from app.ui.compare.plot import Plot
+from app.ui.instruments.export import Cell, ChooseFile, choose_file
 from app.ui.theme import Theme
 
 NEAR = 14  # pixels within which a point is read out
@@ -50,21 +49,17 @@ def points_of(report: Report) -> list[Point]:
     return found
 
 
-class Scatter(QWidget):
+class Scatter(Plot):
     """A point a lane, with the interval of its speed-up; the baseline is the dashed line at 1."""
 
-    failed = Signal(object)
-    """The UserError of an export that failed."""
+    file_stem = "acceptance-and-speed"
 
     def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
-        super().__init__()
-        self._theme = theme
-        self._choose = choose
+        super().__init__(theme, choose)
         self._points: list[Point] = []
         self._pointed: int | None = None
         self.setMouseTracking(True)
         self.setAccessibleName("Acceptance against speed-up")
-        theme.changed.connect(self.update)
 
     @property
     def points(self) -> list[Point]:
@@ -227,35 +222,6 @@ class Scatter(QWidget):
         self._pointed = None
         self.update()
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if self._points:
-            menu = self.menu()
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.popup(event.globalPos())
-
-    def menu(self) -> QMenu:
-        """What a right click offers."""
-        menu = QMenu(self)
-        menu.addAction("Save picture as PNG…", self.save_picture)
-        menu.addAction("Save data as CSV…", self.save_table)
-        return menu
-
-    @Slot()
-    def save_picture(self) -> None:
-        path = self._choose(self.window(), "acceptance-and-speed.png", "PNG picture (*.png)")
-        if path:
-            self._write(path, png_picture(self, self._theme.palette.ground))
-
-    @Slot()
-    def save_table(self) -> None:
-        path = self._choose(self.window(), "acceptance-and-speed.csv", "CSV table (*.csv)")
-        if path:
-            names = ("lane", "acceptance_rate", "speedup", "low", "high")
-            rows = [(one.name, one.acceptance, one.factor, one.low, one.high) for one in self._points]
-            self._write(path, csv_table(names, rows))
-
-    def _write(self, path: str, data: bytes) -> None:
-        try:
-            write_export(Path(path), data)
-        except UserError as error:
-            self.failed.emit(error)
+    def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+        names = ("lane", "acceptance_rate", "speedup", "low", "high")
+        return names, [(one.name, one.acceptance, one.factor, one.low, one.high) for one in self._points]

@@ -10,7 +10,6 @@ from enum import StrEnum
 from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.strategy import NONE
-from app.engine.types import Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
 from app.lab.suites import Suite
 from app.ui.panels.sampling_panel import AnswerOptions
@@ -19,6 +18,7 @@ SUGGESTED = ("prompt-lookup", "draft-simple:n_max=4", "prompt-lookup+draft-simpl
 """Lanes to begin with: what a prompt gives for nothing, what a draft model gives, and both."""
 SUGGESTED_ALONE = ("prompt-lookup", "suffix", "ngram-mod")
 """The same where there is no draft model."""
+_NO_SUITE = Suite("", "", ())  # how long answers are to a prompt of one's own
 
 
 class Source(StrEnum):
@@ -39,6 +39,13 @@ class Amount:
     per_category: int = param(
         1, "Prompts taken of each category, from the front; 0 takes all.", low=0, high=10_000
     )
+    max_tokens: int = param(
+        0,
+        "An answer ends after so many tokens; 0 takes what the prompts themselves ask for.",
+        low=0,
+        high=1_000_000,
+        unit="tokens",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Setup:
     file: Suite | None = None
     chat: bool = True
     amount: Amount = field(default_factory=Amount)
-    options: AnswerOptions = field(default_factory=lambda: AnswerOptions(max_tokens=128))
+    options: AnswerOptions = field(default_factory=AnswerOptions)  # but for max_tokens, which is in `amount`
 
     @property
     def listed(self) -> Suite | None:
@@ -80,6 +87,12 @@ class Setup:
         return tuple(kept)
 
     @property
+    def max_tokens(self) -> int:
+        """The length of an answer at most: what was chosen, or else what the prompts ask for."""
+        listed = self.listed
+        return self.amount.max_tokens or (listed or _NO_SUITE).max_tokens
+
+    @property
     def title(self) -> str:
         """The prompts in a few words."""
         listed = self.listed
@@ -99,7 +112,7 @@ class Setup:
                 lanes=self.lanes,
                 prompts=self.prompts,
                 sampling=self.options.sampling,
-                max_tokens=self.options.max_tokens,
+                max_tokens=self.max_tokens,
                 repeats=self.amount.repeats,
                 chat=self.chat,
                 stop=self.options.stop,
@@ -125,9 +138,12 @@ def first_setup(suite: Suite, has_draft: bool) -> Setup:
 def setup_of(experiment: Experiment, before: Setup) -> Setup:
     """The set-up that an experiment was made from, as far as it can be told."""
     lanes = tuple(one for one in experiment.lanes if one.strategy != NONE)
-    again = Suite(experiment.title, experiment.title or "Earlier prompts", experiment.prompts)
-    limit = experiment.max_tokens
-    sampling: Sampling = experiment.sampling
+    again = Suite(
+        experiment.title,
+        experiment.title or "Earlier prompts",
+        experiment.prompts,
+        max_tokens=experiment.max_tokens,
+    )
     return dataclasses.replace(
         before,
         lanes=lanes,
@@ -136,5 +152,5 @@ def setup_of(experiment: Experiment, before: Setup) -> Setup:
         categories=(),
         chat=experiment.chat,
         amount=Amount(experiment.repeats, 0),
-        options=AnswerOptions(sampling, limit, experiment.stop),
+        options=AnswerOptions(experiment.sampling, stop=experiment.stop),
     )

@@ -16,6 +16,7 @@ from app.ui.compare.lanes_view import LanesView
 from app.ui.compare.race_bar import RaceBar
 from app.ui.compare.words import ahead_words, badge, lane_words, place_words, prompt_words
 from app.ui.compare.work import Stage
+from app.ui.instruments.export import ChooseFile
 from app.ui.instruments.throttle import Throttle
 from app.ui.numbers import duration, significant
 from app.ui.panels.model_words import file_name
@@ -27,10 +28,10 @@ class StageView(QWidget):
 
     following_changed = Signal()
 
-    def __init__(self, theme: Theme, session: LabSession) -> None:
+    def __init__(self, theme: Theme, session: LabSession, choose: ChooseFile) -> None:
         super().__init__()
         self._session = session
-        self.lanes = LanesView(theme)
+        self.lanes = LanesView(theme, choose)
         self.bar = RaceBar(theme)
         self.bar.moved.connect(self._show_moment)
         self.bar.chosen.connect(self.show_prompt)
@@ -97,7 +98,7 @@ class StageView(QWidget):
             if trace is not None:
                 self._traces[lane] = trace
         self._known = self._answered()
-        self._race = Race(self._traces, 0) if 0 in self._traces else None
+        self._race = Race(self._traces, experiment.baseline_of) if self._traces else None
         self.bar.set_seconds(self._race.seconds if self._race is not None else 0.0)
         self._show_moment(self.bar.at)
         self.following_changed.emit()
@@ -232,6 +233,17 @@ class StageView(QWidget):
                 card.set_numbers(significant(rate), "", "answers now")
                 card.set_share(tokens / experiment.max_tokens)
                 card.set_badge("", "")
+        self._share_axes(experiment, *self._at_hand)
+
+    def _share_axes(self, experiment: Experiment, repeat: int, prompt: int) -> None:
+        """Draw the plots of all lanes over the same tokens and as high, each with its baseline's speed."""
+        jobs = [Job(repeat, prompt, lane) for lane in range(len(experiment.lanes))]
+        records = [self._session.records.get(job) for job in jobs]
+        ended = [one.n_tokens for one in records if one is not None]
+        tokens = [card.plot.tokens for card in self.lanes.cards]
+        bases = [self._session.records.get(experiment.baseline_job(job)) for job in jobs]
+        rates = [one.tokens_per_second if one is not None else None for one in bases]
+        self.lanes.share_axes(max([*(ended or [experiment.max_tokens]), *tokens]), rates)
 
     def _show_record(self, lane: int, share: float, caption: str) -> None:
         """The numbers of a run that is over."""
@@ -280,14 +292,14 @@ class StageView(QWidget):
             else:
                 card.show_trace(trace, len(trace.rounds))
                 self._show_record(lane, 1.0, "")
+        self._share_axes(experiment, *self._shown)
 
     def _show_runner(self, lane: int, trace: Trace, now: LaneAt, at: float) -> None:
         assert self._race is not None
         card, one = self.lanes.cards[lane], self._race.lanes[lane]
         card.show_trace(trace, now.rounds)
         whole = one.tokens[-1] if one.tokens else 0
-        is_base = lane == self._race.baseline
-        gap = "" if is_base else ahead_words(now.ahead)
+        gap = "" if now.ahead is None else ahead_words(now.ahead)
         if now.finished and now.place is not None:
             place = f"{place_words(now.place)}, {duration(one.finish)}"
             self._show_record(lane, 1.0, " · ".join(part for part in (place, gap) if part))

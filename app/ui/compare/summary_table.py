@@ -14,22 +14,18 @@ from PySide6.QtCore import (
     SignalInstance,
     Slot,
 )
-from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QTableView, QWidget
 
 from app.lab.columns import COLUMNS
 from app.lab.report import ReportLane
 from app.lab.summary import Summary
+from app.ui.quiet_table import fit_rows, quiet_table
 from app.ui.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
 SORT = Qt.ItemDataRole.UserRole
 Rows = Sequence[tuple[Summary, ReportLane]]
-TABLE_STYLE = """
-    QTableView::item { padding: 0 5px; }
-    QAbstractScrollArea::corner { background: transparent; border: none; }
-"""
-"""Of every table of this place."""
 
 
 class SummaryRows(QAbstractTableModel):
@@ -112,16 +108,8 @@ class SummaryTable(QTableView):
         self.sorted.setSortRole(SORT)
         self.setModel(self.sorted)
         self.setAccessibleName("Lanes")
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setStyleSheet(TABLE_STYLE)
-        self.verticalHeader().hide()
+        quiet_table(self)
         head = self.horizontalHeader()
-        head.setHighlightSections(False)
-        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         head.setSectionsClickable(True)
         head.setSortIndicatorShown(True)
         self.sorted.sort(-1)  # as they were given, until someone wants another order
@@ -174,8 +162,7 @@ class SummaryTable(QTableView):
 
     @Slot()
     def _fit(self) -> None:
-        height = QFontMetrics(self._theme.sans()).height() + round(12 * self._theme.scale)
-        self.verticalHeader().setDefaultSectionSize(height)
+        fit_rows(self, self._theme)
 
 
 def table_text(rows: Rows) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.lab.report import Report
-from app.lab.sweep import Heat, heat_map
+from app.lab.report import SweepFacts
+from app.lab.sweep import Heat
 from app.ui.compare.heat_view import METRICS, HeatView, cell_words
+from app.ui.instruments.export import ChooseFile
 from app.ui.panels.segmented import Segmented
 from app.ui.theme import Theme
 
@@ -20,10 +21,10 @@ class SweepPage(QWidget):
     """Compare these strategies side by side (a tuple of specs)."""
     closed = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, choose: ChooseFile) -> None:
         super().__init__()
         self.number = Segmented(theme, "Number", tuple(METRICS))
-        self.heat = HeatView(theme)
+        self.heat = HeatView(theme, choose)
         self.number.picked.connect(self.heat.set_metric)
         self.heat.chosen.connect(self._show_cell)
         self.cell = QLabel()
@@ -52,11 +53,10 @@ class SweepPage(QWidget):
         column.addWidget(self.heat, 1)
         column.addLayout(below)
 
-    def set_report(self, report: Report | None, at_work: bool) -> None:
-        """Show what was measured up to now."""
+    def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...], at_work: bool) -> None:
+        """Show what was measured up to now, row by row."""
         self._at_work = at_work
-        if report is not None and report.sweep is not None:
-            self.heat.set_cells(report.sweep, heat_map(report))
+        self.heat.set_cells(facts, cells)
         self.close_button.setVisible(not at_work)
         self._show_cell(self.heat.current)
 

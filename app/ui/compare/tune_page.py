@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetrics
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QPushButton,
     QTableWidget,
@@ -18,9 +16,10 @@ from PySide6.QtWidgets import (
 
 from app.engine.strategy import NONE
 from app.lab import words
+from app.lab.halving import FINALISTS
 from app.lab.tuned import Score, Tuned
-from app.ui.compare.summary_table import TABLE_STYLE
 from app.ui.compare.tune_session import TuneSession
+from app.ui.quiet_table import fit_rows, quiet_table
 from app.ui.theme import Theme
 
 TITLES = (
@@ -35,7 +34,6 @@ TITLES = (
     ("round", "The last round that it was in"),
     ("", "What became of it"),
 )
-FINALISTS = 3
 
 
 class TunePage(QWidget):
@@ -84,17 +82,8 @@ class TunePage(QWidget):
     def _build_table(self) -> None:
         table = self.table
         table.setAccessibleName("Settings that were tried")
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setTabKeyNavigation(False)
-        table.setStyleSheet(TABLE_STYLE)
-        table.verticalHeader().hide()
-        head = table.horizontalHeader()
-        head.setHighlightSections(False)
-        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        head.setStretchLastSection(True)
+        quiet_table(table)
+        table.horizontalHeader().setStretchLastSection(True)
         for column, (name, definition) in enumerate(TITLES):
             item = QTableWidgetItem(name)
             item.setToolTip(definition)
@@ -157,8 +146,7 @@ class TunePage(QWidget):
 
     def _fill(self, rows: list[tuple[str, ...]]) -> None:
         table, theme = self.table, self._theme
-        height = QFontMetrics(theme.sans()).height() + round(12 * theme.scale)
-        table.verticalHeader().setDefaultSectionSize(height)
+        fit_rows(table, theme)
         table.setRowCount(len(rows))
         winner = self._session.result.winner if self._session.result is not None else None
         for row, cells in enumerate(rows):

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.engine.errors import UserError
 from app.lab.control import Control
 from app.lab.events import EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
 from app.ui.compare.lab_thread import Broken, LabThread, Worker
@@ -35,6 +36,8 @@ class LabWork(QObject):
 
     stage_changed = Signal()
     replaced = Signal(str)  # the engine died, and another one goes on
+    failed = Signal(object)  # UserError: it cannot go on
+    over = Signal()  # it has ended, and the machine is free
 
     def __init__(self, engine: EngineSession) -> None:
         super().__init__()
@@ -45,8 +48,7 @@ class LabWork(QObject):
         self._closed = False
         self._lent = False
         self.stage = Stage.NONE
-        self.words = ""  # of the stage: the file that is being read, what failed
-        self.hint = ""
+        self.words = ""  # of the stage: the file that is being read
 
     @property
     def at_work(self) -> bool:
@@ -94,8 +96,8 @@ class LabWork(QObject):
         else:
             self._thread.start()
 
-    def _set(self, stage: Stage, words: str = "", hint: str = "") -> None:
-        self.stage, self.words, self.hint = stage, words, hint
+    def _set(self, stage: Stage, words: str = "") -> None:
+        self.stage, self.words = stage, words
         self.stage_changed.emit()
 
     def _fold(self, event: LabEvent) -> None:
@@ -103,7 +105,8 @@ class LabWork(QObject):
         if isinstance(event, EngineReplaced):
             self.replaced.emit(event.message)
         elif isinstance(event, Broken):
-            self._set(Stage.FAILED, event.message, event.hint)
+            self._set(Stage.FAILED)
+            self.failed.emit(UserError(event.message, event.hint))
         elif self.stage is Stage.ENDING:
             return
         elif isinstance(event, Loading):
@@ -157,3 +160,4 @@ class LabWork(QObject):
             self._lent = False
             self._engine.take_back()
         self.stage_changed.emit()
+        self.over.emit()

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QWidget
+from shiboken6 import isValid
 
 
 class AskFirst(QWidget):
@@ -15,13 +16,14 @@ class AskFirst(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._action: Callable[[], None] = lambda: None
+        self._asked_at: QWidget | None = None  # what had the keyboard before
         self._words = QLabel()
         self._words.setWordWrap(True)
         self._words.setTextFormat(Qt.TextFormat.PlainText)
         self.yes = QPushButton()
         self.yes.clicked.connect(self._do)
         self.no = QPushButton("Keep")
-        self.no.clicked.connect(self.hide)
+        self.no.clicked.connect(self._close)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
@@ -33,6 +35,7 @@ class AskFirst(QWidget):
     def ask(self, words: str, yes: str, action: Callable[[], None]) -> None:
         """Ask; `action` is done on `yes`."""
         self._action = action
+        self._asked_at = QApplication.focusWidget()
         self._words.setText(words)
         self.yes.setText(yes)
         self.show()
@@ -40,11 +43,22 @@ class AskFirst(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
-            self.hide()
+            self._close()
         else:
             super().keyPressEvent(event)
 
     @Slot()
     def _do(self) -> None:
-        self.hide()
+        self._close()
         self._action()
+
+    @Slot()
+    def _close(self) -> None:
+        """Give the keyboard back: what is hidden while it has it would hand it to whatever comes next."""
+        held = QApplication.focusWidget()
+        if held is not None and self.isAncestorOf(held):
+            if self._asked_at is not None and isValid(self._asked_at) and self._asked_at.isVisible():
+                self._asked_at.setFocus(Qt.FocusReason.OtherFocusReason)
+            else:
+                held.clearFocus()
+        self.hide()

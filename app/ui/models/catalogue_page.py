@@ -171,7 +171,7 @@ class CataloguePage(QScrollArea):
     def _offline_changed(self) -> None:
         self._question.drop()
         self._notice.clear()
-        self._show_progress()
+        self._look()
         if self.isVisible() and len(self._known) < len(self.cards):
             self.ask()
         self._show_state()

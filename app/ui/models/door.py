@@ -23,7 +23,8 @@ UseModels = Callable[[str | None, str | None], None]
 Raises UserError."""
 ModelsInUse = Callable[[], tuple[str, str]]
 """The files that the chat uses: target, and draft or ""."""
-MakeModels = Callable[[UseModels, ModelsInUse], "ModelsPlace"]
+MakeModels = Callable[[UseModels, ModelsInUse, bool], "ModelsPlace"]
+"""The last one is whether offline mode is on."""
 
 
 class _Imports(QThread):
@@ -78,6 +79,20 @@ class ModelsDoor(QWidget):
         self.layout().replaceWidget(self._words, self.place)  # type: ignore[union-attr]
         self._words.deleteLater()
         self.opened.emit()
+
+    @Slot(bool)
+    def set_offline(self, offline: bool) -> None:
+        """Switch offline mode; `offline_changed` tells it, whether the place is open or not."""
+        if self.place is not None:
+            self.place.session.set_offline(offline)
+        else:
+            self.offline_changed.emit(offline)
+
+    @Slot()
+    def look_for_token(self) -> None:
+        """The Hub's token was changed elsewhere."""
+        if self.place is not None:
+            self.place.session.token_changed.emit()
 
     def close_models(self) -> None:
         """Before the window goes: end what the place has running."""

@@ -16,8 +16,8 @@ from app.ui.models.ask_first import AskFirst
 from app.ui.models.hub_session import HubSession
 from app.ui.models.token_panel import TokenPanel
 from app.ui.models.words import joined, progress_words, share, state_words
+from app.ui.numbers import file_size
 from app.ui.panels.elided import ElidedLabel
-from app.ui.panels.model_words import file_size
 from app.ui.theme import Theme
 
 BARS = 1000
@@ -89,26 +89,26 @@ class DownloadRow(QWidget):
         self.one = one
         self.tick()
         self._bar.setValue(round(BARS * share(one)))
-        self._bar.setVisible(one.state is not State.DONE)
+        self._bar.setVisible(not one.is_over)
         self._bar.setAccessibleName(f"{one.title}, {self._state.text()}")
         self._progress.setText(progress_words(one))
-        self._progress.setVisible(one.state is not State.DONE)
+        self._progress.setVisible(not one.is_over)
         self._message.setText(f"{one.message} {one.hint}".strip())
         waits = one.trouble is Trouble.OFFLINE  # what it does says it all
         self._message.setVisible(bool(one.message) and not waits)
         held = self.pause.hasFocus() or self.resume.hasFocus()
         self.pause.setVisible(one.state in PAUSABLE)
-        self.resume.setVisible(one.state in RESUMABLE and not waits)
+        self.resume.setVisible(one.state in RESUMABLE and not waits and not one.is_over)
         self.resume.set_tooltip(
             {State.PAUSED: "Resume", State.WAITING: "Try now"}.get(one.state, "Try again")
         )
         done = one.state is State.DONE
         self.show_here.setVisible(done)
-        self.dismiss.setVisible(done)
+        self.dismiss.setVisible(one.is_over)
         if held:  # the keyboard stays at what can be done next, and does not fall on the waste bin
             others = (self.pause, self.resume, self.show_here, self)
             next(one for one in others if not one.isHidden()).setFocus()
-        self.cancel.set_tooltip("Delete the files…" if done else "Cancel, and delete what came")
+        self.cancel.set_tooltip("Delete the files…" if one.is_over else "Cancel, and delete what came")
         self._show_token()
 
     @Slot()
@@ -160,7 +160,7 @@ class DownloadRow(QWidget):
                 self.asking.ask(words, "Take off the list", cancel)
             else:
                 self.asking.ask(f"Delete {file_size(one.total)} from the disk?", "Delete", cancel)
-        elif one.done:
+        elif one.done and not one.is_over:
             self.asking.ask(f"Cancel, and delete the {file_size(one.done)} that came?", "Delete", cancel)
         else:
             cancel()

@@ -14,9 +14,11 @@ from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import UserError
 from app.hub.cache import Cache
-from app.hub.catalogue import load_catalogue
+from app.hub.catalogue import Entry, load_catalogue
 from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
+from app.hub.errors import Trouble
 from app.hub.fits import Fit, Room, judge
+from app.hub.here import find_entry
 from app.hub.hub import Hub
 from app.hub.library import (
     DraftsChanged,
@@ -27,6 +29,7 @@ from app.hub.library import (
     Reader,
     Shelf,
 )
+from app.hub.offline import is_forced_offline
 from app.hub.repo import HubFile
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.ui.models.asking import Askers, Question
@@ -103,7 +106,7 @@ class HubSession(QObject):
     @property
     def is_forced_offline(self) -> bool:
         """Whether the switch has no say."""
-        return self.is_offline and not self._offline
+        return is_forced_offline()
 
     def set_offline(self, offline: bool) -> None:
         """Switch offline mode."""
@@ -170,13 +173,21 @@ class HubSession(QObject):
         wanted = list(files)
         if path := self.cache.find_first(repo, wanted):
             return path
-        one = self.download_of(repo, wanted[0].name) if wanted else None
+        return self._brought(repo, wanted[0].name) if wanted else None
+
+    def find_listed(self, entry: Entry) -> Path | None:
+        """The file to load of a model of the catalogue that is here whole, where the Hub was not asked."""
+        return find_entry(self.cache, entry) or self._brought(entry.repo, entry.file)
+
+    def _brought(self, repo: str, file: str) -> Path | None:
+        one = self.download_of(repo, file)
         return Path(one.path) if one is not None and one.path and Path(one.path).exists() else None
 
     def download_of(self, repo: str, file: str) -> Download | None:
-        """The item of the queue that brings this file."""
+        """The item of the queue that brings this file, or has brought it."""
         for one in self.downloads.values():
-            if one.repo == repo and any(part.name == file for part in one.files):
+            cancelled = one.trouble is Trouble.LEFT
+            if one.repo == repo and not cancelled and any(part.name == file for part in one.files):
                 return one
         return None
 

@@ -27,7 +27,7 @@ from app.ui.models.hub_session import HubSession
 from app.ui.models.library_table import LibraryTable
 from app.ui.models.model_details import ModelDetails
 from app.ui.models.placeholder import Placeholder
-from app.ui.panels.model_words import file_size
+from app.ui.numbers import file_size
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 
@@ -65,6 +65,7 @@ class LibraryPage(QWidget):
         self._session = session
         self._in_use = in_use
         self._wanted: Path | None = None  # to be selected when it is there
+        self._noticed = ""  # of the library's own list, told once
         self._adding: Question[None] = Question(session.askers, self._added, self._not_added)
         self.add_files = QPushButton("Add files…")
         self.add_files.clicked.connect(lambda: self._add(choose_files(self)))
@@ -141,6 +142,9 @@ class LibraryPage(QWidget):
     @Slot()
     def _show(self) -> None:
         models = self._session.models
+        if (notice := self._session.library.notice) != self._noticed:
+            self._noticed = notice
+            self.notice.show_error(notice)
         self.table.set_models(models)
         self._stack.setCurrentIndex(1 if models else 0)
         if not models and not self._session.reading:

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from app.hub.library import LocalModel
 from app.ui.models.words import ORIGINS
-from app.ui.numbers import NONE, count
-from app.ui.panels.model_words import file_size
+from app.ui.numbers import NONE, count, file_size
+from app.ui.quiet_table import quiet_table
 from app.ui.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -116,21 +116,13 @@ class LibraryTable(QTableView):
         self._sorted.setSortRole(SORT)
         self.setModel(self._sorted)
         self.setAccessibleName("Models that are here")
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        quiet_table(self)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setShowGrid(False)
-        self.setStyleSheet("QTableView::item { padding: 0 5px; }")
-        self.setWordWrap(False)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setSortingEnabled(True)
         self.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
-        self.setTabKeyNavigation(False)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.verticalHeader().hide()
         head = self.horizontalHeader()
-        head.setHighlightSections(False)
         head.setMinimumSectionSize(24)
-        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         head.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.selectionModel().selectionChanged.connect(self.chosen)
         theme.changed.connect(self._fit)

@@ -17,8 +17,8 @@ from app.ui.models.entry_rows import Entry, EntryList
 from app.ui.models.hub_session import HubSession
 from app.ui.models.placeholder import Placeholder
 from app.ui.models.words import candidate_words, joined, model_words, more_words
+from app.ui.numbers import file_size
 from app.ui.panels.elided import ElidedLabel
-from app.ui.panels.model_words import file_size
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 from app.ui.wrap_layout import WrapLayout

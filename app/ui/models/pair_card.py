@@ -17,9 +17,8 @@ from app.ui.models.asking import Question
 from app.ui.models.fit_light import FitLight
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import joined, share, speed, state_words, time_left
-from app.ui.numbers import percent
+from app.ui.numbers import file_size, percent
 from app.ui.panels.elided import ElidedLabel
-from app.ui.panels.model_words import file_size
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
@@ -270,6 +269,8 @@ class PairCard(QFrame):
         return sum(one.size for one in self._files(entry)) or entry.size
 
     def _find(self, entry: Entry) -> Path | None:
+        if self._session.is_offline or entry.role not in self._confirmed:
+            return self._session.find_listed(entry)
         return self._session.find(entry.repo, self._files(entry))
 
     def _item(self, entry: Entry) -> Download | None:

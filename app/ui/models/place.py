@@ -17,14 +17,13 @@ from app.ui.models.hub_session import HubSession
 from app.ui.models.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
 from app.ui.models.search_page import SearchPage
 from app.ui.models.words import room_words
+from app.ui.network_settings import FORCED, OFFLINE
 from app.ui.panels.segmented import Segmented
 from app.ui.panels.switch import Switch
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 
 VIEWS = ("Catalogue", "Search", "Downloads", "Library")
-OFFLINE = "On: the network is not used. No search, no downloads; what is here works."
-FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
 
 
 class ModelsPlace(QWidget):

@@ -17,9 +17,8 @@ from app.ui.models.asking import Question
 from app.ui.models.fit_light import FitLight, light_words
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import joined, share, state_words
-from app.ui.numbers import percent
+from app.ui.numbers import file_size, percent
 from app.ui.panels.elided import ElidedLabel
-from app.ui.panels.model_words import file_size
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.hub.token import has_token, save_token
+from app.hub.token import kept_token, save_token
 from app.ui.models.asking import Question
 from app.ui.models.hub_session import HubSession
 from app.ui.panels.notice import Notice
@@ -82,7 +82,7 @@ class TokenPanel(QWidget):
 
     @Slot()
     def _show_token(self) -> None:
-        known = has_token()
+        known = kept_token() is not None
         self.words.setText(WITH if known else WITHOUT)
         self.other.setVisible(known)
         self.field.setVisible(not known)

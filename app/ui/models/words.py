@@ -10,8 +10,8 @@ from app.hub.fits import Fit, Light, Room
 from app.hub.library import Candidate, LocalModel, Origin, Verdict
 from app.hub.repo import Repo
 from app.hub.search import RepoHit
-from app.ui.numbers import SPACE, count, percent
-from app.ui.panels.model_words import file_size, parameters
+from app.ui.numbers import SPACE, count, file_size, percent
+from app.ui.panels.model_words import parameters
 from app.ui.relative_time import relative_time
 
 DOT = " · "
@@ -63,7 +63,9 @@ def state_words(one: Download, retry_in: float) -> str:
         case State.PAUSED:
             return "paused"
         case State.FAILED:
-            return "goes on when offline mode is off" if one.trouble is Trouble.OFFLINE else "stopped"
+            if one.trouble is Trouble.OFFLINE:
+                return "goes on when offline mode is off"
+            return "cancelled" if one.trouble is Trouble.LEFT else "stopped"
         case State.DONE:
             return "here"
 

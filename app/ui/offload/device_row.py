@@ -8,9 +8,8 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 from app.engine.errors import SettingError
 from app.engine.memory import Device
 from app.engine.params import Param
-from app.ui.numbers import percent
+from app.ui.numbers import file_size, percent
 from app.ui.panels.elided import ElidedLabel
-from app.ui.panels.model_words import file_size
 from app.ui.panels.number_box import NumberBox
 
 SHARE = Param("share", float, 1.0, "Its share of the layers, beside those of the others.", 0, 1_000_000)

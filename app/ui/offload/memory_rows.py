@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.engine.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory, freed
 from app.engine.types import ModelInfo, PairInfo
-from app.ui.panels.model_words import file_size
+from app.ui.numbers import file_size
 
 KINDS = ("weights", "context", "compute")
 HEADINGS = {"weights": "weights", "context": "KV cache", "compute": "compute"}

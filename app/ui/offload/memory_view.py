@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.memory import PairMemory
+from app.ui.numbers import file_size
 from app.ui.offload.memory_bar import MemoryBar, shade
 from app.ui.offload.memory_rows import HEADINGS, KINDS, MemoryRow, advice, memory_rows
-from app.ui.panels.model_words import file_size
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from app.engine.compat import FitKind
 from app.engine.types import ModelInfo
-
-SPACE = "\N{NO-BREAK SPACE}"
-SIZE_UNITS = ("kB", "MB", "GB", "TB")
+from app.ui.numbers import file_size
 
 
 def file_name(path: str) -> str:
@@ -21,18 +19,6 @@ def parameters(count: int) -> str:
             value = count / size
             return f"{value:.0f}{letter}" if value >= 9.95 else f"{value:.1f}{letter}"
     return str(count)
-
-
-def file_size(size: int) -> str:
-    """Bytes in the unit that fits, three significant digits: 34.1 MB, 4.37 GB."""
-    if size < 1000:
-        return f"{size}{SPACE}B"
-    value, place = size / 1000, 0
-    while value >= 999.5 and place < len(SIZE_UNITS) - 1:
-        value /= 1000
-        place += 1
-    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{value:,.{digits}f}{SPACE}{SIZE_UNITS[place]}"
 
 
 def describe_model(info: ModelInfo) -> str:

@@ -1,4 +1,4 @@
-"""What went wrong, and what to do about it, right where the user acted."""
+"""What went wrong and what to do about it, or what is good to know, right where the user acted."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 
 from app.ui.icons import IconButton
 from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 
 
-class Notice(QWidget):
-    """A message and its hint beside a coloured line; hidden while there is nothing to say."""
+class MessageStrip(QWidget):
+    """A message and its hint beside a line; hidden while there is nothing to say."""
 
     dismissed = Signal()
     acted = Signal()
@@ -30,8 +31,8 @@ class Notice(QWidget):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._action = QPushButton()
         self._action.clicked.connect(self.acted)
-        close = IconButton(theme, "close", "Dismiss")
-        close.clicked.connect(self._dismiss)
+        self._close = IconButton(theme, "close", "Dismiss")
+        self._close.clicked.connect(self._dismiss)
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(self._message)
@@ -45,7 +46,7 @@ class Notice(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 8, 8, 8)
         layout.addLayout(words, 1)
-        layout.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         theme.changed.connect(self.update)
         self.hide()
 
@@ -61,8 +62,7 @@ class Notice(QWidget):
     def action(self) -> str:
         return self._action.text()
 
-    def show_error(self, message: str, hint: str = "", action: str = "") -> None:
-        """Say what is wrong; `action` are the words of a button that offers a way out."""
+    def _say(self, message: str, hint: str, action: str) -> None:
         self._message.setText(message)
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
@@ -72,23 +72,63 @@ class Notice(QWidget):
         self.show()
 
     def clear(self) -> None:
-        """Nothing is wrong any more."""
+        """There is nothing to say any more."""
         self._message.clear()
         self._hint.clear()
         self._action.setText("")
         self.hide()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        colours = self._theme.palette
+        ground, line = self._colours()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colours.tint("rejected")))
+        painter.setBrush(QColor(ground))
         painter.drawRoundedRect(self.rect(), 6, 6)
-        painter.setBrush(QColor(colours.rejected))
+        painter.setBrush(QColor(line))
         painter.drawRoundedRect(0, 0, 3, self.height(), 1.5, 1.5)
+
+    def _colours(self) -> tuple[str, str]:
+        """Of the ground and of the line."""
+        raise NotImplementedError
 
     @Slot()
     def _dismiss(self) -> None:
         self.clear()
         self.dismissed.emit()
+
+
+class Notice(MessageStrip):
+    """What went wrong."""
+
+    def show_error(self, message: str, hint: str = "", action: str = "") -> None:
+        """Say what is wrong; `action` are the words of a button that offers a way out."""
+        self._say(message, hint, action)
+
+    def _colours(self) -> tuple[str, str]:
+        return self._theme.palette.tint("rejected"), self._theme.palette.rejected
+
+
+class Remark(MessageStrip):
+    """What is good to know and nobody's fault: quieter, its button at the side."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        set_role(self._action, kind="flat")
+        self._close.set_tooltip("Dismiss this remark")
+        row = self.layout()
+        assert isinstance(row, QHBoxLayout)
+        side = QVBoxLayout()
+        side.addWidget(self._close, 0, Qt.AlignmentFlag.AlignRight)
+        side.addStretch()
+        side.addWidget(self._action, 0, Qt.AlignmentFlag.AlignRight)
+        row.addLayout(side)
+
+    def show_remark(self, message: str, hint: str = "", action: str = "") -> None:
+        """Say it; `action` are the words of a button."""
+        self._say(message, hint, action)
+        self._way_out.hide()
+        self._action.setVisible(bool(action))
+
+    def _colours(self) -> tuple[str, str]:
+        return self._theme.palette.panel, self._theme.palette.secondary

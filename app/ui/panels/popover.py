@@ -1,4 +1,4 @@
-"""A panel that opens below a control and stays inside the window; the rest of it stays usable."""
+"""A panel that opens beside a control and stays inside the window; the rest of it stays usable."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Popover(QWidget):
         return self._content
 
     def open_below(self, anchor: QWidget) -> None:
-        """Open below a control of some window and take the keyboard."""
+        """Open below a control of some window, or above it where only there is room; take the keyboard."""
         window = anchor.window()
         if self.parentWidget() is not window:
             self.setParent(window)
@@ -170,7 +170,7 @@ class Popover(QWidget):
     # ------------------------------------------------------------------ inside
 
     def _place(self) -> None:
-        """Below the control, as high as its contents, inside the window."""
+        """Below the control or above it, as high as its contents, inside the window."""
         window = self.parentWidget()
         if window is None or self._anchor is None or self.isHidden():
             return
@@ -181,12 +181,18 @@ class Popover(QWidget):
         if self._foot is not None:
             height += _height(self._foot, width - 2)
         room = window.height() - top - MARGIN
+        room_above = corner.y() - self._anchor.height() - 2 * MARGIN
+        is_above = room < height and room < room_above
+        if is_above:
+            room = room_above
         # Left to itself the bar stays once it is there: it takes width, so that lines wrap and need it.
         bar = Qt.ScrollBarPolicy
         self._scroll.setVerticalScrollBarPolicy(
             bar.ScrollBarAsNeeded if height > room else bar.ScrollBarAlwaysOff
         )
         height = min(height, room)
+        if is_above:
+            top = room_above + MARGIN - height
         left = max(MARGIN, min(corner.x(), window.width() - width - MARGIN))
         card = QRect(left, top, width, height)
         self.setGeometry(card.adjusted(-SHADOW, -SHADOW, SHADOW, SHADOW))

@@ -106,6 +106,10 @@ class SamplingPanel(QWidget):
         theme.changed.connect(self._restyle)
         self._restyle()
 
+    def hide_limit(self) -> None:
+        """The longest answer is chosen elsewhere."""
+        self._limit.hide()
+
     def options(self) -> AnswerOptions:
         """What is in use."""
         return self._options

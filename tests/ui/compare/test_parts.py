@@ -9,11 +9,12 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine.errors import UserError
-from app.engine.types import ModelOptions
+from app.engine.types import FinishReason, ModelOptions
 from app.lab.columns import COLUMNS
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
-from app.lab.journal import Journal
+from app.lab.failed_run import failed_record
+from app.lab.journal import Journal, RunLine, lock_journal
+from app.lab.report import Cell, SweepFacts
 from app.lab.run_record import Divergence, RunRecord
 from app.ui.compare.journals import KEPT, Journals
 from app.ui.compare.race_bar import RaceBar
@@ -61,22 +62,70 @@ def test_places_and_gaps() -> None:
     assert ahead_words(0.0) == "level with none"
 
 
-def test_a_journal_that_is_being_written_is_no_offer_and_the_oldest_go(tmp_path: Path) -> None:
-    mine = Journals(tmp_path)
-    path = mine.new()
-    Journal.create(path, experiment())
-    other = Journals(tmp_path)
-    assert other.latest() is None
-    with pytest.raises(UserError, match="Another window"):
-        other.take(path)
-    mine.release()
-    earlier = other.latest()
+def write_journal(path: Path, runs: int, failed: int = 0) -> Journal:
+    """A journal of `experiment` with so many of its runs, the last of them failed."""
+    asked = experiment()
+    journal = Journal.create(path, asked)
+    for at, job in enumerate(asked.jobs()[:runs]):
+        made = failed_record(asked, job, "no room")
+        if at < runs - failed:
+            made = msgspec.structs.replace(made, finish_reason=FinishReason.LENGTH, error="")
+        journal.add(RunLine(job, made))
+    return journal
+
+
+def test_a_journal_that_is_being_written_is_no_offer(tmp_path: Path) -> None:
+    journals = Journals(tmp_path)
+    path = journals.new()
+    write_journal(path, 2)
+    lock = lock_journal(path)
+    assert journals.latest() is None
+    assert journals.broken_off() is None
+    lock.release()
+    earlier = journals.latest()
     assert earlier is not None
-    assert (earlier.path, earlier.done, earlier.total) == (path, 0, 4)
-    for _ in range(KEPT + 2):
-        Journal.create(mine.new(), experiment())
-    assert len(list(tmp_path.glob("*.jsonl"))) <= KEPT
-    assert not path.exists()
+    assert (earlier.path, earlier.done, earlier.total) == (path, 2, 4)
+
+
+def test_what_can_go_on_is_offered_before_what_is_newer_and_complete(tmp_path: Path) -> None:
+    journals = Journals(tmp_path)
+    older, broken, failed, complete, empty = (journals.new() for _ in range(5))
+    write_journal(older, 1)
+    write_journal(broken, 3)
+    write_journal(failed, 4, failed=1)
+    write_journal(complete, 4)
+    write_journal(empty, 0)
+    found, latest = journals.broken_off(), journals.latest()
+    assert found is not None and latest is not None
+    assert (found.path, found.done, found.complete) == (broken, 3, False)
+    assert (latest.path, latest.complete, latest.broken_off) == (complete, True, False)
+    journals.remove(broken)
+    journals.remove(older)
+    assert journals.broken_off() is None, "all runs of the others were tried"
+    journals.remove(complete)
+    latest = journals.latest()
+    assert latest is not None
+    assert (latest.path, latest.done, latest.failed, latest.complete) == (failed, 3, 1, False)
+
+
+def test_what_can_go_on_stays_longest(tmp_path: Path) -> None:
+    journals = Journals(tmp_path)
+    waiting = journals.new()
+    write_journal(waiting, 2)
+    for at in range(KEPT + 2):
+        write_journal(journals.new(), 4 if at % 2 else 0)
+    kept = journals._paths()
+    assert waiting in kept
+    assert len(kept) == KEPT
+    assert sum(not Journal.read(one).records for one in kept) == 1, "of those without a run the newest alone"
+    grid = SweepFacts("n_max", "p_min", ("1",), ("0",), (Cell("1", "0", 1),))
+    path = journals.new(grid)
+    write_journal(path, 2)
+    found = journals.broken_off()
+    assert found is not None
+    assert (found.path, found.sweep) == (path, grid)
+    journals.remove(path)
+    assert not list(tmp_path.glob(f"{path.stem}*"))
 
 
 def test_a_damaged_journal_is_no_offer(tmp_path: Path) -> None:

@@ -8,19 +8,20 @@ import signal
 import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QWidget
 
-from app.engine.errors import UserError
+from app.cli.bench import parse_bench
 from app.lab.columns import COLUMNS
 from app.lab.experiment import Job, Lane, Pair
+from app.lab.journal import is_free
 from app.lab.page.page import embedded_json
 from app.lab.report import Report
 from app.lab.suites import Suite, built_in
 from app.paths import resource_folder
-from app.ui.compare.journals import Journals
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.setup import Amount, Source, first_setup
 from app.ui.compare.work import Stage
@@ -36,18 +37,17 @@ def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabc
     place.head.prompts_panel.source.picked.emit(Source.OWN)
     place.head.prompts_panel.own.setPlainText(prompt)
     place.head.prompts_panel.amount.field("repeats").set_value(repeats)
+    place.head.prompts_panel.amount.field("max_tokens").set_value(tokens)
     place.head.prompts_panel.amount.changed.emit()
-    options = place.setup.options
-    place.head.sampling_panel.options_changed.emit(type(options)(options.sampling, tokens, options.stop))
     return place
 
 
 def measured(desk: Desk, place: ComparePlace) -> Report:
     """Press Run and wait for the end."""
     desk.qtbot.mouseClick(place.head.run, Qt.MouseButton.LeftButton)
-    desk.until(lambda: place.session.at_work)
-    desk.until(lambda: place.session.stage is Stage.ENDED and place.session.may_start)
-    report = place.session.report()
+    desk.until(lambda: place.works.session.at_work)
+    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
+    report = place.works.session.report()
     assert report is not None
     return report
 
@@ -60,7 +60,7 @@ def test_run_on_the_defaults_measures_every_lane_and_gives_the_engine_back(windo
     assert len(report.lanes) == 4
     assert report.complete
     assert len(report.runs) == 4 * 2
-    table = place.results.table
+    table = place.outcome.results.table
     assert table.rows.rowCount() == 4
     desk.until_ready()
     assert desk.ask("xyz").text  # the chat has its models again
@@ -72,12 +72,12 @@ def test_the_chats_engine_is_away_while_it_is_measured(windows: Windows) -> None
     place.run()
     assert desk.session.activity is Activity.LENT
     assert desk.session.pair is None
-    desk.until(lambda: place.session.stage is Stage.RUNNING)
+    desk.until(lambda: place.works.session.stage is Stage.RUNNING)
     desk.window.go("chat")
     desk.type("xyz")
     assert "Compare is measuring" in desk.error()
     assert desk.page.prompt._edit.toPlainText() == "xyz"
-    place.session.cancel()
+    place.works.session.cancel()
     desk.until_ready()
     assert desk.session.pair is not None
 
@@ -86,30 +86,30 @@ def test_pause_stops_cancel_ends_and_what_was_measured_stays(windows: Windows) -
     desk = windows.open()
     place = opened(desk, tokens=64, repeats=50)
     place.run()
-    desk.until(lambda: place.session.done >= 5)
+    desk.until(lambda: place.works.session.done >= 5)
     place.head.pause.click()
-    desk.until(lambda: place.session.stage is Stage.PAUSED)
+    desk.until(lambda: place.works.session.stage is Stage.PAUSED)
     assert place.head.pause.text() == "Go on"
-    done = place.session.done
+    done = place.works.session.done
     desk.qtbot.wait(200)
-    assert place.session.done == done
+    assert place.works.session.done == done
     place.head.pause.click()
-    desk.until(lambda: place.session.done > done)
+    desk.until(lambda: place.works.session.done > done)
     place.head.cancel.click()
-    desk.until(lambda: not place.session.at_work)
-    report = place.session.report()
+    desk.until(lambda: not place.works.session.at_work)
+    report = place.works.session.report()
     assert report is not None
     assert not report.complete
     assert len(report.runs) >= done
     assert place.head.run.isVisible()
-    assert f"of {place.session.total:,} runs" in place.strip.words.text()
+    assert f"of {place.works.session.total:,} runs" in place.strip.words.text()
 
 
 def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)
     measured(desk, place)
-    stage = place.stage
+    stage = place.outcome.stage
     assert not stage.following
     race = stage.race
     assert race is not None
@@ -133,8 +133,8 @@ def test_lanes_show_the_text_of_their_runs_and_whether_it_is_the_baselines(windo
     desk = windows.open()
     place = opened(desk)
     measured(desk, place)
-    records = place.session.records
-    for lane, card in enumerate(place.stage.lanes.cards):
+    records = place.works.session.records
+    for lane, card in enumerate(place.outcome.stage.lanes.cards):
         assert card.text.text_of("answer") == records[Job(0, 0, lane)].text
         expected = "" if lane == 0 else "identical"
         if lane == 0 or records[Job(0, 0, lane)].identical_to_baseline:
@@ -147,7 +147,7 @@ def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)
     report = measured(desk, place)
-    table = place.results.table
+    table = place.outcome.results.table
     model = table.sorted
     assert [model.index(row, 0).data() for row in range(4)] == [lane.name for lane in report.lanes]
     table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
@@ -218,14 +218,14 @@ def test_an_engine_that_dies_is_replaced_and_the_measurement_is_whole(windows: W
     desk = windows.open(engine="process")
     place = opened(desk, tokens=200, repeats=4)
     place.run()
-    desk.until(lambda: place.session.stage is Stage.RUNNING and place.session.done >= 2)
-    runner = place.session.runner
+    desk.until(lambda: place.works.session.stage is Stage.RUNNING and place.works.session.done >= 2)
+    runner = place.works.session.runner
     assert runner is not None
     home = runner._engine._home
     os.kill(home._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
     desk.until(place.notice.isVisible)
-    desk.until(lambda: place.session.stage is Stage.ENDED)
-    report = place.session.report()
+    desk.until(lambda: place.works.session.stage is Stage.ENDED)
+    report = place.works.session.report()
     assert report is not None
     assert report.complete
     assert not any(one.error for one in report.runs)
@@ -235,24 +235,24 @@ def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk, tokens=100, repeats=20)
     place.run()
-    desk.until(lambda: place.session.done >= 3)
+    desk.until(lambda: place.works.session.done >= 3)
     windows.close(desk)
     desk = windows.open()
     desk.window.go("compare")
     again = desk.window.compare.place
     assert again is not None
-    assert again.offer.isVisible()
-    assert "broken off" in again.offer.text
-    earlier = again._earlier
+    assert again.earlier.offer.isVisible()
+    assert "broken off" in again.earlier.offer.text
+    earlier = again.earlier.offered
     assert earlier is not None
     before = dict(earlier.journal.records)
-    again.offer.accept.click()
-    assert not again.offer.isVisible()
-    desk.until(lambda: again.session.done > len(before))
-    again.session.cancel()
-    desk.until(lambda: again.session.may_start)
+    again.earlier.offer.accept.click()
+    assert not again.earlier.offer.isVisible()
+    desk.until(lambda: again.works.session.done > len(before))
+    again.works.session.cancel()
+    desk.until(lambda: again.works.session.may_start)
     for job, record in before.items():  # what was measured is not measured again
-        assert again.session.records[job].seconds == record.seconds
+        assert again.works.session.records[job].seconds == record.seconds
     desk.until_ready()
 
 
@@ -264,15 +264,15 @@ def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows)
     desk.window.go("compare")
     place = desk.window.compare.place
     assert place is not None
-    assert "All 8 runs" in place.offer.text
-    place.offer.accept.click()
-    desk.until(lambda: place.session.stage is Stage.ENDED and place.session.may_start)
-    shown = place.session.report()
+    assert "All 8 runs" in place.earlier.offer.text
+    place.earlier.offer.accept.click()
+    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
+    shown = place.works.session.report()
     assert shown is not None
     assert shown.runs == report.runs
     assert desk.session.activity is Activity.READY  # no engine was needed for that
-    assert place.stage.race is not None
-    assert place.setup.prompts == tuple(one for one in place.session.experiment.prompts)  # type: ignore[union-attr]
+    assert place.outcome.stage.race is not None
+    assert place.chips.setup.prompts == tuple(one for one in place.works.session.experiment.prompts)  # type: ignore[union-attr]
 
 
 def test_what_is_being_measured_is_locked(windows: Windows) -> None:
@@ -280,29 +280,91 @@ def test_what_is_being_measured_is_locked(windows: Windows) -> None:
     place = opened(desk, tokens=100, repeats=20)
     for _ in range(2):
         place.run()
-        desk.until(lambda: place.session.done >= 1)
-        path = place._journals._paths()[0]
-        with pytest.raises(UserError, match="Another window"):
-            Journals(place._journals.folder).take(path)
-        place.session.cancel()
-        desk.until(lambda: place.session.may_start)
+        desk.until(lambda: place.works.session.done >= 1)
+        path = place.earlier.journals._paths()[0]
+        assert not is_free(path)
+        place.works.session.cancel()
+        desk.until(lambda: place.works.session.may_start)
+        assert is_free(path)
         desk.until_ready()
+
+
+def test_what_was_cancelled_is_offered_at_once_and_goes_on(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=64, repeats=20)
+    place.run()
+    desk.until(lambda: place.works.session.done >= 3)
+    assert not place.earlier.offer.isVisible()
+    place.head.cancel.click()
+    desk.until(lambda: place.works.session.may_start)
+    assert place.earlier.offer.isVisible()
+    assert "broken off" in place.earlier.offer.text
+    before = dict(place.works.session.records)
+    desk.until_ready()
+    place.earlier.offer.accept.click()
+    assert not place.earlier.offer.isVisible()
+    desk.until(lambda: place.works.session.done > len(before))
+    assert all(place.works.session.records[job].seconds == one.seconds for job, one in before.items())
+    place.head.cancel.click()
+    desk.until(lambda: place.works.session.may_start)
+    desk.until_ready()
+
+
+def test_the_error_of_a_run_is_gone_when_another_begins(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    real = place._chat.pair
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF rubbish")
+    broken = Pair(type(real().target)(str(tmp_path / "broken.gguf")), real().draft)
+    object.__setattr__(place._chat, "pair", lambda: broken)
+    place.run()
+    desk.until(lambda: place.works.session.stage is Stage.FAILED and place.works.session.may_start)
+    assert place.notice.isVisible()
+    object.__setattr__(place._chat, "pair", real)
+    desk.until_ready()
+    place.run()
+    assert not place.notice.isVisible()
+    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
+    assert not place.notice.isVisible()
+    desk.until_ready()
+
+
+def test_nothing_is_exported_before_the_first_run_is_over(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    assert not place.head.export.isEnabled()
+    measured(desk, place)
+    assert place.head.export.isEnabled()
+    desk.until_ready()
+    place.run()
+    assert place.works.session.stage is Stage.FREEING
+    assert not place.head.export.isEnabled()
+    asked: list[str] = []
+    place.exports.choose = lambda _window, name, _pattern: asked.append(name) or ""  # type: ignore[func-returns-value]
+    for action in place.head.export_menu.actions()[:5]:  # a menu that was open already
+        action.trigger()
+    assert asked == []
+    desk.until(lambda: place.works.session.done >= 1)
+    desk.until(place.head.export.isEnabled)
+    place.works.session.cancel()
+    desk.until(lambda: place.works.session.may_start)
+    desk.until_ready()
 
 
 def test_discarding_what_was_broken_off_removes_it(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk, tokens=100, repeats=20)
     place.run()
-    desk.until(lambda: place.session.done >= 2)
+    desk.until(lambda: place.works.session.done >= 2)
     windows.close(desk)
     desk = windows.open()
     desk.window.go("compare")
     again = desk.window.compare.place
     assert again is not None
-    again.offer.dismiss.click()
-    assert not again.offer.isVisible()
-    assert again._journals.latest() is None
-    assert not list(again._journals.folder.glob("*traces*"))
+    again.earlier.offer.dismiss.click()
+    assert not again.earlier.offer.isVisible()
+    assert again.earlier.journals.latest() is None
+    assert not list(again.earlier.journals.folder.glob("*traces*"))
 
 
 def test_a_pair_that_cannot_be_loaded_says_so_and_the_place_stays_usable(
@@ -315,7 +377,7 @@ def test_a_pair_that_cannot_be_loaded_says_so_and_the_place_stays_usable(
     broken.write_bytes(b"GGUF rubbish")
     object.__setattr__(place._chat, "pair", lambda: Pair(type(real.target)(str(broken)), real.draft))
     place.run()
-    desk.until(lambda: place.session.stage is Stage.FAILED)
+    desk.until(lambda: place.works.session.stage is Stage.FAILED)
     assert place.notice.isVisible()
     assert place.head.run.isVisible()
     desk.until_ready()
@@ -325,7 +387,7 @@ def test_a_set_up_that_cannot_run_says_why(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk, prompt="  ")
     place.run()
-    assert not place.session.at_work
+    assert not place.works.session.at_work
     assert place.notice.message == "There is no prompt."
     place.head.prompts_panel.own.setPlainText("abc")
     place.head.lanes_panel._edit(strategy="draft-simple", pair=Pair(place._chat.pair().target))
@@ -341,7 +403,7 @@ def test_while_the_chat_answers_nothing_is_measured(windows: Windows) -> None:
     desk.until_streaming()
     place.run()
     assert "still being answered" in place.notice.message
-    assert not place.session.at_work
+    assert not place.works.session.at_work
     desk.controller.stop()
     desk.until_ready()
 
@@ -351,20 +413,20 @@ def test_lanes_are_added_labelled_and_removed(windows: Windows) -> None:
     place = opened(desk)
     panel = place.head.lanes_panel
     panel.add.click()
-    assert len(place.setup.lanes) == 4
+    assert len(place.chips.setup.lanes) == 4
     panel.label.setText("mine")
     panel.label.textEdited.emit("mine")
-    assert place.setup.lanes[3].name == "mine"
+    assert place.chips.setup.lanes[3].name == "mine"
     panel.strategy.text.typed.emit("draft-simple:n_max=2")
-    assert place.setup.lanes[3] == Lane("draft-simple:n_max=2", "mine")
+    assert place.chips.setup.lanes[3] == Lane("draft-simple:n_max=2", "mine")
     for _ in range(5):
         panel.add.click()
-    assert len(place.setup.lanes) == 7  # eight with the baseline
+    assert len(place.chips.setup.lanes) == 7  # eight with the baseline
     assert not panel.add.isEnabled()
     panel._remove(0)
-    assert place.setup.lanes[0].strategy != "prompt-lookup"
-    assert len(place.stage.lanes.cards) == 7
-    assert len({lane.strategy for lane in place.setup.lanes}) == 6
+    assert place.chips.setup.lanes[0].strategy != "prompt-lookup"
+    assert len(place.outcome.stage.lanes.cards) == 7
+    assert len({lane.strategy for lane in place.chips.setup.lanes}) == 6
 
 
 def test_a_winner_is_taken_into_the_chat(windows: Windows) -> None:
@@ -387,3 +449,31 @@ def test_prompts_are_taken_by_category() -> None:
     assert not dataclasses.replace(setup, source=Source.FILE).prompts
     none = dataclasses.replace(setup, source=Source.FILE, file=Suite("a", "a", ()))
     assert none.prompts == ()
+
+
+def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
+    desk = windows.open()
+    desk.window.go("compare")
+    place = desk.window.compare.place
+    assert place is not None
+    real = place._chat.pair()
+    assert real.draft is not None
+    lanes = [one.strategy for one in place.chips.setup.lanes]
+    for suite in place.head.prompts_panel._suites:
+        place.head.prompts_panel._pick_suite(place.head.prompts_panel._suites.index(suite))
+        place.head.prompts_panel.amount.field("per_category").set_value(0)
+        place.head.prompts_panel.amount.changed.emit()
+        shown = place.chips.experiment()
+        arguments = (
+            "--target", real.target.path, "--draft", real.draft.path, "--suite", suite.name,
+            "--repeat", str(shown.repeats), *[word for lane in lanes for word in ("--strategy", lane)],
+        )  # fmt: skip
+        asked = parse_bench(list(arguments)).experiment
+        seed = shown.sampling.seed
+        asked = msgspec.structs.replace(asked, sampling=dataclasses.replace(asked.sampling, seed=seed))
+        assert shown.max_tokens == suite.max_tokens
+        for field in (one.name for one in msgspec.structs.fields(shown) if one.name != "pair"):
+            assert getattr(shown, field) == getattr(asked, field), field
+    place.head.prompts_panel.amount.field("max_tokens").set_value(33)
+    place.head.prompts_panel.amount.changed.emit()
+    assert place.chips.experiment().max_tokens == 33

@@ -27,17 +27,18 @@ def swept(desk: Desk, place: ComparePlace) -> None:
     panel.check()
     assert panel.amount.text() == "4 cells and the baseline: 5 cold runs"
     panel.start.click()
-    desk.until(lambda: place.sweeping.stage is Stage.ENDED and place.sweeping.may_start)
+    desk.until(lambda: place.works.sweep.stage is Stage.ENDED and place.works.sweep.may_start)
 
 
 def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk, repeats=1)
     swept(desk, place)
-    report = place.sweeping.report()
+    report = place.works.sweep.report()
     assert report is not None
     cells = heat_map(report)
-    heat = place.sweep_page.heat
+    assert place.works.sweep.cells() == cells
+    heat = place.outcome.sweep_page.heat
     assert heat._cells == cells
     assert [(one.cell.x, one.cell.y) for one in cells] == [
         ("1", "0"), ("3", "0"), ("1", "0.5"), ("3", "0.5")
@@ -47,7 +48,7 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
     desk.qtbot.mouseClick(heat, Qt.MouseButton.LeftButton, pos=place_of_last)
     assert heat.current is not None
     assert heat.current.strategy == "draft-simple:p_min=0.5"
-    assert place.sweep_page.cell.text() == cell_words(cells[3])
+    assert place.outcome.sweep_page.cell.text() == cell_words(cells[3])
     desk.qtbot.keyClick(heat, Qt.Key.Key_Left)
     assert heat.current.strategy == "draft-simple:n_max=1:p_min=0.5"
     desk.qtbot.keyClick(heat, Qt.Key.Key_Left)
@@ -55,8 +56,34 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
     assert heat.current.cell.y == "0"
     strategy = heat.current.strategy
     desk.until_ready()
-    place.sweep_page.use.click()
+    place.outcome.sweep_page.use.click()
     assert desk.window._settings.strategy == strategy
+
+
+def test_a_sweep_that_was_broken_off_goes_on_in_the_next_window(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=64, repeats=20)
+    lanes = place.chips.setup.lanes
+    panel = place.head.sweep_panel
+    panel.across.values.setText("1,3")
+    panel.down.values.setText("0,0.5")
+    panel.start.click()
+    desk.until(lambda: place.works.sweep.done >= 2)
+    windows.close(desk)
+    desk = windows.open()
+    desk.window.go("compare")
+    again = desk.window.compare.place
+    assert again is not None
+    earlier = again.earlier.offered
+    assert earlier is not None
+    again.earlier.offer.accept.click()
+    assert again.outcome.currentWidget() is again.outcome.sweep_page
+    desk.until(lambda: again.works.sweep.done > earlier.done)
+    assert [one.cell.x for one in again.outcome.sweep_page.heat._cells] == ["1", "3", "1", "3"]
+    assert again.chips.setup.lanes == lanes, "the cells are no lanes of a comparison"
+    again.works.cancel()
+    desk.until(lambda: again.works.sweep.may_start)
+    desk.until_ready()
 
 
 def test_a_cell_is_compared_side_by_side(windows: Windows) -> None:
@@ -64,10 +91,10 @@ def test_a_cell_is_compared_side_by_side(windows: Windows) -> None:
     place = opened(desk, repeats=1)
     swept(desk, place)
     desk.until_ready()
-    place.sweep_page.compare.click()
-    desk.until(lambda: place.session.stage is Stage.ENDED and place.session.may_start)
-    assert len(place.session.experiment.lanes) == 2  # type: ignore[union-attr]
-    assert place._body.currentWidget() is place.splitter
+    place.outcome.sweep_page.compare.click()
+    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
+    assert len(place.works.session.experiment.lanes) == 2  # type: ignore[union-attr]
+    assert place.outcome.currentWidget() is place.outcome.lanes
 
 
 def test_a_sweep_that_cannot_be_says_why(windows: Windows) -> None:
@@ -102,10 +129,10 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     place = opened(desk, tokens=12)
     place.tune(5)
     assert desk.session.activity is Activity.LENT
-    desk.until(lambda: place.tuning.stage is Stage.ENDED and place.tuning.may_start)
-    result = place.tuning.result
+    desk.until(lambda: place.works.tune.stage is Stage.ENDED and place.works.tune.may_start)
+    result = place.works.tune.result
     assert result is not None
-    page = place.tune_page
+    page = place.outcome.tune_page
     assert page.reason.text() == result.reason
     shown = [row[0] for row in page.rows()]
     assert len(shown) == len(set(shown)) == result.tried
@@ -119,13 +146,13 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
     desk = windows.open()
     place = opened(desk, tokens=12)
     place.tune(600)
-    desk.until(lambda: place.tuning.runs >= 3)
+    desk.until(lambda: place.works.tune.runs >= 3)
     place.head.cancel.click()
-    desk.until(lambda: not place.tuning.at_work)
+    desk.until(lambda: not place.works.tune.at_work)
     desk.until_ready()
     assert place.head.run.isVisible()
-    place.tune_page.close_button.click()
-    assert place._body.currentWidget() is place.splitter
+    place.outcome.tune_page.close_button.click()
+    assert place.outcome.currentWidget() is place.outcome.lanes
 
 
 def test_a_headline_is_no_surer_than_the_search() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from app.engine.errors import UserError
+from app.hub.catalogue import load_catalogue
 from app.hub.fits import Room
+from app.paths import find_paths
 from tests.hub.server import FakeHub, FakeRepo, Fault
 from tests.ui.models.shop import FIRST, Shop
 
@@ -119,6 +122,25 @@ def test_opened_offline_it_never_touches_the_network(
     assert not shop.card().button.isEnabled() and not shop.place.catalogue.refresh.isEnabled()
     shop.click(shop.place.offline)  # off again: now it asks
     shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
+
+
+def test_opened_offline_a_pair_that_is_wholly_here_can_be_used(
+    make_shop: Callable[..., Shop], stocked: FakeHub, hub_home: Path
+) -> None:
+    pair = next(
+        one for one in load_catalogue(find_paths().resources / "catalogue.json") if one.title == FIRST
+    )
+    for entry, name in zip(pair.models, ("renamed-Q4_K_M.gguf", pair.models[1].file), strict=True):
+        commit = hub_home / "hub" / f"models--{entry.repo.replace('/', '--')}" / "snapshots" / ("a" * 40)
+        commit.mkdir(parents=True)
+        (commit / name).write_bytes(b"GGUF")
+    shop = make_shop(offline=True)
+    assert shop.card().state == "All of it is here."
+    shop.click(shop.card().button)
+    ((target, draft),) = shop.used
+    assert target is not None and target.endswith("renamed-Q4_K_M.gguf")
+    assert draft is not None and draft.endswith(pair.models[1].file)
+    assert stocked.asked == []
 
 
 def test_a_draft_that_another_pair_fetches_is_not_this_pair(shop: Shop, stocked: FakeHub) -> None:

@@ -195,3 +195,26 @@ def test_a_damaged_queue_file_is_told(make_shop: Callable[..., Shop], paths: Pat
     shop.view("Downloads")
     assert "damaged" in shop.place.downloads.notice.message
     assert isinstance(shop.session, HubSession)
+
+
+def test_what_could_not_be_deleted_stays_in_the_queue_and_says_where(
+    shop: Shop, hub_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch(shop)
+    shop.view("Downloads")
+    shop.until(lambda: all(row.state.endswith("here") for row in shop.place.downloads.rows))
+    row = shop.download("135M")
+
+    def refuse(file: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "Permission denied", str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        shop.click(row.cancel)
+        shop.click(row.asking.yes)
+        shop.until(lambda: row.state == "cancelled")
+    assert "permission denied" in row.message and str(hub_home) in row.message
+    assert not row.resume.isVisible() and not row.pause.isVisible() and not row._bar.isVisible()
+    shop.click(row.cancel)
+    shop.until(lambda: len(shop.place.downloads.rows) == 1)
+    assert not [one for one in left(hub_home) if "135M" in one]

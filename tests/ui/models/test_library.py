@@ -12,7 +12,7 @@ from PySide6.QtGui import QDesktopServices
 
 from app.engine.errors import UserError
 from app.hub.library import Verdict
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.ui.models.library_table import NAME, ORIGIN, SIZE, LibraryTable
 from tests.hub.server import FakeHub
 from tests.tiny import Tiny
@@ -217,3 +217,19 @@ def test_the_table_sorts_by_numbers_and_gives_way(
     shop.place.resize(760, 660)
     shop.until(lambda: page.table.isColumnHidden(ORIGIN))
     assert not page.table.isColumnHidden(SIZE)
+
+
+@pytest.mark.parametrize(("data", "word"), [(b"{", "damaged"), (b'{"version": 9}', "newer version")])
+def test_what_the_list_of_added_files_lost_is_told(
+    make_shop: Callable[..., Shop], paths: Paths, data: bytes, word: str
+) -> None:
+    (paths.data / "library.json").write_bytes(data)
+    shop = make_shop(offline=True)
+    shop.view("Library")
+    page = shop.place.library
+    shop.until(lambda: word in page.notice.message)
+    assert "library.json." in page.notice.message  # where it is kept
+    page.notice.clear()
+    shop.session.library.refresh()
+    shop.until(lambda: not shop.session.reading)
+    assert page.notice.message == ""  # told once

@@ -85,7 +85,7 @@ def test_a_gated_repository_says_so_and_takes_a_token(
     assert "does not know this token" in panel.error and panel.field.text() == ""
     panel.field.setText(TOKEN)
     shop.click(panel.save)
-    shop.until(token_panel.has_token)
+    shop.until(token_panel.kept_token)
     shop.until(lambda: not panel.field.isVisible())
     assert panel.field.text() == "" and "is used" in panel.words.text()
     row = shop.row("Q4_0")

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.types import ModelInfo, ModelOptions
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.ui.panels.model_panel import RECENT_SHOWN, ModelPanel
-from app.ui.panels.model_words import chip_words, file_size, parameters
+from app.ui.panels.model_words import chip_words, parameters
 from app.ui.panels.notice import Notice
 from app.ui.panels.number_box import NumberBox
 from app.ui.theme import Theme
@@ -206,23 +206,6 @@ def test_a_target_cannot(panel: ModelPanel) -> None:
 )
 def test_parameters(count: float, text: str) -> None:
     assert parameters(int(count)) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1.00 kB"),
-        (34_123_456, "34.1 MB"),
-        (999_600_000, "1.00 GB"),
-        (4_370_000_000, "4.37 GB"),
-        (123e12, "123 TB"),
-        (1234e12, "1,234 TB"),
-    ],
-)
-def test_file_sizes(size: float, text: str) -> None:
-    assert file_size(int(size)).replace("\N{NO-BREAK SPACE}", " ") == text
 
 
 def test_chip_words() -> None:

@@ -1,0 +1,70 @@
+"""The prompts that come with the bundled pair: what to ask, with which settings, and what to look for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app.engine.errors import SettingError, UserError
+from app.engine.params import check_params
+from app.engine.strategy import StrategySpec
+from app.engine.types import Sampling
+from app.files import reason
+from app.paths import BUNDLED
+
+FOLDER = "demo_pair"  # in the resources
+
+
+class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One prompt of the pair's list. The settings are those that show what `look` speaks of."""
+
+    category: str
+    title: str
+    prompt: str
+    look: str
+    """One or two sentences for beside the answer."""
+    strategy: str
+    temperature: float = 0.0
+    draft: str = "draft.gguf"
+    """A file of the pair; of no account where the strategy needs no draft."""
+
+    @property
+    def spec(self) -> StrategySpec:
+        return StrategySpec.parse(self.strategy)
+
+    @property
+    def draft_path(self) -> str:
+        """As the settings write it."""
+        return f"{BUNDLED}{FOLDER}/{self.draft}"
+
+    def check(self, files: frozenset[str]) -> None:
+        """Raise SettingError where it cannot be asked with the pair's files."""
+        self.spec.verification_at(self.temperature)
+        check_params(Sampling(temperature=self.temperature))
+        if self.draft not in files:
+            raise SettingError(f"The pair has no file {self.draft}.", f"It has {', '.join(sorted(files))}.")
+
+
+class _File(msgspec.Struct, frozen=True):
+    file: str
+
+
+class _Card(msgspec.Struct, frozen=True):
+    files: dict[str, _File]
+    prompts: tuple[DemoPrompt, ...]
+
+
+def read_demo(resources: Path) -> tuple[DemoPrompt, ...]:
+    """The prompts that the bundled pair answers well, the best first. Raises UserError."""
+    path = resources / FOLDER / "pair.json"
+    try:
+        card = msgspec.json.decode(path.read_bytes(), type=_Card)
+        files = frozenset(one.file for one in card.files.values())
+        for prompt in card.prompts:
+            prompt.check(files)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {reason(error)}.", "Install Draftscope again.") from error
+    except (msgspec.DecodeError, SettingError) as error:
+        raise UserError(f"{path} is damaged: {error}", "Install Draftscope again.") from error
+    return card.prompts

@@ -1,0 +1,36 @@
+"""Takes what a cancelled download brought off the disk."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from app.hub.cache import Cache
+from app.hub.downloads.item import Download, ItemFile
+from app.hub.errors import HubError, left_error
+
+
+def remove_files(cache: Cache, one: Download, others: Iterable[Download]) -> HubError | None:
+    """Delete what `one` brought and none of the `others` needs; returns what to say where something stays."""
+    needed = {(other.repo, file.name) for other in others for file in other.files}
+    left: dict[Path, OSError] = {}
+    for file in one.files:
+        # Never begun: nothing of it is ours.
+        if file.etag and (one.repo, file.name) not in needed and (error := _remove(cache, one.repo, file)):
+            left |= dict.fromkeys(cache.remains(one.repo, file.name, file.etag, file.commit), error)
+    return left_error(next(iter(left.values())), list(left)) if left else None
+
+
+def _remove(cache: Cache, repo: str, file: ItemFile) -> OSError | None:
+    """Returns why it failed."""
+    if file.found:
+        with contextlib.suppress(OSError):  # an empty lock
+            cache.unlock(repo, file.etag)
+        return None
+    try:
+        cache.forget(repo, file.name)
+        cache.remove(repo, file.name, file.etag, file.commit)
+    except OSError as error:
+        return error
+    return None

@@ -1,0 +1,35 @@
+"""What of a wanted model is here, without asking the Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.hub.cache import Cache
+from app.hub.catalogue import Entry
+from app.hub.errors import HubError
+from app.hub.names import quantisation_of
+from app.hub.repo import HubFile, Repo, group_files
+
+
+def find_here(cache: Cache, repo: str, file: str, revision: str = "main") -> Path | None:
+    """The file to load of a model that is here whole, in the newest commit that has it.
+
+    `file` is any of its files, or its quantisation. Of another revision than "main" only the commit counts
+    that it last meant. Raises HubError where several files are of that quantisation.
+    """
+    for commit, names in cache.commits(repo, revision):
+        quantisations, _ = group_files(HubFile(name, 0) for name in names)
+        there = Repo(repo, commit.name, False, "", quantisations)
+        if there.matching(file):
+            return commit.joinpath(*there.holding(file).file.split("/"))
+    return None
+
+
+def find_entry(cache: Cache, entry: Entry) -> Path | None:
+    """The file to load of a model of the catalogue; another of its quantisation may have taken its place."""
+    if found := find_here(cache, entry.repo, entry.file):
+        return found
+    try:
+        return find_here(cache, entry.repo, quantisation_of(entry.file))
+    except HubError:  # several: none of them is known to be meant
+        return None

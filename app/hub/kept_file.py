@@ -1,0 +1,42 @@
+"""Files that are read again at the next start: what cannot be used is set aside and named, never lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from app.files import reason, set_aside
+
+T = TypeVar("T")
+
+
+class NewerError(ValueError):
+    """A newer version of Draftscope wrote the file."""
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: int = 1
+
+
+def decode_kept(data: bytes, kind: type[T], newest: int) -> T:
+    """The contents of a file. Raises NewerError where its version is above `newest`, whatever else it holds,
+    and ValueError where it is damaged."""
+    if msgspec.json.decode(data, type=_Version).version > newest:
+        raise NewerError
+    return msgspec.json.decode(data, type=kind)
+
+
+def put_aside(path: Path, what: str, error: OSError | ValueError) -> str:
+    """Rename a file that could not be read, so that nothing overwrites it; returns the sentence about `what`
+    it is. Never raises."""
+    if isinstance(error, NewerError):
+        word, why = "newer", "a newer version of Draftscope wrote it"
+    else:
+        word, why = "damaged", reason(error) if isinstance(error, OSError) else "it is damaged"
+    try:
+        kept = f"; it is kept as {set_aside(path, word).name}"
+    except OSError:
+        kept = ""
+    return f"{what} could not be read ({why}){kept}."

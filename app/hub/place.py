@@ -1,0 +1,109 @@
+"""Where one file belongs in the cache, what came of it so far, and the lock that keeps others from it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from huggingface_hub import constants
+
+from app.files import write_atomic
+from app.hub.errors import HubError, Trouble
+from app.hub.names import is_safe
+
+
+class Place:
+    """Where one file of one commit belongs."""
+
+    def __init__(self, cache: Path, repo: Path, name: str, etag: str, commit: str) -> None:
+        self._repo = repo
+        self._commit = commit
+        self._name = name
+        self.blob = repo / "blobs" / etag
+        self.partial = partial_of(repo, name, etag)
+        self.pointer = repo.joinpath("snapshots", commit, *name.split("/"))
+        self._lock = cache / ".locks" / repo.name / f"{etag}.lock"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other programs, huggingface_hub's own downloads among them, from this file; raises HubError
+        where one is at it."""
+        self._lock.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self._lock, timeout=0, mode=0o664):
+                yield
+        except Timeout:
+            raise HubError(
+                Trouble.LOCKED,
+                "Another program is downloading this file.",
+                "Its file is used when it is there.",
+            ) from None
+
+    def begin(self) -> int:
+        """Make ready for writing, and remove what came of an older file; returns how many bytes came."""
+        self.partial.parent.mkdir(parents=True, exist_ok=True)
+        remove_partials(self.blob.parent, self._lock.parent, self._name, keep=self.partial)
+        return self.partial.stat().st_size if self.partial.exists() else 0
+
+    def settle(self) -> None:
+        """The partial file is whole: make it the blob."""
+        os.replace(self.partial, self.blob)
+
+    def link(self, revision: str) -> Path:
+        """Let the commit's name point to the blob, and the revision to the commit; returns the path."""
+        if not self.pointer.exists():
+            self.pointer.unlink(missing_ok=True)  # a link to a blob that is gone
+            self.pointer.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                if constants.HF_HUB_DISABLE_SYMLINKS:
+                    raise OSError
+                self.pointer.symlink_to(os.path.relpath(self.blob, self.pointer.parent))
+            except OSError:  # no links here: the file itself, as huggingface_hub does
+                shutil.move(self.blob, self.pointer)
+        if revision != self._commit and is_safe(revision):
+            ref = self._repo.joinpath("refs", *revision.split("/"))
+            ref.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(ref, self._commit.encode())
+        return self.pointer
+
+
+@contextlib.contextmanager
+def held_alone(locks: Path, etag: str) -> Iterator[bool]:
+    """Hold the lock of some bytes and leave none behind; gives False where another program is at them."""
+    locks.mkdir(parents=True, exist_ok=True)
+    path = locks / f"{etag}.lock"
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        lock.release()
+
+
+def remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = None) -> None:
+    """Remove what came of a file, whatever its contents were then, unless another program is at it."""
+    for partial in blobs.glob(f"*.{_key(name)}.incomplete"):
+        if partial != keep:
+            with held_alone(locks, partial.name.split(".")[0]) as alone:
+                if alone:
+                    partial.unlink(missing_ok=True)
+
+
+def partial_of(repo: Path, name: str, etag: str) -> Path:
+    return repo / "blobs" / f"{etag}.{_key(name)}.incomplete"
+
+
+def _key(name: str) -> str:
+    """Short, and the same for the same file of a repository whatever its contents are by now."""
+    return hashlib.sha256(name.encode()).hexdigest()[:12]

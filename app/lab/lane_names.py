@@ -1,0 +1,56 @@
+"""What lanes are called where they stand together: with their models, where these tell them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import fields
+
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelOptions
+from app.lab.experiment import Experiment
+
+
+def lane_names(experiment: Experiment) -> tuple[str, ...]:
+    """The name of every lane.
+
+    A label is taken as it is. A strategy says on which target it runs, and with which draft, where the
+    experiment has several; so does a label that two lanes share.
+    """
+    labels = Counter(lane.label for lane in experiment.lanes)
+    return tuple(
+        lane.label if lane.label and labels[lane.label] == 1 else lane.name + where
+        for lane, where in zip(experiment.lanes, _wheres(experiment), strict=True)
+    )
+
+
+def _wheres(experiment: Experiment) -> list[str]:
+    """On which models each lane runs, as far as it tells lanes apart."""
+    pairs = [experiment.pair_of(lane) for lane in range(len(experiment.lanes))]
+    drafting = [StrategySpec.parse(lane.strategy).needs_draft for lane in experiment.lanes]
+    targets = list(dict.fromkeys(pair.target for pair in pairs))
+    used = [pair.draft for pair, needed in zip(pairs, drafting, strict=True) if needed]
+    drafts = list(dict.fromkeys(one for one in used if one is not None))
+    wheres = []
+    for pair, needed in zip(pairs, drafting, strict=True):
+        where = f" on {_short(pair.target, targets)}" if len(targets) > 1 else ""
+        if needed and pair.draft and len(drafts) > 1:
+            where += f" with {_short(pair.draft, drafts)}"
+        wheres.append(where)
+    return wheres
+
+
+def _short(model: ModelOptions, among: Sequence[ModelOptions]) -> str:
+    """A model's file; with its folder where another has that name, with its options where they differ."""
+    parts = _parts(model.path)
+    same_name = [one for one in among if _parts(one.path)[-1] == parts[-1]]
+    text = "/".join(parts[-2:]) if any(one.path != model.path for one in same_name) else parts[-1]
+    same_file = [one for one in among if one.path == model.path]
+    for field in fields(model):
+        if len({getattr(one, field.name) for one in same_file}) > 1:
+            text += f" {field.name}={getattr(model, field.name)}"
+    return text
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace("\\", "/").split("/")

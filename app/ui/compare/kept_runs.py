@@ -1,0 +1,34 @@
+"""Runs that a journal keeps, to be looked at: nothing is measured, and no engine is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.engine.types import PairInfo
+from app.lab.compare import compared_runs
+from app.lab.events import Begun, Ended, LabEvent
+from app.lab.experiment import Job
+from app.lab.journal import Journal
+from app.lab.run_record import RunRecord
+from app.lab.traces import TraceStore
+
+
+class KeptRuns:
+    """Has what a runner has that is over."""
+
+    def __init__(self, journal: Journal) -> None:
+        """Raises UserError where the traces cannot be reached."""
+        self.traces = TraceStore(journal.trace_folder)
+        self.pairs: dict[int, PairInfo] = journal.pairs
+        self.records: dict[Job, RunRecord] = {}
+        self._journal = journal
+
+    def run(self) -> Iterator[LabEvent]:
+        """Compare them, as it was done when they were measured."""
+        self.records = compared_runs(self._journal.experiment, self._journal.records, self.traces)
+        total = len(self._journal.experiment.jobs())
+        yield Begun(self._journal.experiment, len(self.records), total)
+        yield Ended(len(self.records) == total)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

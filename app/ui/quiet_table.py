@@ -1,0 +1,34 @@
+"""What all tables of the window have in common: rows of text, and nothing that asks to be looked at."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+
+from app.ui.theme import Theme
+
+STYLE = """
+    QTableView::item { padding: 0 5px; }
+    QAbstractScrollArea::corner { background: transparent; border: none; }
+"""
+
+
+def quiet_table(view: QTableView) -> None:
+    """Whole rows, which cannot be edited, without a grid; Tab goes on to what stands behind the table."""
+    view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    view.setShowGrid(False)
+    view.setWordWrap(False)
+    view.setTabKeyNavigation(False)
+    view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    view.setStyleSheet(STYLE)
+    view.verticalHeader().hide()
+    head = view.horizontalHeader()
+    head.setHighlightSections(False)
+    head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+
+
+def fit_rows(view: QTableView, theme: Theme) -> None:
+    """Rows as high as the theme's letters want."""
+    height = QFontMetrics(theme.sans()).height() + round(12 * theme.scale)
+    view.verticalHeader().setDefaultSectionSize(height)

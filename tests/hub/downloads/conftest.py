@@ -1,0 +1,69 @@
+"""One file on the Hub, fetched here or by a queue."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.hub.cache import Cache
+from app.hub.downloads.fetch import Fetcher
+from app.hub.downloads.item import ItemFile
+from app.hub.downloads.messages import FileDone, Job, Patience, Report
+from app.hub.hub import Hub
+from tests.hub.downloads import fetching, watching
+from tests.hub.downloads.fetching import FILE, REPO, Fetch, Fetched
+from tests.hub.downloads.watching import Open, Watched
+from tests.hub.server import FakeHub, FakeRepo
+
+
+@pytest.fixture
+def data(server: FakeHub, request: pytest.FixtureRequest) -> bytes:
+    """The file's bytes; more of them for a queue, whose progress is watched."""
+    size = watching.SIZE if "open_queue" in request.fixturenames else fetching.SIZE
+    made = random.Random(1).randbytes(size)
+    server.repos[REPO] = FakeRepo({FILE: made})
+    return made
+
+
+@pytest.fixture
+def fetch(server: FakeHub, cache: Cache) -> Fetch:
+    """Fetches files into the cache, in this process."""
+
+    def run(
+        *names: str,
+        patience: Patience = fetching.QUICK,
+        commit: str = "",
+        sha256: str = "",
+        size: int = 0,
+        reports: list[Report] | None = None,
+        free: Callable[[], int] | None = None,
+    ) -> Fetched:
+        files = tuple(ItemFile(name, size, sha256, commit=commit) for name in names or (FILE,))
+        seen: list[Report] = [] if reports is None else reports
+        job = Job(REPO, "main", files, str(cache.folder), server.address, patience)
+        Fetcher(job, seen.append, free, lambda _seconds: None).run()
+        done = next(one for one in seen if isinstance(one, FileDone))
+        return Fetched(seen, Path(done.path))
+
+    return run
+
+
+@pytest.fixture
+def open_queue(hub: Hub, cache: Cache, tmp_path: Path) -> Iterator[Open]:
+    opened: list[Watched] = []
+
+    def make(
+        remember: bool = False, patience: Patience = watching.QUICK, hub: Hub = hub, cache: Cache = cache
+    ) -> Watched:
+        made = Watched(tmp_path / "downloads.json" if remember else None, hub, cache, patience)
+        opened.append(made)
+        return made
+
+    yield make
+    for one in opened:
+        one.queue.close()
+    assert [one for one in psutil.Process().children() if one.is_running() and "spawn_main" in str(one)] == []

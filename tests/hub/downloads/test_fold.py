@@ -1,0 +1,57 @@
+"""Reports folded into an item, and its speed."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.hub.downloads import (
+    Download,
+    State,
+)
+from app.hub.downloads.fold import after_restart, folded
+from app.hub.downloads.item import ItemFile
+from app.hub.downloads.messages import Begun, Failed, FileDone, Finished, Progress, Waiting
+from app.hub.downloads.rate import Rate
+from app.hub.errors import Trouble
+
+
+def test_speed_does_not_jitter() -> None:
+    rate = Rate(1000, 0.0)
+    assert rate.speed() is None
+    for tick in range(1, 101):  # 100 kB/s, in lumps
+        rate.update(1000 + 10_000 * tick + (5_000 if tick % 2 else 0), tick / 10)
+    speed = rate.speed()
+    assert speed is not None and 95_000 < speed < 105_000
+    left = rate.seconds_left(2_000_000)
+    assert left == pytest.approx((2_000_000 - 1_001_000) / speed)
+    for tick in range(101, 700):  # nothing comes
+        rate.update(1_001_000, tick / 10)
+    assert rate.seconds_left(2_000_000) is None
+
+
+def test_every_report_is_folded() -> None:
+    one = Download("id", "group", "a/b", "title", (ItemFile("x", 10), ItemFile("y", 20)))
+    one = folded(one, Begun(0, "e", "c", 12, False), None)
+    assert (one.total, one.files[0].etag, one.state) == (32, "e", State.RUNNING)
+    one = folded(one, Progress(5), None)
+    assert (one.state, one.done, one.speed) == (State.RUNNING, 5, None)
+    one = folded(one, Waiting(Trouble.BUSY, "m", "h", 3.0), None)
+    assert (one.state, one.retry_in, one.message) == (State.WAITING, 3.0, "m")
+    one = folded(one, Progress(6, checking=True), None)
+    assert (one.state, one.retry_in, one.message) == (State.CHECKING, None, "")
+    one = folded(one, FileDone(0, "/x"), None)
+    assert one.path == ""
+    listed = Download("id", "group", "a/b", "title", (ItemFile("x", 10, "sum"),))
+    assert folded(listed, Begun(0, "e", "c", 10, False), None).files[0].sha256 == "sum"
+    assert folded(listed, Begun(0, "e", "c", 12, False), None).files[0].sha256 == ""
+    # Brought by this download, and found again by a later try: still its own.
+    assert not folded(one, Begun(0, "e", "c", 12, True), None).files[0].found
+    assert folded(one, Begun(0, "f", "c", 12, True), None).files[0].found
+    held = folded(folded(one, Begun(0, "f", "c", 12, True), None), Begun(0, "f", "c", 12, False), None)
+    assert not held.files[0].found
+    failed = folded(one, Failed(Trouble.DISK, "m", "h"), None)
+    assert (failed.state, failed.done, failed.trouble) == (State.FAILED, 6, Trouble.DISK)
+    done = folded(one, Finished(), None)
+    assert (done.state, done.done, done.path) == (State.DONE, 32, "/x")
+    assert after_restart(done) is done
+    assert after_restart(folded(one, Progress(7), None)).state is State.PAUSED

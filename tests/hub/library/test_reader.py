@@ -1,0 +1,184 @@
+"""Model files are read in another process, whatever they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import gguf
+import numpy as np
+import psutil
+import pytest
+
+from app.engine.errors import ModelFileError
+from app.hub.cache import Cache
+from app.hub.fits import Room
+from app.hub.library import (
+    Facts,
+    Reader,
+    Shelf,
+)
+from app.hub.library.probe import Answer, Question
+from tests.tiny import Tiny
+
+PATIENCE = 40.0
+TARGET = Tiny(name="target", n_embd=128, n_ff=256, n_layers=4)
+DRAFT = Tiny(name="draft")
+Put = Callable[..., Path]
+
+
+def test_what_a_file_says_of_itself(reader: Reader, put: Put) -> None:
+    facts = reader.facts(put(TARGET))
+    assert (facts.architecture, facts.name, facts.layers, facts.context) == ("llama", "target", 4, 512)
+    assert (facts.quantisation, facts.chat, facts.recurrent, facts.refusal) == ("F32", True, False, "")
+    assert facts.vocabulary_size > 256
+    assert 100_000 < facts.parameters < 2_000_000
+    assert reader.facts(put(Tiny(name="hybrid", architecture="lfm2"))).recurrent
+
+
+def test_equal_vocabularies_have_equal_digests(reader: Reader, put: Put) -> None:
+    first, same = reader.facts(put(TARGET)), reader.facts(put(DRAFT))
+    assert first.vocabulary == same.vocabulary
+    for other in (Tiny(order=3), Tiny(padding=8), Tiny(adds_bos=True), Tiny(sentencepiece=True)):
+        assert reader.facts(put(other, "other.gguf")).vocabulary != first.vocabulary
+
+
+@pytest.mark.parametrize(
+    ("tiny", "words"),
+    [
+        (Tiny(architecture="llada"), "does not write text token by token"),
+        (Tiny(vocabulary=False), "no vocabulary"),
+    ],
+)
+def test_what_is_no_language_model(reader: Reader, put: Put, tiny: Tiny, words: str) -> None:
+    assert words in reader.facts(put(tiny)).refusal
+
+
+def hostile(path: Path, kind: str, sound: bytes) -> None:
+    """Files as they arrive broken, or are made to hurt."""
+    head = b"GGUF" + struct.pack("<I", 3)
+    contents = {
+        "empty": b"",
+        "text": b"<html>not found</html>",
+        "cut": sound[: len(sound) // 3],
+        "cut in the head": sound[:200],
+        "many tensors": head + struct.pack("<QQ", 2**62, 1),
+        "many keys": head + struct.pack("<QQ", 0, 2**63 - 1),
+        "long key": head + struct.pack("<QQQ", 0, 1, 2**60) + b"x" * 64,
+        "old version": b"GGUF" + struct.pack("<I", 99) + bytes(64),
+        "zeros": b"GGUF" + bytes(4096),
+    }
+    path.write_bytes(contents[kind])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    (
+        "empty", "text", "cut", "cut in the head", "many tensors", "many keys", "long key",
+        "old version", "zeros",
+    ),
+)  # fmt: skip
+def test_a_hostile_file_is_a_sentence(reader: Reader, put: Put, folder: Path, kind: str) -> None:
+    sound = put(TARGET)
+    bad = folder / "bad.gguf"
+    hostile(bad, kind, sound.read_bytes())
+    with pytest.raises(ModelFileError, match=r"bad\.gguf") as raised:
+        reader.facts(bad)
+    assert raised.value.hint
+    assert reader.facts(sound).architecture == "llama"  # and the next one is read
+
+
+def test_a_file_that_aborts_llama_cpp_ends_the_probe_only(reader: Reader, put: Put, folder: Path) -> None:
+    """A vocabulary whose numbers lie: a token type array shorter than the token list."""
+    writer = gguf.GGUFWriter(folder / "abort.gguf", "llama")
+    writer.add_block_count(1)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list([b"a"] * 300)
+    writer.add_token_types([1])
+    writer.add_token_merges(["\0 \0"])
+    writer.add_tensor("token_embd.weight", np.zeros((1, 32), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(ModelFileError):
+        reader.facts(folder / "abort.gguf")
+    assert reader.facts(put(TARGET)).architecture == "llama"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_the_death_of_the_probe_is_survived(put: Put) -> None:
+    """As a fault in native code ends it, in the middle of a question."""
+    reader = Reader()
+    path = put(TARGET)
+    reader.facts(path)
+    (probe,) = [one for one in psutil.Process().children() if _is_probe(one, reader)]
+    probe.send_signal(signal.SIGSTOP)
+    answered: list[Facts] = []
+
+    def ask() -> None:
+        answered.append(reader.facts(path))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(0.2)
+    probe.send_signal(signal.SIGKILL)
+    thread.join(PATIENCE)
+    assert answered[0].architecture == "llama"  # a fresh one was asked
+    reader.close()
+
+
+class Dying(Reader):
+    """Its probes end before they answer, as where memory is short."""
+
+    dies = True
+
+    def _ask_once(self, question: Question) -> Answer:
+        if self.dies:
+            raise EOFError
+        return super()._ask_once(question)
+
+
+def test_a_probe_that_died_is_not_held_against_the_file(tmp_path: Path, cache: Cache, put: Put) -> None:
+    with Shelf(tmp_path / "data", cache, (), reader := Dying()) as shelf:
+        shelf.add([put(TARGET)])
+        (model,) = shelf.scan()
+        assert "twice, reading it ended the process" in shelf.read(model).problem
+        reader.dies = False
+        (again,) = shelf.scan()
+        assert shelf.read(again).facts is not None
+
+
+def test_what_is_free_has_words_of_its_own() -> None:
+    with pytest.raises(ModelFileError, match="What is free") as raised:
+        Dying().room()
+    assert "damaged" not in str(raised.value)
+
+
+def _is_probe(process: psutil.Process, reader: Reader) -> bool:
+    return reader._probe is not None and process.pid == reader._probe._process.pid
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX")
+def test_a_file_that_never_ends_is_given_up(folder: Path, put: Put) -> None:
+    os.mkfifo(folder / "pipe.gguf")
+    reader = Reader(PATIENCE)
+    try:
+        reader.facts(put(TARGET))
+        reader._patience = 0.5
+        with pytest.raises(ModelFileError, match="within"):
+            reader.facts(folder / "pipe.gguf")
+        reader._patience = PATIENCE
+        assert reader.facts(put(TARGET)).layers == 4
+    finally:
+        reader.close()
+
+
+def test_what_is_free_on_this_machine(reader: Reader) -> None:
+    room = reader.room()
+    assert isinstance(room, Room) and room.memory > 100_000_000

@@ -1,0 +1,40 @@
+"""Repositories on the Hub of a test, and a pair of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from app.hub.catalogue import Entry, Pair
+from app.hub.errors import HubError
+from tests.hub.server import FakeHub, FakeRepo
+
+SMALL, LARGE = b"GGUF" * 10, b"GGUF" * 100
+PAIR = Pair(
+    "id",
+    "title",
+    "good for tests",
+    (
+        Entry("owner/Qwen-GGUF", "q.gguf", 1, role="draft"),
+        Entry("owner/Llama-GGUF", "Llama-Q8_0.gguf", 1),
+    ),
+)
+
+
+def stock(server: FakeHub) -> None:
+    """Put the repositories on the Hub."""
+    server.repos["owner/Llama-GGUF"] = FakeRepo(
+        {"Llama-Q8_0.gguf": LARGE, "Llama-Q4_K_M.gguf": SMALL, "README.md": b"", "mmproj-F16.gguf": SMALL},
+        licence="llama3.2",
+        downloads=500,
+    )
+    server.repos["other/Llama-small-GGUF"] = FakeRepo({"a.gguf": SMALL}, gated=True, downloads=900)
+    server.repos["owner/Qwen-GGUF"] = FakeRepo({"q.gguf": SMALL})
+
+
+def trouble(work: Callable[[], object]) -> HubError:
+    """What is refused."""
+    with pytest.raises(HubError) as raised:
+        work()
+    return raised.value

@@ -1,0 +1,78 @@
+"""The curated pairs, confirmed with the Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.hub.catalogue import Confirmed, Entry, Pair, confirm, load_catalogue, wanted_pair
+from app.hub.errors import Trouble
+from app.hub.hub import Hub
+from app.hub.repo import read_repo
+from app.paths import find_paths
+from tests.hub.server import FakeHub, FakeRepo
+from tests.hub.stock import LARGE, PAIR, SMALL, stock, trouble
+
+
+@pytest.fixture(autouse=True)
+def everything(server: FakeHub) -> None:
+    stock(server)
+
+
+def test_the_catalogue_that_comes_along() -> None:
+    pairs = load_catalogue(find_paths().resources / "catalogue.json")
+    assert pairs[0].id == "smollm2-1.7b"  # first choice for a laptop
+    assert len({pair.id for pair in pairs}) == len(pairs) >= 8
+    for pair in pairs:
+        assert pair.draft is not None and pair.draft.size < pair.target.size
+        assert all(one.licence and one.size and one.file.endswith(".gguf") for one in pair.models)
+        assert pair.good_for.endswith(".") and "/" not in pair.id
+
+
+def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.json"
+    path.write_text('{"version": 1, "pairs": [{"id": "a", "title": "", "good_for": "", "models": []}]}')
+    with pytest.raises(ValueError, match="a is no pair"):
+        load_catalogue(path)
+
+
+def test_sizes_and_names_are_confirmed(hub: Hub) -> None:
+    target, draft = confirm(hub, PAIR)
+    assert target.entry.role == "target"
+    assert target.quantisation is not None and target.quantisation.size == len(LARGE)
+    assert target.replaced == "" and target.problem is None
+    wanted = wanted_pair([target, draft])
+    assert [(one.repo, one.files[0].name, one.size) for one in wanted] == [
+        ("owner/Llama-GGUF", "Llama-Q8_0.gguf", len(LARGE)),
+        ("owner/Qwen-GGUF", "q.gguf", len(SMALL)),
+    ]
+
+
+def test_a_renamed_file_is_replaced_by_its_quantisation(hub: Hub, server: FakeHub) -> None:
+    files = server.repos["owner/Llama-GGUF"].files
+    files["New-Q8_0.gguf"] = files.pop("Llama-Q8_0.gguf")
+    target, _ = confirm(hub, PAIR)
+    assert target.quantisation is not None and target.quantisation.file == "New-Q8_0.gguf"
+    assert target.replaced == "Llama-Q8_0.gguf"
+
+
+def test_of_several_files_none_is_chosen_by_chance(hub: Hub, server: FakeHub) -> None:
+    server.repos["owner/two-GGUF"] = FakeRepo({"base-Q8_0.gguf": SMALL, "instruct-Q8_0.gguf": LARGE})
+    repo = read_repo(hub, "owner/two-GGUF")
+    assert repo.holding("instruct-Q8_0.gguf").size == len(LARGE)
+    error = trouble(lambda: repo.holding("q8_0"))
+    assert "2 files" in error.message
+    assert "base-Q8_0.gguf, instruct-Q8_0.gguf" in error.hint
+    renamed = Entry("owner/two-GGUF", "chat-Q8_0.gguf", 1)
+    (confirmed,) = confirm(hub, Pair("p", "", "", (renamed,)))
+    assert confirmed.problem is not None and confirmed.quantisation is None
+
+
+def test_what_is_gone_is_a_problem_of_the_pair(hub: Hub, server: FakeHub) -> None:
+    del server.repos["owner/Llama-GGUF"].files["Llama-Q8_0.gguf"]
+    target, draft = confirm(hub, PAIR)
+    assert target.problem is not None and target.problem.trouble is Trouble.NOT_FOUND
+    assert draft.problem is None
+    assert trouble(lambda: wanted_pair([draft, target])) is target.problem
+    assert isinstance(target, Confirmed)

@@ -1,0 +1,84 @@
+"""The window and `draftscope bench` measure the same thing: the same seed gives the same tokens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.cli import main
+from app.engine.host import ThreadHome
+from app.engine.types import ModelOptions, Sampling
+from app.lab.experiment import Lane, Pair
+from app.lab.report import Report
+from app.lab.suites import Suite, read_suite
+from app.ui.compare.lab_session import LabSession
+from app.ui.compare.setup import Amount, Setup, Source
+from app.ui.compare.work import Stage
+from app.ui.engine_session import EngineSession
+from app.ui.panels.sampling_panel import AnswerOptions
+
+LANES = ("draft-simple:n_max=4", "draft-simple:n_max=3:verify=match", "prompt-lookup:num_pred_tokens=4")
+SUITE = {
+    "name": "mine",
+    "title": "Mine",
+    "chat": False,
+    "max_tokens": 20,
+    "prompts": [{"category": "code", "prompt": "abcabcabd abc"}, {"prompt": "xyxy"}],
+}
+
+
+def in_the_window(qtbot: QtBot, suite: Suite, pair: Pair, sampling: Sampling, journal: Path) -> Report:
+    """Set up and run as the Compare place does it, the chat's engine lent."""
+    setup = Setup(
+        suite,
+        tuple(map(Lane, LANES)),
+        source=Source.FILE,
+        file=suite,
+        chat=suite.chat,
+        amount=Amount(repeats=2, per_category=0),
+        options=AnswerOptions(sampling),
+    )
+    engine = EngineSession(ThreadHome)
+    engine.start()
+    session = LabSession(engine, ThreadHome)
+    try:
+        session.start(setup.experiment(pair), journal)
+        qtbot.waitUntil(lambda: session.stage is Stage.ENDED and session.may_start, timeout=60_000)
+        report = session.report()
+    finally:
+        session.close()
+        engine.close()
+    assert report is not None
+    return report
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_bench_and_window_agree_token_for_token(
+    qtbot: QtBot, pair_files: tuple[Path, Path], tmp_path: Path, temperature: float
+) -> None:
+    target, draft = pair_files
+    prompts, out = tmp_path / "suite.json", tmp_path / "out.json"
+    prompts.write_text(json.dumps(SUITE))
+    words = ["bench", "--target", target, "--draft", draft, "--prompts", prompts, "--repeat", 2]
+    for one in LANES:
+        words += ["--strategy", one]
+    words += ["--seed", 11, "--temperature", temperature, "--engine", "thread", "--json", out]
+    assert main([str(one) for one in words]) == 0
+    bench = Report.from_json(out.read_bytes())
+    pair = Pair(ModelOptions(str(target)), ModelOptions(str(draft)))
+    window = in_the_window(
+        qtbot, read_suite(prompts), pair, Sampling(temperature=temperature, seed=11), tmp_path / "j.jsonl"
+    )
+    assert window.settings == bench.settings
+    assert window.lanes == bench.lanes
+    assert window.prompts == bench.prompts
+    places = [(one.lane, one.repeat, one.prompt_index) for one in bench.runs]
+    assert [(one.lane, one.repeat, one.prompt_index) for one in window.runs] == places
+    assert len(places) == 4 * 2 * 2
+    assert [one.token_ids for one in window.runs] == [one.token_ids for one in bench.runs]
+    # They are answers, and drawn ones differ by prompt: the equality says something.
+    assert all(one.n_tokens == 20 for one in bench.runs)
+    assert len({one.token_ids for one in bench.runs}) > 1

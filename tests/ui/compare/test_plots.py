@@ -1,0 +1,163 @@
+"""Plots of the lanes, the scatter and the heat map: what they read out, and what a right click saves."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.engine.errors import UserError
+from app.engine.trace import Trace
+from app.lab.report import Cell, SweepFacts
+from app.lab.sweep import heat_map
+from app.ui.compare.heat_view import HeatView
+from app.ui.compare.lane_plot import LanePlot, _rounded_up
+from app.ui.compare.lanes_view import LanesView
+from app.ui.compare.plot import Plot
+from app.ui.compare.scatter import Point, Scatter
+from app.ui.instruments.series import RATE_WINDOW
+from app.ui.theme import Theme
+from tests.lab.reports import made_report
+from tests.ui.traces import make_header, make_round
+
+
+def nowhere(_window: QWidget, _name: str, _pattern: str) -> str:
+    return ""
+
+
+def answer(rounds: int = 20, seconds: float = 0.1) -> Trace:
+    """Two tokens a round, and one of two drafted tokens accepted."""
+    made = [make_round(at, "a", "c", "b", offset=at * seconds, seconds=seconds) for at in range(rounds)]
+    return Trace(make_header(), made)
+
+
+@pytest.fixture
+def plot(qtbot: QtBot, theme: Theme) -> LanePlot:
+    made = LanePlot(theme, nowhere, "suffix")
+    qtbot.addWidget(made)
+    made.resize(200, 60)
+    return made
+
+
+def ink(plot: QWidget, colour: str) -> int:
+    """Pixels of a colour."""
+    picture = plot.grab().toImage()
+    wanted = QImage(1, 1, QImage.Format.Format_RGB32)
+    wanted.fill(colour)
+    rgb = wanted.pixelColor(0, 0).rgb()
+    return sum(
+        picture.pixelColor(x, y).rgb() == rgb for x in range(picture.width()) for y in range(picture.height())
+    )
+
+
+def test_a_lane_plot_follows_its_answer_and_goes_back(plot: LanePlot, theme: Theme) -> None:
+    trace = answer()
+    plot.set_axes(40, 25, 10.0)
+    assert ink(plot, theme.palette.accepted) == 0
+    plot.show_trace(trace, 10)
+    half = ink(plot, theme.palette.accepted)
+    plot.show_trace(trace, 20)
+    assert half < ink(plot, theme.palette.accepted)
+    plot.show_trace(trace, 10)
+    assert ink(plot, theme.palette.accepted) == half
+    assert plot.tokens == 40
+    plot.show_trace(None, 0)
+    assert plot.tokens == 0
+    assert ink(plot, theme.palette.accepted) == 0
+
+
+def test_its_numbers_are_those_of_the_trace(plot: LanePlot) -> None:
+    trace = answer()
+    plot.show_trace(trace, 20)
+    plot.set_axes(40, plot.peak, 12.5)
+    assert plot.peak == pytest.approx(20.0)  # two tokens in 0.1 s
+    reading = plot.reading(0.5 * plot.width() + 1)
+    assert "round 10, up to token 22" in reading
+    assert f"20.0\N{NO-BREAK SPACE}tok/s over the last {RATE_WINDOW} rounds" in reading
+    assert "1 of 2 drafted tokens accepted" in reading
+    assert "12.5\N{NO-BREAK SPACE}tok/s" in reading
+    plot.show_trace(trace, 5)
+    assert plot.reading(0.5 * plot.width()) == "", "that is still to come"
+    names, rows = plot.table()
+    assert [dict(zip(names, row, strict=True)) for row in rows][4] == {
+        "round": 4, "tokens": 10, "tokens_per_second": pytest.approx(20.0), "drafted": 2, "accepted": 1
+    }  # fmt: skip
+
+
+def test_an_answer_that_grows_is_read_on(plot: LanePlot) -> None:
+    trace = answer(rounds=4)
+    plot.show_trace(trace, 4)
+    assert plot.peak == 0.0, "fewer rounds than a speed is over"
+    trace.rounds.extend(answer().rounds[4:])
+    plot.show_trace(trace, 20)
+    assert plot.tokens == 40
+    assert plot.peak == pytest.approx(20.0)
+
+
+def test_all_lanes_have_the_same_axes(qtbot: QtBot, theme: Theme) -> None:
+    view = LanesView(theme, nowhere)
+    qtbot.addWidget(view)
+    view.set_lanes([("none", ""), ("suffix", "")])
+    for card, seconds in zip(view.cards, (0.2, 0.05), strict=True):
+        card.plot.show_trace(answer(seconds=seconds), 20)
+    view.share_axes(40, (10.0, 10.0))
+    assert {card.plot._top for card in view.cards} == {40.0}
+    assert {card.plot._across for card in view.cards} == {40}
+
+
+def test_the_top_of_an_axis_is_a_round_number_above() -> None:
+    assert [_rounded_up(one) for one in (0.034, 7.0, 42.0, 100.0, 151.0)] == [0.04, 8.0, 50.0, 100.0, 200.0]
+    assert _rounded_up(0.0) > 0
+
+
+def heat(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> HeatView:
+    view = HeatView(theme, choose)
+    cells = tuple(Cell(x, y, 1 + (x == "2")) for y in ("0", "0.5") for x in ("1", "2"))
+    facts = SweepFacts("n_max", "p_min", ("1", "2"), ("0", "0.5"), cells)
+    view.set_cells(facts, heat_map(made_report(sweep=facts)))
+    return view
+
+
+def scatter(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> Scatter:
+    view = Scatter(theme, choose)
+    view.set_points([Point("a", 0.1, 0.5, 0.4, 0.6), Point("b", 0.9, 1.4)])
+    return view
+
+
+def lane(theme: Theme, choose: Callable[[QWidget, str, str], str]) -> LanePlot:
+    view = LanePlot(theme, choose, "suffix")
+    view.show_trace(answer(), 20)
+    return view
+
+
+@pytest.mark.parametrize(("make", "rows"), [(heat, 4), (scatter, 2), (lane, 20)])
+def test_every_plot_is_saved_as_picture_and_as_table(
+    qtbot: QtBot, theme: Theme, tmp_path: Path, make: Callable[..., Plot], rows: int
+) -> None:
+    plot = make(theme, lambda _window, name, _pattern: str(tmp_path / name))
+    qtbot.addWidget(plot)
+    plot.resize(300, 200)
+    for action in plot.menu().actions():
+        action.trigger()
+    picture = QImage(str(tmp_path / f"{plot.file_stem}.png"))
+    assert picture.width() > 2 * 300
+    assert len({picture.pixelColor(x, y).name() for x in range(0, 600, 3) for y in range(0, 400, 3)}) > 2
+    with (tmp_path / f"{plot.file_stem}.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert len(table) == rows
+    assert all(len(row) == len(plot.table()[0]) for row in table)
+
+
+def test_a_plot_that_cannot_be_saved_says_so(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+    plot = scatter(theme, lambda _window, name, _pattern: str(tmp_path / "nowhere" / name))
+    qtbot.addWidget(plot)
+    errors: list[UserError] = []
+    plot.failed.connect(errors.append)
+    plot.save_picture()
+    plot.save_table()
+    assert len(errors) == 2

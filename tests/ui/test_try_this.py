@@ -1,0 +1,264 @@
+"""The prompts to try: where they are offered, what they set and say, and the way back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication, QScrollArea
+
+from app.engine.types import ModelOptions, Sampling
+from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.ui.panels.popover import Popover
+from app.ui.panels.two_line_button import TwoLineButton
+from tests.ui.test_layout import SHADOW, clipped, resize
+from tests.ui.windows import Desk, Windows
+
+PROMPTS = [
+    {"title": "Code", "strategy": "draft-simple:n_max=4"},
+    {"title": "Copied", "strategy": "prompt-lookup:max_ngram_size=2"},
+    {"title": "Warm", "strategy": "draft-simple:n_max=2", "temperature": 0.7},
+    {"title": "Small", "strategy": "draft-simple:n_max=4", "draft": "small-draft.gguf"},
+    {"title": "Alone", "strategy": "none"},
+]
+TITLES = [one["title"] for one in PROMPTS]
+LOOK = "A sentence of some words, as long as those of the pair are, and one more about "
+
+
+@pytest.fixture
+def bundled(windows: Windows, tmp_path: Path, pair_files: tuple[Path, Path]) -> Windows:
+    """Windows for which the tiny pair is the one that comes with the app."""
+    resources = tmp_path / "resources"
+    resources.mkdir()
+    for one in windows.paths.resources.iterdir():
+        if one.name != "demo_pair":
+            (resources / one.name).symlink_to(one)
+    pair = resources / "demo_pair"
+    pair.mkdir()
+    target, draft = pair_files
+    files = {"target": target, "draft": draft, "small-draft": draft}
+    for name, file in files.items():
+        (pair / f"{name}.gguf").write_bytes(file.read_bytes())
+    prompts = [
+        {"category": "chat", "prompt": f"{one['title']} abcabc", "look": LOOK + one["title"]} | one
+        for one in PROMPTS
+    ]
+    card = {"files": {name: {"file": f"{name}.gguf"} for name in files}, "prompts": prompts}
+    (pair / "pair.json").write_text(json.dumps(card))
+    windows.paths = dataclasses.replace(windows.paths, resources=resources)
+    return windows
+
+
+def opened(windows: Windows, **changes: object) -> Desk:
+    own = {"target": ModelOptions(BUNDLED_TARGET), "draft": ModelOptions(BUNDLED_DRAFT)}
+    return windows.open(**own | changes)
+
+
+def press_shortcut(desk: Desk) -> None:
+    keys = QKeySequence("Ctrl+T")
+    next(one for one in desk.window.findChildren(QShortcut) if one.key() == keys).activated.emit()
+
+
+def row(desk: Desk, title: str) -> TwoLineButton:
+    return list(desk.page.prompt.try_panel.rows.values())[TITLES.index(title)]
+
+
+def choose(desk: Desk, title: str) -> None:
+    """Choose a prompt in the menu and wait for the answer."""
+    press_shortcut(desk)
+    row(desk, title).click()
+    desk.until(lambda: desk.controller.trace is not None and desk.controller.trace.totals is not None)
+    desk.until_ready()
+
+
+def said(desk: Desk) -> tuple[str, str, str]:
+    """The remark, what was set, and the way back."""
+    remark = desk.page.prompt.remark
+    return (remark.message, remark.hint, remark.action) if remark.isVisible() else ("", "", "")
+
+
+def look(title: str) -> str:
+    return f"What to look for: {LOOK}{title}"
+
+
+def in_use(desk: Desk) -> tuple[str, float, str]:
+    settings = desk.window._settings
+    draft = settings.draft
+    return settings.strategy, settings.sampling.temperature, draft.path if draft is not None else ""
+
+
+def test_the_menu_is_there_for_the_bundled_pair_only(
+    bundled: Windows, tmp_path: Path, pair_files: tuple[Path, Path]
+) -> None:
+    desk = opened(bundled)
+    assert desk.page.prompt.try_this.isVisible()
+    other = tmp_path / "other.gguf"
+    other.write_bytes(pair_files[0].read_bytes())
+    desk.load(other)
+    assert not desk.page.prompt.try_this.isVisible()
+    press_shortcut(desk)
+    assert "made for the bundled pair" in desk.error() and "Bundled demo" in desk.error()
+    desk.ask("Copied abcabc")
+    assert said(desk) == ("", "", "")
+    desk.load(BUNDLED_TARGET)
+    assert desk.page.prompt.try_this.isVisible()
+    assert said(desk)[0] == look("Copied")
+
+
+def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> None:
+    desk = opened(bundled, sampling=Sampling(top_k=9, seed=5))
+    desk.ask("mine")
+    choose(desk, "Copied")
+    assert desk.texts()[0] == "Copied abcabc" and len(desk.items()) == 2, "in a chat of its own"
+    trace = desk.controller.trace
+    assert trace is not None and trace.header.strategy == "prompt-lookup:max_ngram_size=2"
+    assert desk.header.strategy._value == "prompt-lookup:max_ngram_size=2"
+    assert said(desk) == (
+        look("Copied"),
+        "Set for it: strategy prompt-lookup:max_ngram_size=2 (was draft-simple:n_max=4).",
+        "Put back",
+    )
+    assert row(desk, "Copied").current and not row(desk, "Code").current
+    choose(desk, "Warm")
+    trace = desk.controller.trace
+    assert trace is not None
+    assert trace.header.sampling == Sampling(temperature=0.7, top_k=9, seed=5), "the rest stays"
+    assert desk.header.sampling._value == "temperature 0.7"
+    assert "strategy draft-simple:n_max=2 (was draft-simple:n_max=4)" in said(desk)[1]
+    assert "sampling temperature 0.7 (was greedy)" in said(desk)[1]
+    desk.page.prompt.remark._action.click()
+    assert in_use(desk) == ("draft-simple:n_max=4", 0.0, BUNDLED_DRAFT), "what was there before both"
+    assert said(desk)[0] == look("Warm") and not said(desk)[2]
+    assert "Made for draft-simple:n_max=2 · temperature 0.7" in said(desk)[1]
+
+
+def test_a_prompt_that_changes_nothing_says_what_to_look_for_only(bundled: Windows) -> None:
+    desk = opened(bundled)
+    choose(desk, "Code")
+    assert said(desk) == (look("Code"), "", "")
+    desk.header.strategy_panel.text.typed.emit("none")
+    assert said(desk)[1].startswith("Made for draft-simple:n_max=4 · greedy.")
+
+
+def test_a_smaller_draft_is_loaded_and_the_first_one_put_back(bundled: Windows) -> None:
+    desk = opened(bundled, draft=ModelOptions(BUNDLED_DRAFT, threads=1))
+    choose(desk, "Small")
+    trace = desk.controller.trace
+    assert trace is not None and trace.header.pair.draft is not None
+    assert trace.header.pair.draft.path.endswith("small-draft.gguf")
+    assert "draft small-draft.gguf (was draft.gguf)" in said(desk)[1]
+    desk.page.prompt.remark._action.click()
+    desk.until_ready()
+    assert desk.window._settings.draft == ModelOptions(BUNDLED_DRAFT, threads=1)
+
+
+def test_a_draft_is_taken_along_only_where_one_is_needed(bundled: Windows) -> None:
+    desk = opened(bundled, draft=None, strategy="none")
+    choose(desk, "Copied")
+    assert desk.window._settings.draft is None
+    choose(desk, "Code")
+    assert in_use(desk)[2] == BUNDLED_DRAFT
+    assert "draft draft.gguf (was none)" in said(desk)[1]
+
+
+def test_while_an_answer_is_written_nothing_is_changed(bundled: Windows) -> None:
+    desk = opened(bundled, max_tokens=900, strategy="none")
+    desk.type("go")
+    desk.until_streaming(5)
+    chat = desk.controller.chat_id
+    press_shortcut(desk)
+    row(desk, "Copied").click()
+    notice = desk.page.prompt.try_panel.notice
+    assert notice.isVisible() and "at work" in notice.message, "said where it was chosen"
+    assert in_use(desk)[0] == "none" and desk.controller.chat_id == chat
+    desk.controller.stop()
+    desk.until_ready()
+
+
+def test_what_is_chosen_while_the_models_load_is_asked_when_they_are_there(bundled: Windows) -> None:
+    desk = bundled.open(ready=False, target=ModelOptions(BUNDLED_TARGET), draft=ModelOptions(BUNDLED_DRAFT))
+    choose(desk, "Alone")
+    assert desk.texts()[0] == "Alone abcabc" and said(desk)[0] == look("Alone")
+    assert desk.controller.trace is not None and desk.controller.trace.header.strategy == "none"
+
+
+def test_the_remark_belongs_to_its_chat(bundled: Windows) -> None:
+    desk = opened(bundled)
+    choose(desk, "Alone")
+    chat = desk.controller.chat_id
+    desk.controller.new_chat()
+    assert said(desk) == ("", "", "")
+    desk.controller.open_chat(chat)
+    assert said(desk)[0] == look("Alone")
+    desk.ask("and now?")
+    assert said(desk) == ("", "", ""), "another question"
+    desk.ask("Warm abcabc")  # typed
+    assert said(desk)[0] == look("Warm")
+    desk.page.prompt.remark._dismiss()
+    desk.controller.regenerate()
+    desk.answered()
+    assert said(desk) == ("", "", ""), "dismissed"
+
+
+def test_it_is_a_message_where_new_chats_are_bare_text(bundled: Windows) -> None:
+    desk = opened(bundled, mode="completion")
+    choose(desk, "Code")
+    assert desk.page.prompt._mode.choice() == "chat"
+    assert desk.controller.trace is not None and "<|im_start|>" in desk.controller.trace.header.prompt
+    desk.controller.new_chat()
+    assert desk.page.prompt._mode.choice() == "completion"
+
+
+def test_the_keyboard_does_all_of_it(bundled: Windows) -> None:
+    desk = opened(bundled)
+    desk.window.activateWindow()
+    desk.window.go("settings")
+    press_shortcut(desk)
+    assert desk.page.isVisible()
+    first, second = row(desk, "Code"), row(desk, "Copied")
+    desk.until(first.hasFocus)
+    assert first.accessibleName() == "Code"
+    assert first.accessibleDescription() == "draft-simple:n_max=4 · greedy"
+    desk.press(Qt.Key.Key_Tab, first)
+    assert second.hasFocus()
+    desk.press(Qt.Key.Key_Escape, second)
+    assert not first.isVisible() and QApplication.focusWidget() is desk.page.prompt.try_this
+    assert "Ctrl+T" in desk.page.prompt.try_this.accessibleName()
+    press_shortcut(desk)
+    desk.press(Qt.Key.Key_Down, first)
+    assert second.hasFocus()
+    desk.press(Qt.Key.Key_Return, second)
+    desk.answered()
+    assert desk.texts()[0] == "Copied abcabc" and desk.prompt.hasFocus()
+    assert second.accessibleName() == "Copied, in use"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+@pytest.mark.parametrize("size", [(760, 480), (1100, 700), (1920, 1080)])
+def test_the_menu_is_above_its_button_and_inside_the_window(
+    bundled: Windows, scale: float, size: tuple[int, int]
+) -> None:
+    desk = opened(bundled, text_scale=scale)
+    choose(desk, "Copied")
+    resize(desk, *size)
+    assert clipped(desk.page.prompt) == []
+    remark, send = desk.page.prompt.remark, desk.page.prompt._button
+    assert remark.isVisible() and remark.height() >= remark.heightForWidth(remark.width())
+    assert send.height() >= send.sizeHint().height()
+    press_shortcut(desk)
+    button = desk.page.prompt.try_this
+    card = button._popover
+    assert isinstance(card, Popover) and card.isVisible()
+    shown = QRect(card.mapTo(desk.window, QPoint(16, 16)), card.size().shrunkBy(SHADOW))
+    assert desk.window.rect().contains(shown)
+    assert shown.bottom() < button.mapTo(desk.window, QPoint(0, 0)).y()
+    rows = desk.page.prompt.try_panel.rows.values()
+    assert all(one.width() >= one.minimumSizeHint().width() for one in rows)
+    area = card.findChild(QScrollArea)
+    assert area is not None
+    if size[1] >= 700:
+        assert area.verticalScrollBar().maximum() == 0, "all of them in sight"
