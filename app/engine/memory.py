@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from app.numbers import file_size
+
 CPU = "CPU"
 ALL_LAYERS = -1
 MARGIN = 512 * 2**20  # left free on every device: other programs, and what a driver takes for itself
@@ -64,7 +66,7 @@ class Shortage(msgspec.Struct, frozen=True):
     free: int
 
     def __str__(self) -> str:
-        return f"{self.device} would need {gigabytes(self.needed)} and has {gigabytes(self.free)} free"
+        return f"{self.device} would need {file_size(self.needed)} and has {file_size(self.free)} free"
 
 
 class PairMemory(msgspec.Struct, frozen=True):
@@ -88,14 +90,6 @@ class PairMemory(msgspec.Struct, frozen=True):
 def offload_devices(devices: Iterable[Device]) -> tuple[Device, ...]:
     """Those that can hold layers besides the CPU."""
     return tuple(one for one in devices if one.name != CPU and one.kind != "accelerator")
-
-
-def gigabytes(size: int) -> str:
-    """Bytes in decimal units, as disks are counted: "1.23 GB", "45.6 MB"."""
-    for unit, one in (("GB", 1e9), ("MB", 1e6)):
-        if size >= one:
-            return f"{size / one:.3g} {unit}" if size < 1000 * one else f"{size / one:,.0f} {unit}"
-    return f"{size / 1e3:.3g} kB"
 
 
 def total_by_device(models: Iterable[ModelMemory]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from app.engine.errors import ModelFileError, PairError
 from app.engine.memory import ModelMemory
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
 from app.engine.params import check_params
-from app.engine.placement import share_workers
+from app.engine.placement import WORKERS, share_workers
 from app.engine.types import ModelInfo, ModelOptions, PairInfo
 
 LoadReport = Callable[[str, float], bool]
@@ -124,7 +124,7 @@ class LoadedPair:
             return tuple(held)
         # Other workers: RPC0 is another device there.
         return tuple(
-            replace_struct(one, memory=tuple(on for on in one.memory if not on.device.startswith("RPC")))
+            replace_struct(one, memory=tuple(on for on in one.memory if not on.device.startswith(WORKERS)))
             for one in held
         )
 

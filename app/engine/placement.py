@@ -8,7 +8,7 @@ from dataclasses import replace
 from app.engine.types import ModelOptions, split_list
 
 NO_DEVICE = "none"
-_WORKERS = "RPC"  # what the names of workers' devices begin with
+WORKERS = "RPC"  # what the names of workers' devices begin with
 
 
 def chosen_names(device: str, there: Iterable[str]) -> tuple[str, ...]:
@@ -35,5 +35,5 @@ def without_worker_devices(device: str) -> str:
     Where names were given and none of them stays, no device is left: an empty option would be all of them.
     """
     names = split_list(device)
-    kept = [one for one in names if not one.startswith(_WORKERS)]
+    kept = [one for one in names if not one.startswith(WORKERS)]
     return ",".join(kept) if kept or not names else NO_DEVICE

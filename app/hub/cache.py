@@ -138,12 +138,11 @@ class Cache:
                     place.blob.unlink(missing_ok=True)
         self.tidy(repo)
 
-    def remains(self, repo: str, name: str, etag: str, commit: str) -> tuple[Path, ...]:
-        """Where something lies of a file that could not be removed: its name, which comes first, its bytes,
-        or what came of them."""
+    def remains(self, repo: str, name: str, etag: str, commit: str) -> Path | None:
+        """Where something lies of a file that could not be removed: under its name, else its bytes, else what
+        came of them; None where nothing does."""
         place = self.place(repo, name, etag, commit)
-        there = [one for one in (place.pointer, place.blob, place.partial) if os.path.lexists(one)]
-        return tuple(there[:1])
+        return next(filter(os.path.lexists, (place.pointer, place.blob, place.partial)), None)
 
     def delete(self, pointers: Iterable[Path]) -> int:
         """Delete files of the cache, in every commit that has them, through huggingface_hub; returns the

@@ -31,7 +31,7 @@ BUSY_HINT = "Esc stops"
 STOPPING_HINT = "Stopping"
 SYSTEM_DELAY_MS = 500
 SYSTEM_LINES = 4
-SPACING = 16
+SPACING, CLOSE = 16, 4
 SIDES = (16, 12, 8, 8)  # between the frame and what is inside
 FRAME = SIDES[0] + SIDES[2]
 
@@ -189,8 +189,11 @@ class PromptBox(QWidget):
         row = QHBoxLayout()
         row.setSpacing(SPACING)
         row.addWidget(self._mode)
-        row.addWidget(self._system_button)
-        row.addWidget(self.try_this)
+        folds = QHBoxLayout()
+        folds.setSpacing(CLOSE)
+        folds.addWidget(self._system_button)
+        folds.addWidget(self.try_this)
+        row.addLayout(folds)
         row.addStretch()
         row.addWidget(self._hint)
         row.addWidget(self._button)
@@ -280,18 +283,21 @@ class PromptBox(QWidget):
         given = " · set" if self._told_system.strip() else ""
         folds = [one for one in (self._system_button, self.try_this) if one.isVisibleTo(self)]
         room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
-        room -= (2 + len(folds)) * SPACING
-        for words, style in (
-            ("System prompt", Qt.ToolButtonStyle.ToolButtonTextBesideIcon),
-            ("System", Qt.ToolButtonStyle.ToolButtonTextBesideIcon),
-            ("System", Qt.ToolButtonStyle.ToolButtonIconOnly),
+        room -= SPACING + (SPACING - CLOSE) * bool(folds) + CLOSE * len(folds)
+        style = Qt.ToolButtonStyle
+        self._system_button.setAccessibleName(f"System prompt{given}")
+        for words, tool in (
+            ("System prompt", style.ToolButtonTextBesideIcon),
+            ("System", style.ToolButtonTextBesideIcon),
+            ("System", style.ToolButtonIconOnly),
+            ("", style.ToolButtonIconOnly),
         ):
-            self._system_button.setText(f"{words}{given}")
-            self.try_this.setToolButtonStyle(style)
+            self._system_button.setText(f"{words}{given}".removeprefix(" · "))
+            self.try_this.setToolButtonStyle(tool)
             left = room - sum(one.sizeHint().width() for one in folds)
             if left >= 0:
                 break
-        self._hint.setVisible(self._hint.sizeHint().width() <= left)
+        self._hint.setVisible(self._hint.sizeHint().width() + SPACING <= left)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -299,12 +305,12 @@ class PromptBox(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the row below the text at its shortest."""
-        parts = [self._mode.sizeHint().width(), self._button.sizeHint().width()]
+        width = FRAME + self._mode.sizeHint().width() + self._button.sizeHint().width() + 2 * SPACING
         metrics = self._system_button.fontMetrics()
-        parts.append(self._system_button.iconSize().width() + metrics.horizontalAdvance("System · set") + 24)
+        width += self._system_button.iconSize().width() + metrics.horizontalAdvance("set") + 24
         if not self.try_this.isHidden():
-            parts.append(self.try_this.iconSize().width() + 12)  # with what the style sheet puts around it
-        return QSize(sum(parts) + (len(parts) - 1) * SPACING + FRAME, super().minimumSizeHint().height())
+            width += CLOSE + self.try_this.iconSize().width() + 12  # with what the style sheet puts around it
+        return QSize(width, super().minimumSizeHint().height())
 
     @Slot()
     def _restyle(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +15,6 @@ from app.engine.memory import (
     PairMemory,
     fit_layers,
     freed,
-    gigabytes,
     most_that_fits,
     shortages,
     total_by_device,
@@ -92,14 +90,6 @@ def test_what_was_fitted_fits_and_one_layer_more_would_not(
 def test_without_devices_no_layer_moves() -> None:
     target, draft = fit_layers(lambda n: model(n, 9, 1), None, [device(CPU, 1000)])
     assert (target.n_gpu_layers, draft) == (0, None)
-
-
-@pytest.mark.parametrize(
-    ("size", "said"),
-    [(1_234_000_000, "1.23 GB"), (45_600_000, "45.6 MB"), (700, "0.7 kB"), (2_500_000_000_000, "2,500 GB")],
-)
-def test_sizes_in_words(size: int, said: str) -> None:
-    assert gigabytes(size) == said
 
 
 def test_the_builds() -> None:

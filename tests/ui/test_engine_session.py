@@ -266,3 +266,75 @@ def test_nothing_is_told_after_closing(qtbot: QtBot) -> None:
     talk.session.close()
     qtbot.wait(80)
     assert sink.heard == [] and talk.homes.last.closed
+
+
+def test_a_lent_engine_is_gone_before_it_is_said_and_its_pair_comes_back(talk: Talk) -> None:
+    talk.load()
+    gone: list[bool] = []
+    home = talk.homes.last
+    talk.session.lend(lambda: gone.append(home.closed))
+    assert talk.session.activity is Activity.LENT
+    assert talk.session.pair is None
+    talk.until(lambda: gone)
+    assert gone == [True], "its memory is free when the borrower hears of it"
+    assert len(talk.homes.made) == 1, "no other engine meanwhile"
+    talk.session.take_back()
+    talk.until(lambda: len(talk.homes.made) == 2 and bool(talk.homes.last.sent))
+    again = talk.homes.last.sent[-1]
+    assert isinstance(again, Load) and again.target == FIRST
+    talk.say(loaded(again.run, FIRST.path))
+    talk.until_is(Activity.READY)
+    sink = talk.ask()
+    talk.say(finished(talk.run))
+    talk.until(lambda: sink.heard)
+
+
+def test_what_is_asked_to_be_loaded_meanwhile_is_loaded_afterwards(talk: Talk) -> None:
+    talk.load()
+    gone: list[bool] = []
+    talk.session.lend(lambda: gone.append(True))
+    talk.session.load(SECOND, FIRST)
+    assert talk.session.activity is Activity.LENT
+    talk.until(lambda: gone)
+    assert len(talk.homes.made) == 1
+    talk.session.take_back()
+    talk.until(lambda: len(talk.homes.made) == 2 and bool(talk.homes.last.sent))
+    again = talk.homes.last.sent[-1]
+    assert isinstance(again, Load) and (again.target, again.draft) == (SECOND, FIRST)
+
+
+def test_a_pair_that_was_still_loading_when_it_was_lent_is_loaded_afterwards(talk: Talk) -> None:
+    talk.session.load(FIRST, None)
+    run, home = talk.run, talk.homes.last
+    talk.session.lend(lambda: None)
+    talk.until(lambda: home.closed)
+    assert Stop(run) in home.sent
+    home.say(loaded(run, FIRST.path))  # it was done before it heard of that
+    talk.session.take_back()
+    talk.until(lambda: len(talk.homes.made) == 2 and bool(talk.homes.last.sent))
+    again = talk.homes.last.sent[-1]
+    assert isinstance(again, Load) and again.target == FIRST
+    assert talk.session.activity is Activity.LOADING
+
+
+def test_who_asked_something_when_the_engine_was_lent_is_told(talk: Talk) -> None:
+    talk.load()
+    told: list[object] = []
+    talk.session.list_devices("", told.append)
+    talk.session.lend(lambda: None)
+    assert len(told) == 1 and isinstance(told[0], Failed)
+    assert "lent" in told[0].message
+    talk.session.take_back()
+
+
+def test_only_what_is_lent_is_taken_back(talk: Talk) -> None:
+    talk.load()
+    talk.session.take_back()
+    assert talk.session.activity is Activity.READY
+    assert len(talk.homes.made) == 1
+    gone: list[bool] = []
+    talk.session.lend(lambda: gone.append(True))
+    talk.until(lambda: gone)
+    talk.session.close()
+    talk.session.take_back()
+    assert len(talk.homes.made) == 1, "the window is gone: no engine is started for it"

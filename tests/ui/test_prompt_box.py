@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.ui import prompt_box as module
+from app.ui.panels.fold import FoldButton
 from app.ui.panels.notice import Notice
 from app.ui.panels.segmented import Segmented
 from app.ui.prompt_box import PromptBox
@@ -336,3 +337,31 @@ def test_what_was_copied_outlives_the_program() -> None:
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_row_of_buttons_gives_way_word_by_word(qtbot: QtBot, box: PromptBox) -> None:
+    """The hint, half a name, a word, and in the end the other word; what is hidden in text is still said."""
+    box.set_system("Be brief.")
+    box.set_try_offered(True)
+    seen = []
+    box.setMinimumWidth(1)
+    for width in range(700, box.minimumSizeHint().width() - 1, -2):
+        box.resize(width, 200)
+        QApplication.processEvents()
+        system = next(one for one in box.findChildren(FoldButton) if one.isVisible())
+        beside = box.try_this.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        now = (module.IDLE_HINT in words(box), system.text(), beside)
+        if not seen or now != seen[-1]:
+            seen.append(now)
+        assert system.accessibleName() == "System prompt · set"
+        assert box.try_this.accessibleName() == module.TRY_HELP
+    assert seen == [
+        (True, "System prompt · set", True),
+        (False, "System prompt · set", True),
+        (False, "System · set", True),
+        (False, "System · set", False),
+        (False, "set", False),
+    ]
+    assert box.minimumSizeHint().width() <= 331, "what the smallest window has for it"
+    box.set_try_offered(False)
+    assert not box.try_this.isVisible()

@@ -42,7 +42,7 @@ class OffloadDevice:
         return buffer == own or (buffer.startswith(own) and buffer[len(own)] in "_ ")
 
 
-def offload_devices(endpoints: Sequence[str]) -> list[OffloadDevice]:
+def native_devices(endpoints: Sequence[str]) -> list[OffloadDevice]:
     """Workers' devices, then GPUs, integrated ones only where there are no others: llama.cpp's order.
 
     Raises WorkerError where a worker cannot be reached.
@@ -84,7 +84,7 @@ def release(endpoints: Iterable[str]) -> None:
 
 def list_devices(endpoints: Sequence[str] = ()) -> tuple[Device, ...]:
     """All devices with their memory, those that hold layers first, the CPU last; raises WorkerError."""
-    offload = offload_devices(endpoints)
+    offload = native_devices(endpoints)
     found = [_describe(one.handle, one.name, one.endpoint) for one in offload]
     others = [one for one in ggml.registered() if ggml.kind(one) in (ggml.ACCELERATOR, ggml.CPU)]
     found += [_describe(one, ggml.name(one)) for one in sorted(others, key=ggml.kind, reverse=True)]
@@ -118,7 +118,7 @@ def _available(total: int) -> int:
 
 def chosen_devices(options: ModelOptions) -> list[OffloadDevice]:
     """The devices that `options` name, in their order; raises SettingError, WorkerError."""
-    found = offload_devices(options.endpoints)
+    found = native_devices(options.endpoints)
     by_name = {one.name: one for one in found}
     wanted = chosen_names(options.device, by_name)
     for name in wanted:

@@ -11,7 +11,7 @@ from app.engine.cores import default_threads
 from app.engine.errors import SettingError, UserError
 from app.engine.memory import Device
 from app.engine.native import ggml
-from app.engine.native.devices import list_devices, offload_devices
+from app.engine.native.devices import list_devices, native_devices
 from app.engine.workers import Endpoint, WorkerError, check_worker
 
 _FIRST_LOOK = 0.05  # seconds between two looks whether the server listens
@@ -23,7 +23,7 @@ def worker_devices(names: Sequence[str] = ()) -> list[tuple[Device, int]]:
 
     Raises SettingError for a name that is not there.
     """
-    handles = {one.name: one.handle for one in offload_devices(())}
+    handles = {one.name: one.handle for one in native_devices(())}
     described = {one.name: one for one in list_devices()}
     handles |= {ggml.name(ggml.cpu_device()): ggml.cpu_device()}
     for name in names:

@@ -17,8 +17,11 @@ def remove_files(cache: Cache, one: Download, others: Iterable[Download]) -> Hub
     left: dict[Path, OSError] = {}
     for file in one.files:
         # Never begun: nothing of it is ours.
-        if file.etag and (one.repo, file.name) not in needed and (error := _remove(cache, one.repo, file)):
-            left |= dict.fromkeys(cache.remains(one.repo, file.name, file.etag, file.commit), error)
+        if not file.etag or (one.repo, file.name) in needed:
+            continue
+        error = _remove(cache, one.repo, file)
+        if error and (place := cache.remains(one.repo, file.name, file.etag, file.commit)):
+            left[place] = error
     return left_error(next(iter(left.values())), list(left)) if left else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.trace import Trace
 from app.ui.compare.lane_plot import LanePlot
@@ -15,6 +15,7 @@ from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
 
 WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
+TEXT_HEIGHT = 72  # of the answer, at least
 _ROUND = 8.0
 TURN = "answer"  # the one turn of each lane's text
 
@@ -31,7 +32,6 @@ class LaneCard(QWidget):
         self._finished = False
         self._best = False
         self._at_work = False
-        self._share = 0.0
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         self._name.setProperty("role", "mono")
         self._name.set_text(name)
@@ -70,10 +70,10 @@ class LaneCard(QWidget):
         head.addWidget(self.badge)
         head.addSpacing(4)
         head.addWidget(self.plot)
-        head.addSpacing(8)  # the bar is painted there
         column = QVBoxLayout(self)
         column.setContentsMargins(2, 2, 2, 6)
         column.setSpacing(0)
+        self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         column.addWidget(self._head)
         column.addWidget(self.text, 1)
         theme.changed.connect(self._restyle)
@@ -124,12 +124,6 @@ class LaneCard(QWidget):
         self.badge.set_text(text)
         self.badge.setToolTip(definition)
 
-    def set_share(self, share: float) -> None:
-        """How much of its answer there is, in [0, 1]."""
-        if share != self._share:
-            self._share = share
-            self.update()
-
     def set_best(self, best: bool) -> None:
         """This one is the fastest."""
         if best != self._best:
@@ -145,7 +139,8 @@ class LaneCard(QWidget):
     # ------------------------------------------------------------------ looks
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(round(WIDTH * self._theme.scale), round(200 * self._theme.scale))
+        scale = self._theme.scale
+        return QSize(round(WIDTH * scale), self._head.sizeHint().height() + round(TEXT_HEIGHT * scale))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = self._theme.palette
@@ -163,13 +158,6 @@ class LaneCard(QWidget):
         painter.drawRoundedRect(card, _ROUND, _ROUND)
         painter.restore()
         painter.fillRect(1, head.bottom() + 1, self.width() - 2, 1, QColor(colours.line))
-        bar = QRectF(head.left() + 12, head.bottom() - 9, head.width() - 24, 4)
-        painter.setBrush(QColor(colours.line))
-        painter.drawRoundedRect(bar, 2, 2)
-        if self._share > 0:
-            bar.setWidth(max(4.0, bar.width() * min(1.0, self._share)))
-            painter.setBrush(QColor(colours.accepted if self._best else colours.secondary))
-            painter.drawRoundedRect(bar, 2, 2)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(edge), 1))
         painter.drawRoundedRect(card, _ROUND, _ROUND)

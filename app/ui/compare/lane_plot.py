@@ -16,7 +16,7 @@ from app.ui.instruments.series import RATE_WINDOW, RoundSeries
 from app.ui.numbers import SPACE, count, per_second, significant
 from app.ui.theme import Theme
 
-HEIGHT = 58  # pixels at text scale 1
+HEIGHT = 50  # pixels at text scale 1
 _STRIP = 8
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
@@ -96,9 +96,11 @@ class LanePlot(Plot):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours, plot = self._theme.palette, self._plot()
-        painter.fillRect(QRectF(plot.left(), plot.bottom(), plot.width(), 1), QColor(colours.line))
+        painter.fillRect(QRectF(0, plot.bottom(), self.width(), 1), QColor(colours.line))
         if not self._shown:
             return
+        done = self._x(self._ends[self._shown - 1])
+        painter.fillRect(QRectF(0, plot.bottom() - 0.5, done, 2), QColor(colours.secondary))
         self._draw_baseline(painter, plot)
         self._draw_strip(painter)
         starts = [0, *self._ends]
@@ -111,7 +113,10 @@ class LanePlot(Plot):
         painter.setFont(self._theme.sans(-2))
         painter.setPen(QColor(colours.secondary))
         label = f"{significant(self._top)}{SPACE}tok/s"
-        box = QRectF(plot.left(), 0, plot.width(), QFontMetricsF(painter.font()).height())
+        metrics = QFontMetricsF(painter.font())
+        width = metrics.horizontalAdvance(label) + 6
+        box = QRectF(self.width() - width, 0, width, metrics.height())
+        painter.fillRect(box, QColor(colours.panel))  # lines pass below it
         painter.drawText(box, Qt.AlignmentFlag.AlignRight, label)
 
     def _y(self, plot: QRectF, rate: float) -> float:

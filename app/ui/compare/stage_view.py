@@ -146,7 +146,6 @@ class StageView(QWidget):
             card.clear()
             card.set_numbers("–", "", "waits for its turn")
             card.set_badge("", "")
-            card.set_share(0)
         self.follow()
 
     def _show_first(self) -> None:
@@ -223,15 +222,13 @@ class StageView(QWidget):
             if not self._is_current(lane):
                 card.set_numbers("–", "", "waits for its turn")
                 card.set_badge("", "")
-                card.set_share(0)
             elif record is not None:
-                self._show_record(lane, 1.0, "")
+                self._show_record(lane, "")
             elif trace is not None and job is not None:
                 tokens = sum(len(one.emitted) for one in trace.rounds)
                 last = trace.rounds[-1] if trace.rounds else None
                 rate = tokens / (last.offset + last.seconds) if last is not None else None
                 card.set_numbers(significant(rate), "", "answers now")
-                card.set_share(tokens / experiment.max_tokens)
                 card.set_badge("", "")
         self._share_axes(experiment, *self._at_hand)
 
@@ -245,7 +242,7 @@ class StageView(QWidget):
         rates = [one.tokens_per_second if one is not None else None for one in bases]
         self.lanes.share_axes(max([*(ended or [experiment.max_tokens]), *tokens]), rates)
 
-    def _show_record(self, lane: int, share: float, caption: str) -> None:
+    def _show_record(self, lane: int, caption: str) -> None:
         """The numbers of a run that is over."""
         session = self._session
         job = session.jobs.get(lane) if self._following else Job(*self._shown, lane)
@@ -264,7 +261,6 @@ class StageView(QWidget):
             caption or shown,
         )
         card.set_badge(*badge(record, experiment.lanes[lane].strategy, experiment.sampling.temperature))
-        card.set_share(share)
 
     # ------------------------------------------------------------------ the race
 
@@ -286,27 +282,24 @@ class StageView(QWidget):
                 card.clear(record.error if record is not None else "not measured yet")
                 card.set_numbers("–", "", "failed" if record is not None else "")
                 card.set_badge("", "")
-                card.set_share(0)
             elif lane in state:
                 self._show_runner(lane, trace, state[lane], at)
             else:
                 card.show_trace(trace, len(trace.rounds))
-                self._show_record(lane, 1.0, "")
+                self._show_record(lane, "")
         self._share_axes(experiment, *self._shown)
 
     def _show_runner(self, lane: int, trace: Trace, now: LaneAt, at: float) -> None:
         assert self._race is not None
         card, one = self.lanes.cards[lane], self._race.lanes[lane]
         card.show_trace(trace, now.rounds)
-        whole = one.tokens[-1] if one.tokens else 0
         gap = "" if now.ahead is None else ahead_words(now.ahead)
         if now.finished and now.place is not None:
             place = f"{place_words(now.place)}, {duration(one.finish)}"
-            self._show_record(lane, 1.0, " · ".join(part for part in (place, gap) if part))
+            self._show_record(lane, " · ".join(part for part in (place, gap) if part))
             return
         card.set_numbers(significant(now.tokens / at if at > 0 else None), "", gap or f"{now.tokens} tokens")
         card.set_badge("", "")
-        card.set_share(now.tokens / whole if whole else 0.0)
 
 
 def _round_of(trace: Trace, token: int) -> int | None:

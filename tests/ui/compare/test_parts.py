@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import msgspec
@@ -11,15 +12,22 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.types import FinishReason, ModelOptions
 from app.lab.columns import COLUMNS
-from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
+from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.failed_run import failed_record
+from app.lab.halving import FINALISTS
+from app.lab.interval import Speedup
 from app.lab.journal import Journal, RunLine, lock_journal
 from app.lab.report import Cell, SweepFacts
 from app.lab.run_record import Divergence, RunRecord
+from app.lab.traces import TraceStore
+from app.lab.tuned import Rung, Score
+from app.ui.compare.exports import save_traces
 from app.ui.compare.journals import KEPT, Journals
 from app.ui.compare.race_bar import RaceBar
 from app.ui.compare.scatter import Point, Scatter
 from app.ui.compare.summary_table import SummaryTable
+from app.ui.compare.tune_page import TunePage
+from app.ui.compare.tune_session import TuneSession
 from app.ui.compare.words import ahead_words, badge, place_words
 from app.ui.theme import Theme
 from tests.lab.reports import made_report
@@ -188,3 +196,35 @@ def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: The
     table.set_rows([(msgspec.structs.replace(summary, failed=2), lane) for summary, lane in rows])
     assert not table.isColumnHidden(column)
     assert table.rows.index(0, column).data() == "2"
+
+
+def test_saving_traces_ends_with_the_window(qtbot: QtBot, tmp_path: Path) -> None:
+    traces = TraceStore(tmp_path / "traces")
+    for at in range(3):
+        traces.put(Job(0, at, 0), drawing())
+    path = tmp_path / "traces.zip"
+    saving = save_traces(traces, path)
+    saving.end()  # before it has begun
+    saving.run()
+    assert not path.exists()
+    assert not list(tmp_path.glob("*.partial"))
+    whole = save_traces(traces, path)
+    with qtbot.waitSignal(whole.done, timeout=10_000):
+        whole.start()
+    whole.wait()
+    with zipfile.ZipFile(path) as archive:
+        assert len(archive.namelist()) == 3
+
+
+def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qtbot: QtBot) -> None:
+    tried = tuple(
+        Score(f"suffix:n_max={at + 1}", Speedup(2.0 - at / 10), 0.5, 3, kept=True) for at in range(6)
+    )
+    session = TuneSession(None, None)  # type: ignore[arg-type]
+    session.rungs = [Rung(24, 1.0, tried)]
+    page = TunePage(theme, session)
+    qtbot.addWidget(page)
+    wanted: list[tuple[str, ...]] = []
+    page.compare_wanted.connect(wanted.append)
+    page.compare.click()
+    assert wanted == [tuple(one.strategy for one in tried[:FINALISTS])]
