@@ -53,7 +53,7 @@ class ChatPage(QWidget):
         self._foot_row = QHBoxLayout()
         self._foot_row.setContentsMargins(16, 0, 16, 0)
         self._foot_row.addStretch(1)
-        self._foot_row.addWidget(self._foot, 100)
+        self._foot_row.addWidget(self._foot, 1000)
         self._foot_row.addStretch(1)
 
         middle = QWidget()

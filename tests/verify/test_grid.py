@@ -13,6 +13,8 @@ pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
 PROMPTS = 10
 TOKENS = 128
 KINDS = STRATEGIES | NGRAMS
+EVERY_RULE = (1, 4, 16)
+"""Lengths at which the sampling rules are tried too: at temperature 0 they decide as `greedy` does."""
 
 
 @pytest.mark.parametrize("k", range(1, 17))
@@ -27,7 +29,7 @@ def test_greedy_is_the_baseline(
     ]
     requests.append(GenerationRequest(prompt=REPEATED, max_tokens=TOKENS, ignore_eos=True))
     for request in requests:
-        for rule in RULES:
+        for rule in RULES if k in EVERY_RULE else RULES[:1]:
             trace = baselines.check(demo_engine, request, KINDS[kind].format(k=k) + rule)
             assert len(trace.token_ids) == TOKENS
             if request.prompt == REPEATED and kind != "auto":  # which may find that drafting does not pay

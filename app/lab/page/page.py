@@ -128,7 +128,8 @@ def _table(report: Report) -> Iterator[str]:
         if any(column.value(one, lane) is not None for one, lane in _rows(report))
     ]
     yield '<div class="scroll"><table><thead><tr><th>lane</th>'
-    yield "".join(f"<th>{_e(column.title)}</th>" for column in columns)
+    titles = [column.title.replace(" %", "\N{NO-BREAK SPACE}%") for column in columns]  # never broken there
+    yield "".join(f"<th>{_e(title)}</th>" for title in titles)
     yield "</tr></thead><tbody>"
     for one, lane in _rows(report):
         cells = (

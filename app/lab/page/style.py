@@ -5,8 +5,8 @@ STYLE = """
   --good: #16803c; --bad: #b3372c; --same: #6b7280; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #9aa4b5; --line: #353c49;
   --page: #14181f; --tint: #1c222c; --accent: #7fb0f5; --good: #5cc583; --bad: #f08a7d; --same: #9aa4b5; } }
-@media print { :root { --ink: #000; --soft: #444; --line: #bbb; --page: #fff; --tint: #fff; --accent: #1d4f94;
-  --good: #0f6a30; --bad: #93281e; --same: #555; } }
+@media print { :root { --ink: #000; --soft: #444; --line: #d9d9d9; --page: #fff; --tint: #fff;
+  --accent: #1d4f94; --good: #0f6a30; --bad: #93281e; --same: #555; } }
 * { box-sizing: border-box; }
 html { background: var(--page); color: var(--ink); font: 15px/1.5 Inter, "Segoe UI", system-ui, sans-serif; }
 body { max-width: 1160px; margin: 0 auto; padding: 32px 24px 64px; }

@@ -16,7 +16,7 @@ from app.ui.instruments.series import RATE_WINDOW, RoundSeries
 from app.ui.numbers import SPACE, count, per_second, significant
 from app.ui.theme import Theme
 
-HEIGHT = 50  # pixels at text scale 1
+HEIGHT = 56  # pixels at text scale 1
 _STRIP = 8
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
@@ -87,7 +87,8 @@ class LanePlot(Plot):
     # ------------------------------------------------------------------ painting
 
     def _plot(self) -> QRectF:
-        return QRectF(0.5, 2, self.width() - 1, self.height() - 2 - _STRIP - 5)
+        top = QFontMetricsF(self._theme.sans(-2)).height()  # the label stands above
+        return QRectF(0.5, top, self.width() - 1, self.height() - top - _STRIP - 5)
 
     def _x(self, tokens: float) -> float:
         return 0.5 + (self.width() - 1) * tokens / self._across
@@ -113,11 +114,7 @@ class LanePlot(Plot):
         painter.setFont(self._theme.sans(-2))
         painter.setPen(QColor(colours.secondary))
         label = f"{significant(self._top)}{SPACE}tok/s"
-        metrics = QFontMetricsF(painter.font())
-        width = metrics.horizontalAdvance(label) + 6
-        box = QRectF(self.width() - width, 0, width, metrics.height())
-        painter.fillRect(box, QColor(colours.panel))  # lines pass below it
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight, label)
+        painter.drawText(QRectF(0, 0, self.width(), plot.top()), Qt.AlignmentFlag.AlignRight, label)
 
     def _y(self, plot: QRectF, rate: float) -> float:
         return plot.bottom() - plot.height() * min(rate / self._top, 1.0)
