@@ -140,7 +140,7 @@ class LaneCard(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         scale = self._theme.scale
-        return QSize(round(WIDTH * scale), self._head.sizeHint().height() + round(TEXT_HEIGHT * scale))
+        return QSize(round(WIDTH * scale), self._head.sizeHint().height() + round(TEXT_HEIGHT * scale) + 8)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = self._theme.palette
@@ -169,5 +169,6 @@ class LaneCard(QWidget):
         self.speed.setFont(theme.sans(6, QFont.Weight.Medium))
         self.factor.setFont(theme.sans(1.5, QFont.Weight.Medium))
         self.plot.setFixedHeight(self.plot.sizeHint().height())
+        self.text.setMinimumHeight(round(TEXT_HEIGHT * theme.scale))
         self.setMinimumWidth(round(WIDTH * theme.scale))
         self.update()

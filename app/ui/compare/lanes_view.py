@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QWidget
 
 from app.ui.compare.lane_card import LaneCard
@@ -49,6 +49,10 @@ class LanesView(QScrollArea):
         for card in self.cards:
             card.plot.failed.connect(self.failed)
             self._row.addWidget(card, 1)
+
+    def minimumSizeHint(self) -> QSize:
+        """Cards that do not fit beside each other are scrolled; they are not cut below."""
+        return QSize(super().minimumSizeHint().width(), self._inner.minimumSizeHint().height())
 
     def share_axes(self, across: int, baselines: Sequence[float | None]) -> None:
         """Draw all plots over so many tokens, and as high as the highest; `baselines` are tokens/s."""

@@ -110,6 +110,20 @@ def test_all_lanes_have_the_same_axes(qtbot: QtBot, theme: Theme) -> None:
     assert {card.plot._across for card in view.cards} == {40}
 
 
+def test_a_card_is_never_so_low_that_its_plot_is_cut(qtbot: QtBot, theme: Theme) -> None:
+    view = LanesView(theme, nowhere)
+    qtbot.addWidget(view)
+    view.set_lanes([("none", ""), ("suffix", "")])
+    view.show()
+    view.resize(600, view.minimumSizeHint().height())
+    qtbot.wait(20)
+    for card in view.cards:
+        assert card.plot.height() == card.plot.sizeHint().height()
+        assert card.plot.geometry().bottom() < card._head.height()
+        assert card.text.geometry().top() > card._head.geometry().bottom()
+        assert card.text.geometry().bottom() < card.height()
+
+
 def test_the_top_of_an_axis_is_a_round_number_above() -> None:
     assert [_rounded_up(one) for one in (0.034, 7.0, 42.0, 100.0, 151.0)] == [0.04, 8.0, 50.0, 100.0, 200.0]
     assert _rounded_up(0.0) > 0
