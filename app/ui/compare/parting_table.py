@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 from app.lab import words
 from app.lab.compare import keeps_text
 from app.lab.experiment import Experiment, Job
+from app.lab.lane_names import lane_names
 from app.lab.run_record import RunRecord
 from app.ui.compare.words import token_words
 from app.ui.quiet_table import fit_rows, quiet_table
@@ -40,6 +41,7 @@ class Parting(NamedTuple):
 def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]:
     """All partings of all runs, lane by lane."""
     temperature = experiment.sampling.temperature
+    names = lane_names(experiment)
     found = []
     for run in sorted(runs, key=lambda one: (one.lane, one.prompt_index, one.repeat)):
         parting = run.first_divergence
@@ -51,7 +53,7 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
         elif parting.near_tie:
             why = "near-tie: batch rounding"
         cells = (
-            experiment.lanes[run.lane].name,
+            names[run.lane],
             str(run.prompt_index + 1),
             str(run.repeat + 1),
             str(parting.index + 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.lab import words
+from app.lab.lane_names import lane_names
 from app.ui.compare.lab_session import LabSession
 from app.ui.compare.tune_session import TuneSession
 from app.ui.compare.work import LabWork, Stage
@@ -17,7 +18,7 @@ def run_words(session: LabSession) -> str:
         return shown or done
     return (
         f"{done} · repeat {job.repeat + 1} of {experiment.repeats} · prompt {job.prompt + 1} of "
-        f"{len(experiment.prompts)} · {experiment.lanes[job.lane].name}"
+        f"{len(experiment.prompts)} · {lane_names(experiment)[job.lane]}"
     )
 
 
