@@ -26,6 +26,7 @@ from app.settings import SettingsStore
 from app.ui.engine_session import EngineSession
 from app.ui.main_window import MainWindow
 from app.ui.models.door import ModelsInUse, UseModels
+from app.ui.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import Styler
 
@@ -53,8 +54,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     window = MainWindow(
         theme,
         paths,
-        settings,
-        settings_store,
+        SettingsInUse(settings, settings_store, paths),
         chat_store,
         session,
         _HOMES[engine],

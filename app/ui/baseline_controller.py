@@ -28,7 +28,7 @@ class BaselineController(QObject):
         self._measurement: BaselineMeasurement | None = None
         self._measured_trace: Trace | None = None
         status.measure_baseline_requested.connect(self._measure)
-        chat.answer_shown.connect(self._forget)
+        chat.shown.answer_shown.connect(self._forget)
 
     @property
     def is_measuring(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -11,12 +10,12 @@ from app.engine.messages import Failed, Offer
 from app.engine.placement import share_workers
 from app.engine.types import ModelOptions, PairInfo
 from app.paths import BUNDLED
-from app.settings import Settings
 from app.ui.engine_session import BUSY, EngineSession
 from app.ui.header import Header
 from app.ui.offload.controller import OffloadController
 from app.ui.panels.model_panel import ModelPanel
 from app.ui.prompt_box import PromptBox
+from app.ui.settings_in_use import SettingsInUse
 from app.ui.status_bar import StatusBar
 
 
@@ -31,25 +30,21 @@ class PairController(QObject):
         status: StatusBar,
         prompt: PromptBox,
         session: EngineSession,
-        real: Callable[[ModelOptions], ModelOptions],
-        settings: Callable[[], Settings],
-        change: Callable[..., None],
+        settings: SettingsInUse,
     ) -> None:
-        """`real` turns the settings' symbolic paths into files; `settings` reads them, `change` takes over
-        changed ones by name."""
         super().__init__()
         self._header = header
         self._status = status
         self._prompt = prompt
         self._session = session
-        self._real = real
         self._settings = settings
-        self._change = change
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
         self._fatal: ModelPanel | None = None  # the panel of a file that took the engine along
         self._offer: Offer | None = None  # another way to load, which the last failure came with
         self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic, loaded last
-        self.offload = OffloadController(header.target_panel, header.draft_panel, session, self.wanted, real)
+        self.offload = OffloadController(
+            header.target_panel, header.draft_panel, session, self.wanted, settings.real
+        )
         session.load_progress.connect(self._load_progress)
         session.loaded.connect(self._loaded)
         session.load_failed.connect(self._load_failed)
@@ -62,15 +57,22 @@ class PairController(QObject):
         for teller in (header.target_panel, header.draft_panel, prompt):
             teller.offer_taken.connect(self._offer_taken)
 
+    def show(self) -> None:
+        """Show in the panels which pair the settings name."""
+        settings, header = self._settings.now, self._header
+        for panel, options in ((header.target_panel, settings.target), (header.draft_panel, settings.draft)):
+            panel.set_options(options)
+            panel.set_recent(settings.recent_models)
+
     @Slot(object)
     def _target_applied(self, options: ModelOptions) -> None:
         if self._may_load(self._header.target_panel):
-            self.load(options, self._beside(self._header.draft_panel, self._settings().draft))
+            self.load(options, self._beside(self._header.draft_panel, self._settings.now.draft))
 
     @Slot(object)
     def _draft_applied(self, options: ModelOptions | None) -> None:
         if self._may_load(self._header.draft_panel):
-            target = self._beside(self._header.target_panel, self._settings().target)
+            target = self._beside(self._header.target_panel, self._settings.now.target)
             assert target is not None  # a target's panel always has one
             self.load(target, options)
 
@@ -89,7 +91,7 @@ class PairController(QObject):
 
     def wanted(self, panel: ModelPanel) -> tuple[ModelOptions, ModelOptions | None]:
         """The pair that a panel's Apply would load; raises SettingError where its form is wrong."""
-        options, settings = panel.options(), self._settings()
+        options, settings = panel.options(), self._settings.now
         if panel is self._header.draft_panel:
             target = self._beside(self._header.target_panel, settings.target)
             return target or settings.target, options
@@ -105,15 +107,17 @@ class PairController(QObject):
             return
         target, draft = share_workers(target, draft)
         self._asked, self._offer = (target, draft), None
-        settings = self._settings()
+        settings = self._settings.now
         for options in (draft, target):
             if options is not None and not options.path.startswith(BUNDLED):
                 settings = settings.with_recent(options.path)  # the bundled one has a button of its own
-        self._change(target=target, draft=draft, recent_models=settings.recent_models)
+        self._settings.change(target=target, draft=draft, recent_models=settings.recent_models)
         self._header.target_panel.set_options(target)
         self._header.draft_panel.set_options(draft)
         self._edited()
-        self._session.load(self._real(target), self._real(draft) if draft is not None else None)
+        self._session.load(
+            self._settings.real(target), self._settings.real(draft) if draft is not None else None
+        )
 
     @Slot()
     def _offer_taken(self) -> None:
@@ -127,7 +131,9 @@ class PairController(QObject):
     def _named(self, options: ModelOptions) -> ModelOptions:
         """The engine speaks of files; settings and panels of the paths that stand for them."""
         known = [one for pair in (self._asked, self._in_use) if pair is not None for one in pair if one]
-        path = next((one.path for one in known if self._real(one).path == options.path), options.path)
+        path = next(
+            (one.path for one in known if self._settings.real(one).path == options.path), options.path
+        )
         return dataclasses.replace(options, path=path)
 
     @Slot(str, float)
@@ -146,14 +152,14 @@ class PairController(QObject):
 
     def _about(self, file: str) -> tuple[ModelPanel, str]:
         """The panel of the model that is being read, and its role."""
-        target, draft = self._settings().target, self._settings().draft
+        target, draft = self._settings.now.target, self._settings.now.draft
         if draft is not None and file == file_words(draft) != file_words(target):
             return self._header.draft_panel, "draft"
         return self._header.target_panel, "target"
 
     @Slot(object)
     def _loaded(self, pair: PairInfo) -> None:
-        settings = self._settings()
+        settings = self._settings.now
         self._in_use = (settings.target, settings.draft)
         fatal, self._fatal = self._fatal, None
         for panel, info, chip in (
@@ -180,7 +186,7 @@ class PairController(QObject):
         if self._in_use is not None:
             # What failed stays in its panel, to be mended there; what is loaded is what is remembered.
             target, draft = self._in_use
-            self._change(target=target, draft=draft)
+            self._settings.change(target=target, draft=draft)
             right.set_in_use(target if about_draft else draft)
             wrong.set_in_use(draft if about_draft else target)
         self._offer = failed.offer
@@ -205,7 +211,7 @@ class PairController(QObject):
             self._header.target_panel.show_error(failed.message, failed.hint, failed.offer.words)
 
     def _is_about_draft(self, failed: Failed) -> bool:
-        target, draft = self._settings().target, self._settings().draft
+        target, draft = self._settings.now.target, self._settings.now.draft
         if draft is None:
             return False
         names = file_words(target), file_words(draft)

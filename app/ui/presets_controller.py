@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
 from app.presets import Preset, PresetStore
-from app.settings import Settings
 from app.ui.panels.presets_panel import PresetsPanel
+from app.ui.settings_in_use import SettingsInUse
 
 
 class PresetsController(QObject):
@@ -23,10 +23,10 @@ class PresetsController(QObject):
         self,
         panel: PresetsPanel,
         store: PresetStore,
-        settings: Callable[[], Settings],
+        settings: SettingsInUse,
         apply: Callable[[Preset], None],
     ) -> None:
-        """`settings` tells what is in use; `apply` puts a preset into use, or raises UserError."""
+        """`apply` puts a preset into use, or raises UserError."""
         super().__init__(panel)
         self._panel = panel
         self._store = store
@@ -45,7 +45,7 @@ class PresetsController(QObject):
 
     def mark(self) -> None:
         """What is in use has changed."""
-        settings = self._settings()
+        settings = self._settings.now
         self._panel.set_current([one.name for one in self.presets if one.in_use(settings)])
 
     @Slot(str)
@@ -60,7 +60,7 @@ class PresetsController(QObject):
 
     @Slot(str)
     def _save(self, name: str) -> None:
-        made = Preset.of(name, self._settings())
+        made = Preset.of(name, self._settings.now)
         if any(one.name == name for one in self.presets):
             changed = tuple(made if one.name == name else one for one in self.presets)
         else:

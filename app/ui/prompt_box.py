@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.ui.icons import IconButton
 from app.ui.panels.fold import FoldButton
@@ -16,6 +16,7 @@ from app.ui.panels.try_panel import WIDTH as TRY_WIDTH
 from app.ui.panels.try_panel import TryPanel
 from app.ui.prompt_edit import PromptEdit
 from app.ui.prompt_frame import PromptFrame
+from app.ui.system_prompt import SystemPrompt
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
@@ -29,8 +30,6 @@ TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
 IDLE_HINT = "Enter sends · Shift+Enter breaks"
 BUSY_HINT = "Esc stops"
 STOPPING_HINT = "Stopping"
-SYSTEM_DELAY_MS = 500
-SYSTEM_LINES = 4
 SPACING, CLOSE = 16, 4
 SIDES = (16, 12, 8, 8)  # between the frame and what is inside
 FRAME = SIDES[0] + SIDES[2]
@@ -52,7 +51,6 @@ class PromptBox(QWidget):
         self._busy = False
         self._suggestion = ""
         self._last = ""
-        self._told_system = ""
         self._notice = Notice(theme)
         self._notice.acted.connect(self.offer_taken)
         self.remark = Remark(theme)  # on what is asked
@@ -65,19 +63,15 @@ class PromptBox(QWidget):
         self._edit.entered.connect(self._send)
         self._edit.escaped.connect(self._stop)
         self._edit.recall_requested.connect(self._recall)
-        self._system = PromptEdit(SYSTEM_LINES)
-        self._system.setAccessibleName("System prompt")
-        self._system.setPlaceholderText("How the model should answer in this chat")
-        self._system.textChanged.connect(self._system_edited)
-        self._system.focus_changed.connect(self._tell_system)
-        self._system.entered.connect(self._leave_system)
-        self._timer = QTimer(self, singleShot=True, interval=SYSTEM_DELAY_MS)
-        self._timer.timeout.connect(self._tell_system)
-        self._frame = PromptFrame(theme, (self._edit, self._system))
+        self._system = SystemPrompt()
+        self._system.hide()
+        self._system.edited.connect(self._system_edited)
+        self._system.left.connect(self._leave_system)
+        self._frame = PromptFrame(theme, (self._edit, self._system.edit))
         inside = QVBoxLayout(self._frame)
         inside.setContentsMargins(*SIDES)
         inside.setSpacing(8)
-        inside.addWidget(self._build_system())
+        inside.addWidget(self._system)
         inside.addWidget(self._edit)
         inside.addLayout(self._build_foot())
         layout = QVBoxLayout(self)
@@ -125,12 +119,14 @@ class PromptBox(QWidget):
 
     def set_system(self, text: str) -> None:
         """Show a chat's system prompt, without telling anyone."""
-        self._timer.stop()
-        self._told_system = text
-        if text != self._system.text():
-            self._system.set_text(text)
-        self._timer.stop()
+        self._system.show_text(text)
         self._refresh()
+
+    def give_back(self, text: str | None, message: str, hint: str) -> None:
+        """Put a text that could not be sent, if there is one, back into the field, and say why."""
+        if text is not None:
+            self.set_text(text)
+        self.show_error(message, hint)
 
     def show_error(self, message: str, hint: str = "", offer: str = "") -> None:
         """Say above the box what is wrong, until it is dismissed or the next prompt is sent; `offer` are the
@@ -157,22 +153,6 @@ class PromptBox(QWidget):
         self.try_this.click()
 
     # ------------------------------------------------------------------ building
-
-    def _build_system(self) -> QWidget:
-        self._system_part = QWidget()
-        caption = QLabel("System prompt")
-        caption.setProperty("role", "caption")
-        line = QFrame()
-        line.setProperty("kind", "line")
-        layout = QVBoxLayout(self._system_part)
-        layout.setContentsMargins(0, 0, 8, 0)
-        layout.setSpacing(4)
-        layout.addWidget(caption)
-        layout.addWidget(self._system)
-        layout.addSpacing(4)
-        layout.addWidget(line)
-        self._system_part.hide()
-        return self._system_part
 
     def _build_foot(self) -> QHBoxLayout:
         self._mode = Segmented(self._theme, "Mode", MODES)
@@ -216,7 +196,7 @@ class PromptBox(QWidget):
         prompt = typed if typed.strip() else self._suggestion
         if not prompt:
             return
-        self._tell_system()
+        self._system.tell()
         self._notice.clear()
         self._last = prompt
         self._edit.clear()
@@ -245,22 +225,14 @@ class PromptBox(QWidget):
         self._refresh()
         (self._system if opened else self._edit).setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot()
-    def _system_edited(self) -> None:
-        self._timer.start()
+    @Slot(str)
+    def _system_edited(self, text: str) -> None:
+        self._refresh()
+        self.system_changed.emit(text)
 
     @Slot()
     def _leave_system(self) -> None:
         self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    @Slot()
-    def _tell_system(self) -> None:
-        self._timer.stop()
-        text = self._system.text()
-        if text != self._told_system:
-            self._told_system = text
-            self._refresh()
-            self.system_changed.emit(text)
 
     # ------------------------------------------------------------------ showing
 
@@ -268,7 +240,7 @@ class PromptBox(QWidget):
         chat = self._mode.choice() == "chat"
         opened = chat and self._system_button.isChecked()
         self._system_button.setVisible(chat)
-        self._system_part.setVisible(opened)
+        self._system.setVisible(opened)
         self._hint.setText(BUSY_HINT if self._busy else IDLE_HINT)
         self._button.set_icon("stop" if self._busy else "send")
         self._button.set_tooltip("Stop" if self._busy else "Send")
@@ -280,7 +252,7 @@ class PromptBox(QWidget):
 
     def _fit(self) -> None:
         """Where the row is short of room the hint goes first, then words of the buttons beside it."""
-        given = " · set" if self._told_system.strip() else ""
+        given = " · set" if self._system.told.strip() else ""
         folds = [one for one in (self._system_button, self.try_this) if one.isVisibleTo(self)]
         room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
         room -= SPACING + (SPACING - CLOSE) * bool(folds) + CLOSE * len(folds)
@@ -314,7 +286,7 @@ class PromptBox(QWidget):
 
     @Slot()
     def _restyle(self) -> None:
-        for edit in (self._edit, self._system):
+        for edit in (self._edit, self._system.edit):
             edit.setFont(self._theme.sans(0.5))
             edit.refit()
         self._fit()

@@ -19,6 +19,7 @@ from app.ui.panels.model_words import file_name
 from app.ui.panels.sampling_panel import chip_words
 from app.ui.panels.try_panel import manner_words
 from app.ui.prompt_box import PromptBox
+from app.ui.settings_in_use import SettingsInUse
 
 PUT_BACK = "Put back"
 
@@ -36,10 +37,10 @@ class TryController(QObject):
         chat: ChatController,
         session: EngineSession,
         prompts: Sequence[DemoPrompt],
-        settings: Callable[[], Settings],
+        settings: SettingsInUse,
         apply: Callable[[Preset], None],
     ) -> None:
-        """`settings` tells what is in use; `apply` puts a preset into use, or raises UserError."""
+        """`apply` puts a preset into use, or raises UserError."""
         super().__init__(box)
         self._box = box
         self._chat = chat
@@ -54,13 +55,13 @@ class TryController(QObject):
         box.try_panel.chosen.connect(self._choose)
         box.remark.acted.connect(self._put_back)
         box.remark.dismissed.connect(self._dismiss)
-        chat.answer_shown.connect(self.refresh)
+        chat.shown.answer_shown.connect(self.refresh)
         self.refresh()
 
     @property
     def is_offered(self) -> bool:
         """Whether the pair is the one that the prompts were made for."""
-        return bool(self._prompts) and self._settings().target.path == BUNDLED_TARGET
+        return bool(self._prompts) and self._settings.now.target.path == BUNDLED_TARGET
 
     def open(self) -> None:
         """Open the menu, or say why there is none."""
@@ -83,7 +84,7 @@ class TryController(QObject):
         if self._session.activity in BUSY or self._session.activity is Activity.LENT:
             panel.notice.show_error("The engine is at work.", "Stop it, or wait until it is done.")
             return
-        settings = self._settings()
+        settings = self._settings.now
         before = Preset.of("", settings)
         try:
             self._apply(self._wanted(one, settings))
@@ -92,7 +93,7 @@ class TryController(QObject):
             return
         if self._set is None or not self._set.in_use(settings):
             self._before = before  # and not what the prompt before this one had set
-        self._set = Preset.of(one.title, self._settings())
+        self._set = Preset.of(one.title, self._settings.now)
         self._dismissed = ""
         self._box.try_this.close_panel()
         self._chat.ask_in_new_chat(prompt)
@@ -131,7 +132,7 @@ class TryController(QObject):
     @Slot()
     def refresh(self) -> None:
         """The chat, or what it is answered with, is another one."""
-        box, settings = self._box, self._settings()
+        box, settings = self._box, self._settings.now
         box.set_try_offered(self.is_offered)
         one = self._prompts.get(self._chat.question) if self.is_offered else None
         box.try_panel.set_current(one.prompt if one is not None else "")

@@ -57,7 +57,7 @@ def child(began: float) -> None:
         tell("event loop")
         window = next(one for one in QApplication.topLevelWidgets() if one.isVisible())
         window.installEventFilter(Watch(window))
-        window._session.activity_changed.connect(told)
+        window.session.activity_changed.connect(told)
         return run()
 
     QApplication.exec = exec_

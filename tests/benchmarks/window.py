@@ -189,7 +189,7 @@ def make_bench_window(folder: Path, home: Callable[[], object] | None) -> object
     window = wiring.make_window(application, paths, "process")
     window.resize(1600, 1000)
     window.show()
-    turn(lambda: window._session.activity == "ready")
+    turn(lambda: window.session.activity == "ready")
     return window
 
 
@@ -210,7 +210,7 @@ def turn(done: Callable[[], bool]) -> None:
 
 def ask_window(window: object, request: GenerationRequest) -> float:
     """Send the prompt through the prompt box's way, and take tokens/s from the rounds that came."""
-    session, controller = window._session, window.controller  # type: ignore[attr-defined]
+    session, controller = window.session, window.controller  # type: ignore[attr-defined]
     generate = session.generate
     session.generate = lambda _request, sink: generate(request, sink)
     try:
@@ -281,7 +281,7 @@ def report_frames(rate: float, seconds: float) -> None:
     tokens = round(rate * seconds)
     with tempfile.TemporaryDirectory() as folder:
         window = make_bench_window(Path(folder), lambda: Replay(header, rounds, tokens, rate))
-        turn(lambda: window._session.activity == "ready")  # type: ignore[attr-defined]
+        turn(lambda: window.session.activity == "ready")  # type: ignore[attr-defined]
         began, used = time.perf_counter(), time.process_time()
         clock = FrameClock()
         ask_window(window, request_of("Write a lot.", tokens))

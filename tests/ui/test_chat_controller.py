@@ -250,14 +250,14 @@ def test_rename_and_search(windows: Windows) -> None:
 
 def test_completion_mode_and_system_prompt(windows: Windows) -> None:
     desk = windows.open()
-    desk.page.prompt._system.set_text("Answer in verse.")
+    desk.page.prompt._system.edit.set_text("Answer in verse.")
     desk.ask("hello")
     trace = desk.controller.trace
     assert trace is not None
     assert "Answer in verse." in trace.header.prompt and "<|im_start|>user\nhello" in trace.header.prompt
     assert desk.texts()[0] == "Answer in verse."
     desk.controller.new_chat()
-    assert desk.page.prompt._system.text() == ""
+    assert desk.page.prompt._system.edit.text() == ""
     desk.page.prompt._mode.picked.emit("completion")
     desk.page.prompt.set_mode("completion")
     first = desk.ask("Once upon")
@@ -337,7 +337,7 @@ def test_the_context_is_full_in_mid_answer(windows: Windows) -> None:
     assert 0 < desk.tokens() < 124
     assert desk.window.status.context.value.text().endswith("/ 1,024")
     desk.controller.new_chat()
-    desk.window._change(max_tokens=5)
+    desk.window.settings.change(max_tokens=5)
     desk.ask("short")
     assert desk.tokens() == 5
 

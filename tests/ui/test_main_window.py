@@ -118,7 +118,7 @@ def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> No
     desk.type("hello")
     assert "No model is loaded" in desk.error() and desk.page.prompt.text() == "hello"
     desk.load(windows._pair[0])
-    desk.window._change(strategy="none")
+    desk.window.settings.change(strategy="none")
     desk.ask("hello")
     assert desk.tokens() == 24
 
@@ -211,13 +211,13 @@ def test_wrong_settings_in_the_file_are_named(windows: Windows) -> None:
     windows.paths.settings.write_text('{"strategy": "magic", "max_tokens": -1, "text_scale": "huge"}')
     desk = windows.open(ready=False)
     assert all(word in desk.error() for word in ("strategy", "max_tokens", "text_scale"))
-    assert desk.window._settings.strategy == "draft-simple:n_max=4"
+    assert desk.window.settings.now.strategy == "draft-simple:n_max=4"
     desk.until(lambda: desk.session.pair)  # the bundled one
 
 
 def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
     desk = windows.open(max_tokens=60)
-    desk.page.prompt._system.set_text("Be brief.")
+    desk.page.prompt._system.edit.set_text("Be brief.")
     desk.ask("one")
     desk.ask("two")
     texts, fates, chat_id = desk.texts(), desk.fates(), desk.controller.chat_id
@@ -231,7 +231,7 @@ def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
     assert again.fates() == fates and {"accepted", "rejected"} <= {token[1] for token in fates[0]}
     assert again.notes() == notes
     assert again.page.instruments.statistics == statistics
-    assert again.page.prompt._system.text() == "Be brief."
+    assert again.page.prompt._system.edit.text() == "Be brief."
     assert not again.page.chats.isVisible() and not again.page.transcript.drafts_shown
     again.ask("three")
     trace = again.controller.trace
@@ -278,9 +278,9 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
     assert not desk.page.instruments.isVisible()
     shortcut("Ctrl+F")
     assert desk.page.transcript.find_bar.isVisible()
-    scale = window._theme.scale
+    scale = window.look.theme.scale
     shortcut("Ctrl++")
-    assert window._theme.scale == pytest.approx(scale + 0.1)
+    assert window.look.theme.scale == pytest.approx(scale + 0.1)
     shortcut("Ctrl+0")
     shortcut("Ctrl+R")
     desk.answered()

@@ -63,7 +63,7 @@ def test_what_is_in_use_is_saved_and_marked(desk: Desk) -> None:
     save(desk, "  My   pair ")
     assert names(desk) == marked(desk) == ["My pair"]
     assert panel(desk).field.text() == ""
-    assert stored(desk) == (Preset.of("My pair", desk.window._settings),)
+    assert stored(desk) == (Preset.of("My pair", desk.window.settings.now),)
     change(desk, "none")
     assert marked(desk) == []
     change(desk, "draft-simple:n_max=4", Sampling())
@@ -72,7 +72,7 @@ def test_what_is_in_use_is_saved_and_marked(desk: Desk) -> None:
 
 def test_applying_brings_it_back_without_loading_again(desk: Desk) -> None:
     save(desk, "First")
-    first = desk.window._settings
+    first = desk.window.settings.now
     change(desk, "none")
     save(desk, "Baseline")
     loads: list[object] = []
@@ -80,7 +80,7 @@ def test_applying_brings_it_back_without_loading_again(desk: Desk) -> None:
     desk.qtbot.mouseClick(row(desk, "First").button, Qt.MouseButton.LeftButton)
     assert not panel(desk).isVisible()  # done; the chips tell
     assert desk.session.activity is Activity.READY and not loads
-    settings = desk.window._settings
+    settings = desk.window.settings.now
     assert (settings.strategy, settings.sampling) == (first.strategy, first.sampling)
     assert (settings.max_tokens, settings.stop) == (first.max_tokens, first.stop)
     assert desk.header.sampling_panel.options().max_tokens == first.max_tokens
@@ -105,7 +105,7 @@ def test_applying_loads_another_pair(desk: Desk, windows: Windows) -> None:
 
 def test_another_pair_while_the_engine_is_at_work_is_refused(desk: Desk) -> None:
     save(desk, "Pair")
-    kept = desk.window._settings
+    kept = desk.window.settings.now
     other = Preset.of("Other", dataclasses.replace(kept, draft=None, strategy="none", sampling=WARM))
     desk.window.presets._keep((*desk.window.presets.presets, other))
     desk.session._set(Activity.GENERATING)
@@ -113,7 +113,7 @@ def test_another_pair_while_the_engine_is_at_work_is_refused(desk: Desk) -> None
         row(desk, "Other").button.click()
         assert panel(desk).isVisible()
         assert "still at work" in panel(desk).notice.message
-        assert desk.window._settings.strategy == kept.strategy
+        assert desk.window.settings.now.strategy == kept.strategy
         row(desk, "Pair").button.click()  # the same pair: nothing to load
         assert not panel(desk).isVisible()
     finally:

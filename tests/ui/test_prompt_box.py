@@ -20,6 +20,7 @@ from app.ui.panels.notice import Notice
 from app.ui.panels.segmented import Segmented
 from app.ui.prompt_box import PromptBox
 from app.ui.prompt_edit import LONGEST_LINE, MOST_LINES, PromptEdit
+from app.ui.system_prompt import DELAY_MS
 from app.ui.theme import Theme
 
 ENTER = Qt.Key.Key_Return
@@ -244,7 +245,7 @@ def test_the_system_prompt_unfolds_and_tells_when_edited(qtbot: QtBot, box: Prom
     qtbot.mouseClick(system_button(box), Qt.MouseButton.LeftButton)
     assert system.isVisible()
     assert system.hasFocus()
-    with qtbot.waitSignal(box.system_changed, timeout=2 * module.SYSTEM_DELAY_MS) as told:
+    with qtbot.waitSignal(box.system_changed, timeout=2 * DELAY_MS) as told:
         qtbot.keyClicks(system, "Be short.")
     assert told.args == ["Be short."]
     assert system_button(box).text() == "System prompt · set"
@@ -264,7 +265,7 @@ def test_the_system_prompt_is_told_before_the_prompt(qtbot: QtBot, box: PromptBo
 
 
 def test_setting_the_system_prompt_tells_nobody(qtbot: QtBot, box: PromptBox) -> None:
-    with qtbot.assertNotEmitted(box.system_changed, wait=module.SYSTEM_DELAY_MS + 100):
+    with qtbot.assertNotEmitted(box.system_changed, wait=DELAY_MS + 100):
         box.set_system("Of the chat that was opened")
         box.set_busy(False)
     assert edit(box, "System prompt").text() == "Of the chat that was opened"

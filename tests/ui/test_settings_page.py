@@ -52,10 +52,10 @@ def test_the_look_changes_at_once_and_is_kept(windows: Windows) -> None:
     page = desk.window.settings_page
     page._mode.picked.emit("dark")
     page._scale.setValue(1.2)
-    assert (desk.window._theme.mode, desk.window._theme.scale) == ("dark", 1.2)
+    assert (desk.window.look.theme.mode, desk.window.look.theme.scale) == ("dark", 1.2)
     windows.close(desk)
     again = windows.open(ready=False)
-    assert (again.window._theme.mode, again.window._theme.scale) == ("dark", 1.2)
+    assert (again.window.look.theme.mode, again.window.look.theme.scale) == ("dark", 1.2)
     assert again.window.settings_page._scale.value() == 1.2
 
 

@@ -86,7 +86,7 @@ def look(title: str) -> str:
 
 
 def in_use(desk: Desk) -> tuple[str, float, str]:
-    settings = desk.window._settings
+    settings = desk.window.settings.now
     draft = settings.draft
     return settings.strategy, settings.sampling.temperature, draft.path if draft is not None else ""
 
@@ -153,13 +153,13 @@ def test_a_smaller_draft_is_loaded_and_the_first_one_put_back(bundled: Windows) 
     assert "draft small-draft.gguf (was draft.gguf)" in said(desk)[1]
     desk.page.prompt.remark._action.click()
     desk.until_ready()
-    assert desk.window._settings.draft == ModelOptions(BUNDLED_DRAFT, threads=1)
+    assert desk.window.settings.now.draft == ModelOptions(BUNDLED_DRAFT, threads=1)
 
 
 def test_a_draft_is_taken_along_only_where_one_is_needed(bundled: Windows) -> None:
     desk = opened(bundled, draft=None, strategy="none")
     choose(desk, "Copied")
-    assert desk.window._settings.draft is None
+    assert desk.window.settings.now.draft is None
     choose(desk, "Code")
     assert in_use(desk)[2] == BUNDLED_DRAFT
     assert "draft draft.gguf (was none)" in said(desk)[1]

@@ -35,7 +35,7 @@ class Desk:
         self.page = window.page
         self.header = window.header
         self.controller = window.controller
-        self.session = window._session
+        self.session = window.session
         self.prompt = window.page.prompt._edit
 
     # ------------------------------------------------------------------ waiting
@@ -165,7 +165,7 @@ class Windows:
     def close(self, desk: Desk) -> None:
         """Close a window, as a person does."""
         self._open.remove(desk)
-        theme = desk.window._theme
+        theme = desk.window.look.theme
         desk.window.close()
         desk.window.deleteLater()
         theme.deleteLater()

@@ -434,7 +434,7 @@ def test_a_winner_is_taken_into_the_chat(windows: Windows) -> None:
     place = opened(desk)
     measured(desk, place)
     place._use(1)
-    assert desk.window._settings.strategy == "prompt-lookup"
+    assert desk.window.settings.now.strategy == "prompt-lookup"
     assert desk.header.strategy_panel.spec() == "prompt-lookup"
 
 

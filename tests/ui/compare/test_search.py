@@ -57,7 +57,7 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
     strategy = heat.current.strategy
     desk.until_ready()
     place.outcome.sweep_page.use.click()
-    assert desk.window._settings.strategy == strategy
+    assert desk.window.settings.now.strategy == strategy
 
 
 def test_a_sweep_that_was_broken_off_goes_on_in_the_next_window(windows: Windows) -> None:
@@ -139,7 +139,7 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     assert page.table.rowCount() == result.tried
     desk.until_ready()
     page.use.click()
-    assert desk.window._settings.strategy == result.winner
+    assert desk.window.settings.now.strategy == result.winner
 
 
 def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> None:

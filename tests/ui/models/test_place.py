@@ -72,7 +72,7 @@ def test_while_an_answer_is_written_nothing_is_loaded(windows: Windows, stocked:
     before = desk.session.pair
     click(desk, details.pair)
     assert details.notice.message == "The engine is still at work." and place.isVisible()
-    desk.window._stop()
+    desk.controller.stop()
     desk.until_ready()
     assert desk.session.pair is before
 

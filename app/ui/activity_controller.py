@@ -1,0 +1,89 @@
+"""What the engine is doing, in the status bar and on the buttons of the header; and what it measured."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.engine.types import Totals
+from app.ui.baseline_controller import BaselineController
+from app.ui.chat_controller import ChatController
+from app.ui.engine_session import BUSY, Activity, EngineSession
+from app.ui.header import Header
+from app.ui.prompt_box import PromptBox
+from app.ui.status_bar import StatusBar
+
+WORDS = {
+    Activity.EMPTY: "No model loaded",
+    Activity.LOADING: "Loading",
+    Activity.READY: "Ready",
+    Activity.READING: "Reading prompt",
+    Activity.GENERATING: "Generating",
+    Activity.STOPPING: "Stopping",
+    Activity.LENT: "Measuring in Compare",
+}
+
+
+class ActivityController(QObject):
+    """Made after whatever sets the engine to work, so that it is told last."""
+
+    def __init__(
+        self,
+        header: Header,
+        status: StatusBar,
+        prompt: PromptBox,
+        session: EngineSession,
+        chat: ChatController,
+        baseline: BaselineController,
+    ) -> None:
+        super().__init__()
+        self._header = header
+        self._status = status
+        self._prompt = prompt
+        self._session = session
+        self._chat = chat
+        self._baseline = baseline
+        session.activity_changed.connect(self.show)
+        session.load_failed.connect(self.show)
+        session.prompt_progress.connect(self._prompt_progress)
+        baseline.ended.connect(self.show)
+        chat.shown.answer_shown.connect(self._answer_shown)
+        chat.answers.context_used.connect(self._context_used)
+        chat.answers.prompt_measured.connect(self._prompt_measured)
+
+    @Slot()
+    def show(self) -> None:
+        """Say what it is doing."""
+        # Whoever was told before may have set the engine to work: what holds is what it does now.
+        activity, header = self._session.activity, self._header
+        measuring = self._baseline.is_measuring and activity is Activity.GENERATING
+        busy = activity in (*BUSY, Activity.LOADING, Activity.LENT)
+        self._status.set_state("Measuring" if measuring else WORDS[activity], busy=busy)
+        for button in (header.stop, header.regenerate, self._status.measure):
+            if button.hasFocus():  # it may be gone or unusable now, and Qt would go on to just anything
+                self._prompt.setFocus(Qt.FocusReason.OtherFocusReason)
+        header.set_busy(activity in BUSY)
+        header.stop.setEnabled(activity is not Activity.STOPPING)
+        header.regenerate.setEnabled(self._chat.can_regenerate)
+
+    @Slot(str, int, int)
+    def _prompt_progress(self, _model: str, done: int, total: int) -> None:
+        share = 100 * done // total if total else 0
+        self._status.set_state(f"Reading prompt {share} %", busy=True)
+
+    @Slot()
+    def _answer_shown(self) -> None:
+        self._header.regenerate.setEnabled(self._chat.can_regenerate)
+
+    @Slot(int)
+    def _context_used(self, used: int) -> None:
+        pair = self._session.pair
+        self._status.set_context(used, pair.target.n_ctx if pair else None)
+
+    @Slot(object)
+    def _prompt_measured(self, totals: Totals) -> None:
+        trace = self._chat.trace
+        if trace is None:
+            return
+        read = trace.header.prompt_tokens - 1 - trace.header.cached_tokens
+        speed = read / totals.prompt_seconds if read > 0 and totals.prompt_seconds > 0 else None
+        self._status.set_prompt_speed(speed, totals.first_token_seconds)

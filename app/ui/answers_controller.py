@@ -1,0 +1,94 @@
+"""The answer as it comes: begun, saved, shown if its chat is on the screen, and brought to an end."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from app.chats.conversation import Conversation
+from app.chats.recorder import NOTES
+from app.chats.store import ChatStore
+from app.engine.errors import UserError
+from app.engine.messages import Failed
+from app.engine.types import FinishReason, GenerationRequest, Round, Totals
+from app.ui.answering import Answering
+from app.ui.chat_page import ChatPage
+from app.ui.engine_session import EngineSession
+from app.ui.shown_chat import ShownChat
+from app.ui.transcript import Note
+
+_HINTS = {
+    FinishReason.LENGTH: "Raise the length limit in the sampling panel, or send “continue”.",
+    FinishReason.CONTEXT: "Start a new chat, or raise the context size of the target.",
+}
+
+
+class AnswersController(QObject):
+    """One answer at a time (an AnswerViews), also while another chat is on the screen."""
+
+    saved = Signal()  # the list of chats is another one
+    context_used = Signal(int)
+    prompt_measured = Signal(object)  # Totals with prompt and first-token times
+
+    def __init__(self, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat) -> None:
+        super().__init__()
+        self._page = page
+        self._store = store
+        self._session = session
+        self._shown = shown
+        self._current: Answering | None = None
+
+    def begin(self, chat: Conversation, at: int, question: str | None, request: GenerationRequest) -> None:
+        """Generate an answer to `question` as turn `at` (None: to the question before it). Only when the
+        engine is READY."""
+        pair = self._session.pair
+        answering = self._current = Answering(self._store, self, chat, at, question)
+        self._shown.begin(answering, pair.target.name if pair is not None else "")
+        self._session.generate(request, answering)
+
+    def of(self, chat_id: str) -> Answering | None:
+        """The answer that is being written for a chat, if there is one."""
+        current = self._current
+        return current if current is not None and current.chat.id == chat_id else None
+
+    # ------------------------------------------------------------------ what becomes of it
+
+    def answer_progress(self, answering: Answering, text: str) -> None:
+        if answering is self._shown.live:
+            self._page.transcript.set_progress(text)
+
+    def answer_started(self, answering: Answering) -> None:
+        if answering is self._shown.live:
+            self._shown.start(answering)
+            self.saved.emit()
+
+    def answer_rounds(self, answering: Answering, rounds: list[Round], context_used: int) -> None:
+        self.context_used.emit(context_used)
+        if answering is self._shown.live:
+            self._shown.add_rounds(rounds)
+
+    def answer_finished(self, answering: Answering, totals: Totals) -> None:
+        self._current = None
+        self.saved.emit()
+        if answering is not self._shown.live:
+            return
+        words = NOTES.get(totals.finish_reason)
+        note = Note(words, _HINTS.get(totals.finish_reason, "")) if words is not None else None
+        self._shown.end(answering, totals, note)
+        self.prompt_measured.emit(totals)
+
+    def answer_failed(self, answering: Answering, failed: Failed) -> None:
+        self._current = None
+        self.saved.emit()
+        if answering is not self._shown.live:
+            return
+        if answering.trace is None:
+            # Refused before anything was decoded: back to where the user acted.
+            self._page.transcript.finish(None)
+            self._shown.show(self._shown.chat)
+            self._page.prompt.give_back(answering.question, failed.message, failed.hint)
+            return
+        action = "Answer again" if failed.gone else ""
+        self._shown.end(answering, None, Note(failed.message, failed.hint, action))
+
+    def answer_not_saved(self, error: UserError) -> None:
+        self._page.prompt.show_error(error.message, error.hint)

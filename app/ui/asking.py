@@ -1,0 +1,42 @@
+"""What is asked of the engine for an answer, and why nothing can be asked now."""
+
+from __future__ import annotations
+
+from app.chats.conversation import Conversation, Question
+from app.engine.types import GenerationRequest, Message
+from app.settings import Settings
+from app.ui.engine_session import BUSY, Activity
+
+
+def request_for(chat: Conversation, at: int, question: str | None, settings: Settings) -> GenerationRequest:
+    """The request for an answer to `question` in place of turn `at` and all behind it; None asks for one to
+    what stands before `at`."""
+    prompt: str | None = None
+    messages: tuple[Message, ...] = ()
+    if chat.head.mode == "completion":
+        prompt = "".join(turn.text or "" for turn in chat.turns[:at]) + (question or "")
+    else:
+        turns = chat.turns[:at] + ((Question(question),) if question is not None else ())
+        messages = Conversation(chat.head, chat.system_prompt, turns).messages()
+    return GenerationRequest(
+        prompt=prompt,
+        messages=messages,
+        strategy=settings.strategy,
+        sampling=settings.sampling,
+        max_tokens=settings.max_tokens,
+        stop=settings.stop,
+    )
+
+
+def why_not(activity: Activity) -> tuple[str, str]:
+    """Why an engine that is not READY cannot be asked, and what to do about it."""
+    if activity in BUSY:
+        return "The engine is still at work.", "Stop it, or wait until it is done."
+    if activity is Activity.LOADING:
+        return "The models are still loading.", "Send it again when they are there."
+    if activity is Activity.LENT:
+        return (
+            "Compare is measuring, and nothing else may run beside it.",
+            "Wait until it is done, or cancel it there. The models come back by themselves.",
+        )
+    return "No model is loaded.", "Choose a target with the chip on top."

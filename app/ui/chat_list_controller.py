@@ -1,0 +1,95 @@
+"""Makes the list of chats act: renaming, deleting and taking that back, searching, the trash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.chats.conversation import ChatHead
+from app.chats.store import ChatStore
+from app.engine.errors import UserError
+from app.ui.answers_controller import AnswersController
+from app.ui.chat_page import ChatPage
+from app.ui.engine_session import EngineSession
+from app.ui.shown_chat import ShownChat
+
+
+class ChatListController(QObject):
+    """Between the list and the store. Which chat is on the screen is the Chat place's to choose."""
+
+    deleted = Signal(str)  # id of a chat that is in the trash now
+    restored = Signal(str)  # and of one that was taken back from there
+
+    def __init__(
+        self,
+        page: ChatPage,
+        store: ChatStore,
+        session: EngineSession,
+        shown: ShownChat,
+        answers: AnswersController,
+    ) -> None:
+        super().__init__()
+        self._page = page
+        self._store = store
+        self._session = session
+        self._shown = shown
+        self._answers = answers
+        self._deleted: list[str] = []
+        page.chats.renamed.connect(self._rename)
+        page.chats.delete_requested.connect(self.delete)
+        page.chats.undo_requested.connect(self._undo_delete)
+        answers.saved.connect(self.refresh)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Read the list of chats again."""
+        self._page.chats.set_chats(self._store.heads())
+        self._page.chats.set_current(self._shown.chat.id)
+
+    @Slot(str)
+    def delete(self, chat_id: str) -> None:
+        """Put a chat into the trash, where Undo finds it; an answer that is being written for it stops."""
+        head = next((head for head in self._store.heads() if head.id == chat_id), None)
+        if self._answers.of(chat_id) is not None:
+            self._session.stop()
+        if head is None or not self._try(lambda: self._store.delete(chat_id)):
+            return
+        self._deleted.append(chat_id)
+        self._page.chats.show_deleted(head.title)
+        self.deleted.emit(chat_id)
+        self.refresh()
+
+    @Slot()
+    def empty_trash(self) -> None:
+        """Remove the deleted chats for good."""
+        self._try(self._store.empty_trash)
+        self._page.chats.hide_deleted()
+
+    @Slot(str, str)
+    def _rename(self, chat_id: str, title: str) -> None:
+        self._try(lambda: self._store.rename(chat_id, title))
+        self.refresh()
+
+    @Slot()
+    def _undo_delete(self) -> None:
+        if not self._deleted:
+            return
+        chat_id = self._deleted.pop()
+        if self._try(lambda: self._store.restore(chat_id)):
+            self._page.chats.hide_deleted()
+            self.refresh()
+            self.restored.emit(chat_id)
+
+    def _try(self, action: Callable[[], object]) -> bool:
+        try:
+            action()
+        except UserError as error:
+            self._page.prompt.show_error(error.message, error.hint)
+            return False
+        return True
+
+
+def heads_found(store: ChatStore, words: str) -> Sequence[ChatHead]:
+    """The search of the list of chats."""
+    return store.search(words) if words.strip() else store.heads()

@@ -1,0 +1,195 @@
+"""The chat on the screen: its turns with their traces, and the answer that the numbers are about."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from app.chats.conversation import Answer, Conversation, Question
+from app.chats.store import ChatStore
+from app.engine.errors import UserError
+from app.engine.trace import Trace
+from app.engine.types import Round, Totals
+from app.ui.answering import Answering
+from app.ui.chat_page import ChatPage
+from app.ui.transcript import AnswerTurn, Note, SystemTurn, Turn, UserTurn
+
+_OPENED = "-1"  # turn id of an answer that was read from a trace file
+_OPENED_PROMPT = "-2"
+
+
+class ShownChat(QObject):
+    """Turn ids are indices into the chat's turns, but for those of an opened trace."""
+
+    chat_changed = Signal(str)  # id of the chat on the screen; "" while it is new
+    answer_shown = Signal()  # another answer, or none, is the one that numbers are about
+
+    def __init__(self, page: ChatPage, store: ChatStore, chat: Conversation) -> None:
+        super().__init__()
+        self._page = page
+        self._store = store
+        self.chat = chat
+        self.live: Answering | None = None  # the answer that is being written for this chat
+        self.trace: Trace | None = None  # the answer that the instruments show
+        self._traces: dict[int, Trace] = {}  # by turn
+        self._opened: Trace | None = None  # read from a file: on the screen, but no chat
+
+    @property
+    def id(self) -> str:
+        return self.chat.id if self.chat.turns else ""
+
+    @property
+    def question(self) -> str:
+        """The last message on the screen; "" where there is none."""
+        if self.live is not None and self.live.question is not None:
+            return self.live.question
+        return self._questions()[-1] if self._questions() else ""
+
+    @property
+    def turn(self) -> int | None:
+        """The turn of the answer that the instruments show; None where it is no answer of this chat."""
+        return next((turn for turn, trace in self._traces.items() if trace is self.trace), None)
+
+    def _questions(self) -> list[str]:
+        return [turn.text for turn in self.chat.turns if isinstance(turn, Question)]
+
+    # ------------------------------------------------------------------ another chat
+
+    def show(self, chat: Conversation, live: Answering | None = None) -> None:
+        """Put a chat on the screen, colours included; `live` is an answer that is being written for it."""
+        page = self._page
+        self.chat, self.live = chat, live
+        self.trace = self._opened = None
+        page.transcript.set_turns(self._turns(len(chat.turns) if live is None else live.turn))
+        page.instruments.clear()
+        if live is not None and live.trace is not None:
+            page.transcript.begin_answer(AnswerTurn(str(live.turn), live.trace.header.pair.target.name))
+            self._show_live(live.trace)
+            self.add_rounds(live.trace.rounds)
+        elif self._traces:
+            self._show_numbers(self._traces[max(self._traces)])
+        page.prompt.clear_error()
+        page.prompt.set_mode(chat.head.mode)
+        page.prompt.set_system(chat.system_prompt)
+        page.prompt.set_last_prompt(self._questions()[-1] if self._questions() else "")
+        page.chats.set_current(chat.id)
+        self.say_empty()
+        self.chat_changed.emit(self.id)
+        self.answer_shown.emit()
+
+    def open_trace(self, trace: Trace, chat: Conversation) -> None:
+        """Show a trace read from a file; what is asked then begins `chat`, which is new."""
+        self.show(chat)
+        name = trace.header.pair.target.name
+        self._page.transcript.set_turns(
+            [UserTurn(_OPENED_PROMPT, trace.header.prompt), AnswerTurn(_OPENED, name, trace)]
+        )
+        self._opened = trace
+        self._show_numbers(trace)
+
+    def show_system(self) -> None:
+        """The system prompt was changed: show it where nothing has been asked yet."""
+        if not self.chat.turns:
+            self._page.transcript.set_turns(self._turns())
+
+    def say_empty(self) -> None:
+        """What an empty chat says of itself."""
+        self._page.transcript.set_empty_words(
+            "Watch every token's fate", "Ask something, or press Enter for a demo prompt."
+        )
+
+    def _turns(self, end: int | None = None) -> list[Turn]:
+        """The chat's turns for the transcript; reads the traces of its answers."""
+        chat = self.chat
+        shown: list[Turn] = []
+        self._traces = {}
+        if chat.system_prompt.strip() and chat.head.mode == "chat":
+            shown.append(SystemTurn("system", chat.system_prompt))
+        for at, turn in enumerate(chat.turns[:end]):
+            if isinstance(turn, Question):
+                shown.append(UserTurn(str(at), turn.text))
+            else:
+                shown.append(self._answer(at, turn))
+        return shown
+
+    def _answer(self, at: int, turn: Answer) -> AnswerTurn:
+        if not turn.trace:
+            unsaved = Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
+            return AnswerTurn(str(at), "", None, unsaved)
+        note = Note(turn.error or turn.note, turn.hint) if turn.error or turn.note else None
+        try:
+            trace = self._traces[at] = self._store.load_trace(self.chat.id, turn)
+        except UserError as error:
+            return AnswerTurn(str(at), "", None, Note(error.message, error.hint))
+        return AnswerTurn(str(at), trace.header.pair.target.name, trace, note)
+
+    # ------------------------------------------------------------------ the answer as it comes
+
+    def begin(self, live: Answering, name: str) -> None:
+        """An answer is being asked for; `name` is the target's."""
+        if self._opened is not None:
+            self.show(self.chat)
+        transcript, question = self._page.transcript, live.question
+        self.live = live
+        self._traces = {turn: trace for turn, trace in self._traces.items() if turn < live.at}
+        self.trace = None
+        if live.at < len(live.chat.turns):
+            transcript.remove_from(str(live.at))
+        if question is not None:
+            transcript.add_turn(UserTurn(str(live.at), question))
+            self._page.prompt.set_last_prompt(question)
+        transcript.begin_answer(AnswerTurn(str(live.turn), name))
+        self._page.instruments.clear()
+        self.answer_shown.emit()
+
+    def start(self, live: Answering) -> None:
+        """The engine has understood the request."""
+        self.chat = live.chat
+        self.chat_changed.emit(self.id)
+        if live.trace is not None:
+            self._show_live(live.trace)
+
+    def add_rounds(self, rounds: list[Round]) -> None:
+        self._page.transcript.append_rounds(rounds)
+        self._page.instruments.add_rounds(rounds)
+
+    def end(self, live: Answering, totals: Totals | None, note: Note | None) -> None:
+        """The answer is as it stays; None where the engine gave no totals."""
+        self.live = None
+        self.chat = live.chat
+        if live.trace is not None:
+            self._traces[live.turn] = live.trace
+        self._page.transcript.finish(totals)
+        if note is not None:
+            self._page.transcript.set_note(str(live.turn), note)
+        if totals is not None:
+            self._page.instruments.finish(totals)
+        self.answer_shown.emit()
+
+    def _show_live(self, trace: Trace) -> None:
+        self.trace = trace
+        self._page.transcript.set_header(trace.header)
+        self._page.instruments.start_answer(trace.header)
+
+    # ------------------------------------------------------------------ the answer with the numbers
+
+    def choose(self, trace: Trace) -> None:
+        """Show the numbers of another answer of this chat."""
+        if trace is not self.trace:
+            self._show_numbers(trace)
+            self.answer_shown.emit()
+
+    def trace_of(self, turn_id: str) -> Trace | None:
+        """What is known of an answer on the screen."""
+        if self.live is not None and turn_id == str(self.live.turn):
+            return self.live.trace
+        if turn_id == _OPENED:
+            return self._opened
+        return self._traces.get(int(turn_id)) if turn_id.isdigit() else None
+
+    def turn_ids(self) -> list[str]:
+        """Of everything that may be an answer on the screen."""
+        return [_OPENED, *map(str, range(len(self.chat.turns) + 1))]
+
+    def _show_numbers(self, trace: Trace) -> None:
+        self.trace = trace
+        self._page.instruments.show_trace(trace)
