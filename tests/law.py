@@ -82,28 +82,32 @@ CASES = [
     Case("draft-simple:n_max=3"),
     Case("draft-simple:n_max=3", CUT),
     Case("draft-simple:n_max=2:p_min=0.3", PENALISED),
-    Case("draft-simple:n_max=1:sample=1", max_tokens=3),
-    Case("draft-simple:n_max=2:sample=1", HOT, max_tokens=3),
     Case("draft-simple:n_max=3:sample=1"),
     Case("draft-simple:n_max=3:sample=1", CUT),
     Case("draft-simple:n_max=3:sample=1", PENALISED),
+    Case("prompt-lookup:num_pred_tokens=3"),
+    Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=2:sample=1", CUT),
+    Case("draft-simple:n_max=3:verify=block"),
+    Case("draft-simple:n_max=3:sample=1:verify=block"),
+    Case("draft-simple:n_max=3:sample=1:verify=block", CUT),
+    Case("draft-simple:n_max=3:sample=1:verify=block", PENALISED),
+]
+"""Both rules that keep the law, one-hot and sampled drafts, with what changes p and q."""
+
+LENGTH_CASES = [
+    Case("draft-simple:n_max=1:sample=1", max_tokens=3),
+    Case("draft-simple:n_max=2:sample=1", HOT, max_tokens=3),
     Case("draft-simple:n_max=3:sample=1:p_min=0.3"),
     Case("draft-simple:n_max=3:sample=1:length=ewma"),
     Case("draft-simple:n_max=3:sample=1:length=ewma", CUT),
     Case("draft-simple:n_max=3:sample=1:length=auto", max_tokens=100),
-    Case("prompt-lookup:num_pred_tokens=3"),
     Case("prompt-lookup:num_pred_tokens=3", PENALISED),
-    Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=2:sample=1", CUT),
-    Case("draft-simple:n_max=3:verify=block"),
     Case("draft-simple:n_max=3:verify=block", CUT),
     Case("draft-simple:n_max=2:sample=1:verify=block", HOT),
-    Case("draft-simple:n_max=3:sample=1:verify=block"),
-    Case("draft-simple:n_max=3:sample=1:verify=block", CUT),
-    Case("draft-simple:n_max=3:sample=1:verify=block", PENALISED),
     Case("draft-simple:n_max=3:sample=1:p_min=0.3:verify=block"),
     Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3:sample=1:verify=block"),
 ]
-"""Every way of verifying and sampling, one-hot and sampled drafts, with what changes p and q."""
+"""The same with drafts of other lengths, and of lengths that follow what was accepted."""
 
 STRATEGY_CASES = [
     Case(f"{strategy}:verify={rule}", sampling, draft=draft)

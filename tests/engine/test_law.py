@@ -16,6 +16,7 @@ from tests.law import (
     CUT,
     HOT,
     LENGTH,
+    LENGTH_CASES,
     OTHER,
     PENALISED,
     PLAIN_CASES,
@@ -30,7 +31,7 @@ from tests.law import (
 DRAWS = 1200
 
 
-ALL = CASES + STRATEGY_CASES + PLAIN_CASES
+ALL = CASES + LENGTH_CASES + STRATEGY_CASES + PLAIN_CASES
 EngineOf = Callable[[Case], Engine]
 
 
@@ -69,7 +70,7 @@ def test_the_drafts_of_these_tests_are_both_accepted_and_rejected(engine_of: Eng
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tests.law.rounds", watched)
-        for case in CASES + STRATEGY_CASES:
+        for case in CASES + LENGTH_CASES + STRATEGY_CASES:
             seen.clear()
             count(engine_of(case), case, 250, seed=2)
             statistics = Statistics.of(seen)

@@ -243,7 +243,10 @@ def test_an_answer_cut_off_by_closing_comes_back_as_far_as_it_came(windows: Wind
     desk.type("go")
     desk.until_streaming(20)
     shown = desk.fates()[0]
+    answering = desk.controller.shown.live
     windows.close(desk)
+    assert answering is not None and answering._recorder is not None
+    assert answering._recorder._writer._file.closed
     again = windows.open()
     assert again.fates()[0][: len(shown)] == shown
     assert again.notes() == ["The answer was cut off."]

@@ -1,5 +1,5 @@
-"""The sampling law through the loop: 50,000 answers a seed, five seeds, every way of speculating; and every
-other strategy with 20,000 answers."""
+"""The sampling law through the loop: 50,000 answers a seed, five seeds, for both rules that keep it, one-hot and
+sampled drafts; other draft lengths and every other strategy with 20,000 answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ import pytest
 
 from app.engine.cores import cores
 from app.engine.engine import Engine
-from tests.law import CASES, STRATEGY_CASES, TARGET, Case, count_elsewhere, exact_law, holds, p_values
+from tests.law import (
+    CASES,
+    LENGTH_CASES,
+    STRATEGY_CASES,
+    TARGET,
+    Case,
+    count_elsewhere,
+    exact_law,
+    holds,
+    p_values,
+)
 from tests.tiny import Tiny
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3600)]
@@ -31,7 +41,8 @@ def workers() -> Iterator[Executor]:
 
 
 ANSWERS_MORE = 20_000
-COUNTS = len(CASES) * len(SEEDS) + len(STRATEGY_CASES)
+MORE_CASES = LENGTH_CASES + STRATEGY_CASES
+COUNTS = len(CASES) * len(SEEDS) + len(MORE_CASES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -41,8 +52,8 @@ def test_what_is_emitted_has_the_targets_law(
     measure(workers, law_engine, (tiny_file(TARGET), tiny_file(case.draft)), case, ANSWERS, SEEDS)
 
 
-@pytest.mark.parametrize("case", STRATEGY_CASES, ids=str)
-def test_every_strategy_keeps_the_law(
+@pytest.mark.parametrize("case", MORE_CASES, ids=str)
+def test_every_length_and_strategy_keeps_the_law(
     workers: Executor, law_engine: Engine, tiny_file: Callable[[Tiny], Path], case: Case
 ) -> None:
     measure(workers, law_engine, (tiny_file(TARGET), tiny_file(case.draft)), case, ANSWERS_MORE, SEEDS[:1])
