@@ -71,10 +71,14 @@ class AnswerRecorder:
         self._writer.close()
         self._writer.path.unlink(missing_ok=True)
 
-    def _end(self, answer: Answer) -> Conversation:
+    def close(self) -> None:
+        """Leave the answer as it is; whoever reads the chat finds it cut off."""
         # On a full disk closing fails on what could not be written, which was reported already.
         with contextlib.suppress(OSError):
             self._writer.close()
+
+    def _end(self, answer: Answer) -> Conversation:
+        self.close()
         return self._settle(answer)
 
     def _write(self, item: Round | Totals) -> None:

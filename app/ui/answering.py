@@ -110,6 +110,11 @@ class Answering:
                 self._views.answer_not_saved(error)
         self._views.answer_failed(self, failed)
 
+    def close(self) -> None:
+        """Before the window goes: what came is on the disk, and nothing more comes."""
+        if self._recorder is not None:
+            self._recorder.close()
+
     @property
     def _name(self) -> str:
         return self._recorder.trace if self._recorder is not None else ""

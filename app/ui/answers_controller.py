@@ -50,6 +50,11 @@ class AnswersController(QObject):
         current = self._current
         return current if current is not None and current.chat.id == chat_id else None
 
+    def close(self) -> None:
+        """Before the window goes, and after the engine: leave an answer as far as it came."""
+        if self._current is not None:
+            self._current.close()
+
     # ------------------------------------------------------------------ what becomes of it
 
     def answer_progress(self, answering: Answering, text: str) -> None:

@@ -249,6 +249,7 @@ class MainWindow(QMainWindow):
         self.compare.close_compare()
         self.models.close_models()
         self.session.close()
+        self.controller.answers.close()
         super().closeEvent(event)
 
 

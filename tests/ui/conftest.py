@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.engine.types import ModelOptions
 from app.paths import find_paths
 from app.ui.theme import Theme
-from tests.ui.windows import Windows
+from tests.tiny import Tiny
+from tests.ui.windows import Desk, Windows
 
 
 @pytest.fixture
@@ -33,3 +35,19 @@ def windows(
     made = Windows(qtbot, tmp_path / "home", pair_files)
     yield made
     made.close_all()
+
+
+@pytest.fixture(scope="session")
+def slow_target(tiny_file: Callable[[Tiny], Path]) -> ModelOptions:
+    """Writes its whole context in seconds."""
+    return ModelOptions(str(tiny_file(Tiny(name="slow", n_layers=6, n_embd=128, n_ff=512, n_ctx=8192))))
+
+
+@pytest.fixture
+def slow(windows: Windows, slow_target: ModelOptions) -> Callable[..., Desk]:
+    """Opens a window whose answers take seconds."""
+
+    def make(engine: str = "thread", ready: bool = True) -> Desk:
+        return windows.open(engine, ready, target=slow_target, draft=None, strategy="none", max_tokens=8000)
+
+    return make

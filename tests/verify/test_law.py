@@ -1,5 +1,5 @@
-"""The sampling law through the loop: 50,000 answers a seed, five seeds, for both rules that keep it, one-hot and
-sampled drafts; other draft lengths and every other strategy with 20,000 answers."""
+"""The sampling law through the loop: 50,000 answers a seed, five seeds, for both rules that keep it, one-hot
+and sampled drafts; other draft lengths and every other strategy with 20,000 answers."""
 
 from __future__ import annotations
 
