@@ -1,0 +1,127 @@
+"""Answers as they come over a real engine: cut off by the context, by the engine, by the disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.chats.conversation import Answer
+from app.chats.store import ChatStore
+from app.engine.host import ProcessHome
+from app.engine.trace import TraceWriter, read_trace
+from app.engine.types import Round, Totals
+from tests.ui.windows import Desk, Windows
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+
+
+def kill_engine(desk: Desk) -> None:
+    home = desk.session._thread._home
+    assert isinstance(home, ProcessHome) and home.pid
+    os.kill(home.pid, signal.SIGKILL)
+
+
+def test_the_context_is_full_in_mid_answer(windows: Windows) -> None:
+    desk = windows.open(max_tokens=5000)
+    desk.ask("x" * 900)
+    assert desk.notes() == ["The context is full."]
+    assert 0 < desk.tokens() < 124
+    assert desk.window.status.context.value.text().endswith("/ 1,024")
+    desk.controller.new_chat()
+    desk.window.settings.change(max_tokens=5)
+    desk.ask("short")
+    assert desk.tokens() == 5
+
+
+@on_posix
+def test_the_engine_is_killed_in_mid_answer(windows: Windows, slow: Callable[..., Desk]) -> None:
+    desk = slow("process")
+    desk.type("go")
+    desk.until_streaming(30)
+    kill_engine(desk)
+    desk.until(desk.notes)
+    assert desk.notes()[0].startswith("The engine stopped unexpectedly (signal 9")
+    assert not desk.page.transcript.live
+    shown, text = desk.fates(), desk.answers()[0].text.replace("\ufffd", "")
+    assert desk.tokens() >= 30
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    answer = chat.turns[-1]
+    assert (
+        isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine stopped")
+    )
+    trace = read_trace(desk.paths.chats / chat.id / answer.trace)
+    assert trace.totals is None and len(trace.rounds) == len(desk.answers()[0].rounds)
+    desk.until_ready()
+    assert desk.window.status.state.text() == "Ready" and desk.header.regenerate.isEnabled()
+    desk.page.transcript.note_action.emit("1")
+    desk.until_streaming(5)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert desk.notes() == ["Stopped."] and desk.fates()[0][:5] == shown[0][:5]
+
+
+def test_a_disk_that_refuses_traces(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+
+    def refuse(self: TraceWriter, item: Round | Totals) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TraceWriter, "add", refuse)
+        item = desk.ask("hello")
+        assert "no longer saved: no space left on device" in desk.error()
+        assert desk.tokens() == 24 and item.text
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert chat.turns[-1].text == item.text, "the text is saved at the end"
+    desk.ask("and on")
+    trace = desk.controller.trace
+    assert trace is not None and item.text.strip("\ufffd")[:3] in trace.header.prompt
+    assert desk.error() == ""
+
+
+def test_a_disk_that_refuses_everything(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.chats.chat_file.write_atomic", refuse)
+        desk.ask("one")
+        assert "The chat was not saved: no space left on device" in desk.error()
+        desk.ask("two")
+        assert [desk.texts()[at] for at in (0, 2)] == ["one", "two"]
+        trace = desk.controller.trace
+        assert trace is not None and "one" in trace.header.prompt
+    desk.ask("three")
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == desk.texts(), (
+        "what was refused is saved as soon as it can be"
+    )
+
+
+def test_an_answer_whose_trace_cannot_be_made(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.chats.recorder.TraceWriter", refuse)
+        desk.ask("one")
+        assert "The answer cannot be saved: permission denied" in desk.error()
+        assert desk.tokens() == 24
+    desk.ask("two")
+    texts = desk.texts()
+    assert len(texts) == 4
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == texts
+    chat_id = chat.id
+    desk.controller.new_chat()
+    desk.controller.open_chat(chat_id)
+    assert desk.notes()[0] == "The tokens of this answer were not saved."
+    assert desk.answers()[-1].text == texts[-1]

@@ -1,0 +1,27 @@
+"""Rounds that are pointed at, in the transcript and in the plots."""
+
+from __future__ import annotations
+
+from tests.ui.windows import Windows
+
+
+def test_choosing_a_round_in_a_plot_shows_its_tokens_and_back(windows: Windows) -> None:
+    desk = windows.open()
+    item = desk.ask("hello")
+    desk.page.instruments.acceptance.canvas.clicked.emit(2)
+    token = desk.page.transcript.hover.token
+    assert token is not None and token.span.round == 2
+    desk.page.transcript.token_clicked.emit(item.id, 1)
+    assert desk.page.instruments._pinned == 1
+    desk.page.transcript.round_hovered.emit(item.id, 3)
+    assert desk.page.instruments._hovered == 3
+
+
+def test_the_numbers_follow_the_answer_that_was_clicked(windows: Windows) -> None:
+    desk = windows.open()
+    first = desk.ask("one")
+    rounds = len(first.rounds)
+    desk.ask("two, and more than one")
+    desk.page.transcript.token_clicked.emit(first.id, 0)
+    assert desk.page.instruments.statistics.rounds == rounds
+    assert desk.controller.trace is not None and len(desk.controller.trace.rounds) == rounds

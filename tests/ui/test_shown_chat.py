@@ -1,0 +1,102 @@
+"""The chat on the screen: switching while one is answering, what is copied, opened traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+
+from app.engine.trace import read_trace, write_trace
+from app.engine.types import FinishReason
+from app.ui.transcript.spans import spans_of, text_of
+from tests.ui.traces import simulate
+from tests.ui.windows import Desk, Windows
+
+
+def test_switching_chats_while_one_is_answering(slow: Callable[..., Desk]) -> None:
+    desk = slow()
+    desk.type("short")
+    desk.until_streaming()
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    other = desk.controller.chat_id
+    desk.controller.new_chat()
+    desk.type("long")
+    desk.until_streaming(10)
+    answering = desk.controller.chat_id
+    desk.page.chats.chat_chosen.emit(other)
+    assert desk.texts()[0] == "short" and not desk.page.transcript.live
+    kept = desk.texts()
+    desk.qtbot.wait(120)
+    assert desk.texts() == kept, "the other chat's tokens stay out of this one"
+    assert desk.busy()
+    desk.type("not now")
+    assert "still at work" in desk.error() or desk.page.prompt.text() == "not now"
+    desk.page.chats.chat_chosen.emit(answering)
+    assert desk.page.transcript.live and desk.texts()[0] == "long"
+    before = desk.tokens()
+    desk.until_streaming(before + 5)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    trace = desk.controller.trace
+    assert trace is not None and trace.totals is not None
+    assert trace.totals.finish_reason is FinishReason.CANCELLED
+    assert desk.answers()[-1].text == trace.totals.text == trace.text
+    assert [one.index for one in desk.answers()[-1].rounds] == list(range(len(trace.rounds)))
+
+
+def test_an_answer_finishes_while_another_chat_is_shown(windows: Windows) -> None:
+    desk = windows.open(max_tokens=200)
+    desk.type("behind")
+    desk.until(desk.busy)
+    desk.until(lambda: desk.controller.chat_id)
+    behind = desk.controller.chat_id
+    desk.controller.new_chat()
+    desk.until_ready()
+    assert desk.items() == [] and desk.notes() == []
+    desk.page.chats.chat_chosen.emit(behind)
+    assert desk.tokens() == 200 and desk.notes() == ["The answer reached its length limit."]
+
+
+def test_what_is_copied_never_holds_rejected_tokens(windows: Windows) -> None:
+    desk = windows.open(max_tokens=60)
+    item = desk.ask("abcabcabd abc")
+    trace = desk.controller.trace
+    assert trace is not None
+    struck = [span for span in spans_of(trace) if span.struck]
+    assert struck, "there is something that must not be copied"
+    emitted = b"".join(token.piece for one in trace.rounds for token in one.emitted)
+    desk.page.transcript.copy_turn(item.id)
+    assert QGuiApplication.clipboard().text() == text_of(spans_of(trace)) == trace.text
+    assert trace.text == emitted.decode("utf-8", errors="ignore") or "\ufffd" in trace.text
+    desk.page.transcript.select_all()
+    assert desk.page.transcript.selected_text.endswith(trace.text.rstrip("\n")) or (
+        trace.text in desk.page.transcript.selected_text
+    )
+
+
+def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open()
+    trace = simulate("def mean(values):\n    return sum(values) / len(values)\n", seed=3)
+    write_trace(tmp_path / "a.jsonl", trace)
+    read = read_trace(tmp_path / "a.jsonl")
+    desk.window.show_trace(read)
+    assert desk.answers()[0].text == trace.text
+    assert desk.page.instruments.statistics.rounds == len(trace.rounds)
+    assert desk.chats() == []
+    desk.page.instruments.acceptance.canvas.clicked.emit(1)
+    token = desk.page.transcript.hover.token
+    assert token is not None and token.span.round == 1
+    desk.page.transcript.regenerate_requested.emit("-1")
+    assert "read from a trace file" in desk.error()
+    desk.window.status.measure_baseline_requested.emit()
+    assert "Only an answer of this chat" in desk.error()
+    desk.ask("a chat of its own")
+    assert len(desk.items()) == 2 and desk.texts()[0] == "a chat of its own"
+    desk.window.show_trace(read)
+    desk.page.transcript.edit_submitted.emit("-2", "changed")
+    desk.answered()
+    assert len(desk.items()) == 2 and desk.texts()[0] == "changed"
+    assert len(desk.chats()) == 2
