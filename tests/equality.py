@@ -153,7 +153,7 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
 
 def measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int) -> Floats:
     """The target's adjusted logits at token `index`, in the batch shapes of the trace's own passes."""
-    part = engine._parts[0]
+    part = engine._models._parts[0]
     context = Context(part.model, part.options, AbortFlag())
     try:
         for start in range(0, len(prompt) - 1, _PROMPT_CHUNK):

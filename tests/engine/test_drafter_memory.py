@@ -115,12 +115,12 @@ def test_the_drafter_of_a_kind_that_is_gone_goes_too(engine: Engine, tmp_path: P
     file = str(write_drafter(tmp_path))
     assert not use_drafters([file])
     engine._warm.of(StrategySpec.parse("none"))  # other tests leave theirs
-    before = len(engine._drafters)
+    before = len(engine._warm._kept)
     warm(engine, "echo")
-    assert len(engine._drafters) == before + 1
+    assert len(engine._warm._kept) == before + 1
     assert not use_drafters([])
     engine._warm.of(StrategySpec.parse("none"))
-    assert len(engine._drafters) == before
+    assert len(engine._warm._kept) == before
 
 
 @pytest.mark.usefixtures("known_strategies")

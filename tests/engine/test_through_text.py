@@ -326,7 +326,7 @@ def test_pairs_are_written_in_the_grammar() -> None:
 
 def test_a_draft_of_the_same_vocabulary_does_not_go_through_text(engine: Engine) -> None:
     answer(engine, strategy="draft-simple:n_max=2", max_tokens=4)
-    assert not any(isinstance(one.drafter, ThroughText) for one in engine._drafters.values())
+    assert not any(isinstance(one.drafter, ThroughText) for one in engine._warm._kept.values())
 
 
 def test_a_prompt_longer_than_the_drafts_context_is_not_read(
