@@ -50,8 +50,10 @@ REPEATED = "The red lantern hangs above the old door. " * 10 + "The red lantern"
 RULES = [":verify=greedy", ":verify=speculative", ":verify=match", ":verify=block"]
 """All that are valid at temperature 0."""
 
-_LARGEST_ROUNDING = 0.05
-"""Batch shapes were never measured to differ by more; a wrong cache does, even one wrong each time."""
+_LARGEST_ROUNDING = 0.25
+"""Batch shapes were measured to differ by up to 0.11 a logit, where weights are in BF16 and one pass was over
+a single token. One wrong token in the cache changes the gap of the two best by 0.4 to 0.8 (medians, one to
+eight places behind it), so a wrong cache is not taken for rounding for long."""
 
 _PROMPT_CHUNK = 512  # as the engine hands its prompts over
 
