@@ -238,7 +238,7 @@ def test_a_draft_that_cannot_serve(
     engine: Engine, pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit = VocabularyFit(FitKind.CANNOT, "no token of the draft has a text")
-    monkeypatch.setattr("app.engine.engine.check_vocabularies", lambda *_: fit)
+    monkeypatch.setattr("app.engine.pair.check_vocabularies", lambda *_: fit)
     with pytest.raises(PairError) as refused:
         Engine(*pair_files, previous=engine)
     assert refused.value.message == "The draft cannot serve this target: no token of the draft has a text."
