@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import ceil
-from statistics import fmean, median
+from statistics import median
 
 from app.engine.types import Round
 
@@ -20,13 +20,32 @@ LONGEST = 16
 
 
 @dataclass(slots=True)
+class NewestTimes:
+    """The newest times of one kind, and their median: asked for much more often than there are new ones."""
+
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    _median: float | None = None
+
+    def add(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        self._median = None
+
+    @property
+    def median(self) -> float:
+        """Seconds; there must be one time at least."""
+        if self._median is None:
+            self._median = median(self.seconds)
+        return self._median
+
+
+@dataclass(slots=True)
 class PassTimes:
     """Seconds of target passes by the number of tokens in them."""
 
-    times: dict[int, deque[float]] = field(default_factory=dict)
+    times: dict[int, NewestTimes] = field(default_factory=dict)
 
     def add(self, tokens: int, seconds: float) -> None:
-        self.times.setdefault(tokens, deque(maxlen=_KEPT)).append(seconds)
+        self.times.setdefault(tokens, NewestTimes()).add(seconds)
 
     def measured(self, tokens: int) -> bool:
         """Whether a pass of that size was seen."""
@@ -39,13 +58,13 @@ class PassTimes:
         two, but never less than a smaller pass takes.
         """
         if tokens in self.times:
-            return median(self.times[tokens])
+            return self.times[tokens].median
         sizes = sorted(self.times)
         if len(sizes) < 2:
             return None
         right = next((at for at, size in enumerate(sizes) if size > tokens), len(sizes) - 1)
         low, high = sizes[max(right, 1) - 1], sizes[max(right, 1)]
-        first, last = median(self.times[low]), median(self.times[high])
+        first, last = self.times[low].median, self.times[high].median
         slope = max(0.0, (last - first) / (high - low))
         guess = first + slope * (tokens - low)
         # A line through two noisy points may meet zero: a pass costs at least its share of the larger one.
@@ -61,7 +80,7 @@ class CostModel:
     """
 
     passes: PassTimes = field(default_factory=PassTimes)
-    draft_times: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))  # seconds a drafted token
+    draft_times: NewestTimes = field(default_factory=NewestTimes)  # of a drafted token
     lengths: Counter[int] = field(default_factory=Counter)  # rounds with a draft, by its length
     accepted: int = 0  # tokens, in rounds with a draft
 
@@ -77,7 +96,7 @@ class CostModel:
         k = len(one.drafted)
         self.passes.add(k + 1, one.verify_seconds)
         if k:
-            self.draft_times.append(one.draft_seconds / k)
+            self.draft_times.add(one.draft_seconds / k)
             self.lengths[k] += 1
             self.accepted += one.accepted
 
@@ -90,7 +109,7 @@ class CostModel:
     def c(self) -> float | None:
         """Time of one draft token / time of one single-token target pass."""
         single = self.single_pass
-        return median(self.draft_times) / single if self.draft_times and single else None
+        return self.draft_times.median / single if self.draft_times.seconds and single else None
 
     def v(self, k: int) -> float | None:
         """Time of a target pass over k+1 tokens / over one token."""
@@ -149,8 +168,8 @@ class CostModel:
         c, total = self.c, self.lengths.total()
         if c is None or not total:
             return None
-        costs = [(self.v(k) or 0.0) + k * c for k in self.lengths.elements()]
-        return (1 + self.accepted / total) / fmean(costs)
+        cost = sum(rounds * ((self.v(k) or 0.0) + k * c) for k, rounds in self.lengths.items()) / total
+        return (1 + self.accepted / total) / cost
 
 
 def expected_tokens(alpha: float, k: int) -> float:
