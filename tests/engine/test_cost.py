@@ -98,7 +98,7 @@ def test_break_even_is_where_nothing_is_lost(alpha: float, c: float, slope: floa
     model = CostModel()
     model.passes.add(1, 1.0)
     model.passes.add(17, 1.0 + 16 * slope)
-    model.draft_times.append(c)
+    model.draft_times.add(c)
     even = model.break_even(k)
     factor = model.predicted(alpha, k)
     assert factor is not None
@@ -115,7 +115,7 @@ def test_the_best_length_is_the_best_of_all(alpha: float, c: float, slope: float
     model = CostModel()
     model.passes.add(1, 1.0)
     model.passes.add(17, 1.0 + 16 * slope)
-    model.draft_times.append(c)
+    model.draft_times.add(c)
     best = model.best_length(alpha)
     assert best is not None
     factors = [model.predicted(alpha, k) or 0.0 for k in range(17)]
