@@ -86,7 +86,8 @@ def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
     panel.add_rounds(ROUNDS)
     panel.finish(totals(ROUNDS))
     slower = CostModel.of(ROUNDS)
-    slower.passes.times[1].extend([1.0] * 200)  # a pass over one token takes a second
+    for _ in range(200):
+        slower.passes.add(1, 1.0)  # a pass over one token takes a second
     panel.set_baseline(1.0, 3.0, slower)
     assert panel.cost.record.cost is slower
     assert panel.cost.value.text() == numbers.factor(slower.over_rounds)
