@@ -102,8 +102,9 @@ class CostModel:
 
     @property
     def single_pass(self) -> float | None:
-        """Seconds of a target pass over one token."""
-        return self.passes.seconds(1)
+        """Seconds of a target pass over one token; None where none was measured. Such a pass takes other ways
+        through the kernels than one over several tokens, so no line leads from those to it."""
+        return self.passes.seconds(1) if self.passes.measured(1) else None
 
     @property
     def c(self) -> float | None:
