@@ -84,6 +84,12 @@ def test_auto_stops_where_nothing_pays() -> None:
     assert run.seconds == pytest.approx(baseline(itself, 2000))
 
 
+def test_auto_seldom_measures_plain_passes_where_drafting_clearly_pays() -> None:
+    pair = pair_of(LINES["0.1 a token"], 0.05, switch=0.8)
+    rounds = [simulate(AutoLength(), pair, by_chance(0.9, 256, seed)).lengths for seed in range(9)]
+    assert statistics.median(one.count(0) for one in rounds) <= 6
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_auto_recovers_when_the_text_changes(noise: float) -> None:
     pair = pair_of(LINES["0.1 a token"], 0.1, noise=noise, outliers=noise / 5)

@@ -24,6 +24,7 @@ _WORTH_A_TRIAL = 1.05  # what a trial must promise in the best case
 _OPTIMISM = 0.9  # acceptance that a probe hopes for
 _REFRESH = 0.004  # share of the time for passes without a draft where drafting pays
 _RECHECK = 8  # doubled with every pass without a draft: tokens after which the next one is due
+_CLEAR = 1.5  # a promise that stands even if the first passes without a draft took half too long
 _PLANS_HOLD = 8  # tokens that a plan is good for while nothing is drafted
 _REST = (8, 48)  # tokens until a strategy that does not pay is thought of again, early and late in an answer
 _EXHAUSTED = 64  # the same where nothing more may be lost for now
@@ -183,8 +184,9 @@ class AutoLength(DraftLength):
     def _refreshes(self, plan: _Plan) -> bool:
         """Whether a round without a draft is due: k = 0 must be known as well as the others."""
         seldom = min(max((plan.factor - 1) / _REFRESH, 24), 400)
-        known = len(self._target)
-        return self._place - self._plain_at > min(_RECHECK << known, seldom)
+        if plan.factor < _CLEAR:
+            seldom = min(_RECHECK << len(self._target), seldom)
+        return self._place - self._plain_at > seldom
 
     def _probe(self, one: Known, room: int, unread: Callable[[], int], left: float) -> int:
         """Tokens of a trial, where one is due, could pay and can be afforded."""
