@@ -77,6 +77,7 @@ class ModelsDoor(QWidget):
             return
         self.place.offline_changed.connect(self.offline_changed)
         self.layout().replaceWidget(self._words, self.place)  # type: ignore[union-attr]
+        self.place.show()  # not a moment later, when another place may be on top
         self._words.deleteLater()
         self.opened.emit()
 
