@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.types import ModelOptions
@@ -13,6 +16,14 @@ from app.paths import find_paths
 from app.ui.theme import Theme
 from tests.tiny import Tiny
 from tests.ui.windows import Desk, Windows
+
+
+@pytest.fixture(autouse=True)
+def mouse_let_go(qapp: QApplication) -> Iterator[None]:
+    """A double click made by a test leaves the button down, for whoever comes next."""
+    yield
+    if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+        QTest.mouseRelease(QWidget(), Qt.MouseButton.LeftButton)
 
 
 @pytest.fixture
