@@ -133,7 +133,9 @@ def test_closing_is_quick_and_leaves_no_process_behind(windows: Windows, stocked
 def test_closing_while_the_place_opens(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open(offline=True)
     desk.window.go("models")
+    assert desk.window.models.place is None  # its imports are under way, or about to be told of
     windows.close(desk)
+    desk.until(lambda: _threads() == [])
 
 
 def _threads() -> list[str]:
