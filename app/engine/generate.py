@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.background import Background
 from app.engine.drafters.base import Proposal, one_hot
 from app.engine.draws import Draws
+from app.engine.handover import Handover
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.native import Context, Vocabulary
 from app.engine.propose import Draft, NamedDrafter, Room, propose
@@ -120,66 +120,70 @@ class Verified:
 def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
     """Generate until `run.finish` is set; yields every round and the text that became readable by it.
 
-    A round is recorded while the target's next pass runs on a thread beside: what a trace keeps costs a fast
-    model nothing. Raises native.Cancelled when the abort flag is set, ModelFileError where a model gives no
-    numbers; the rounds before were yielded.
+    The loop has a thread of its own: a round is recorded, and used by the caller, while the target's next
+    pass runs, so that what a trace keeps costs a fast model nothing. Raises native.Cancelled when the abort
+    flag is set, ModelFileError where a model gives no numbers; the rounds before were yielded.
     """
+    with Handover[Verified]("rounds", partial(_verify_rounds, run)) as handed_over:
+        for verified in handed_over:
+            yield finished(run, verified)
+
+
+def _verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
+    """The loop: draft, verify, emit, learn. Hands a round over when the next one's pass is about to begin:
+    between the short passes of a draft two threads would wait for each other's turn in the interpreter."""
     zero = time.perf_counter()
     index = 0
     before: Verified | None = None
-    with Background[NDArray[np.float32]]("target pass") as target:
-        while run.finish is None:
-            began, native = time.perf_counter(), run.native_seconds()
-            position = run.position
-            try:
-                truth = run.truth.ids
-                draft = propose(run.drafters, run.length, truth, draft_room(run))
-                name, proposal = draft.name, draft.proposal
-                drafted = time.perf_counter()
-
-                start = run.target.sync(truth[:-1])
-                missing = run.truth.with_draft(proposal.ids)[start:]
-                target.start(partial(run.target.decode, missing, logits=len(proposal.ids) + 1))
-            finally:
-                if before is not None:
-                    last, before = before, None
-                    yield finished(run, last)
-            logits = target.result()
-            verified = time.perf_counter()
-
-            rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary)
-            outcome = judge(run, proposal, rows)
-            emitted, text = emit(run, proposal, outcome)
-            rows.keep(len(emitted))
-
-            accepted = min(outcome.accepted, len(emitted))
+    while run.finish is None:
+        began, native = time.perf_counter(), run.native_seconds()
+        position = run.position
+        try:
             truth = run.truth.ids
-            for other, drafter in run.drafters:
-                own = other == name or not name
-                drafter.observe(truth, proposal if own else Proposal(), accepted if own else 0)
-            ended = time.perf_counter()
-            run.draft_reading = run.draft_reading or draft.reading
-            if draft.attempts is not None:
-                run.length.observe(
-                    RoundCost(draft.attempts, accepted, emitted, drafted - began, ended - drafted)
-                )
-            before = Verified(
-                index,
-                position,
-                began - zero,
-                drafted - began,
-                verified - drafted,
-                ended - began,
-                run.native_seconds() - native,
-                draft,
-                outcome,
-                rows,
-                emitted,
-                text,
-            )
-            index += 1
-        if before is not None:
-            yield finished(run, before)
+            draft = propose(run.drafters, run.length, truth, draft_room(run))
+            name, proposal = draft.name, draft.proposal
+            drafted = time.perf_counter()
+
+            start = run.target.sync(truth[:-1])
+            missing = run.truth.with_draft(proposal.ids)[start:]
+        finally:
+            if before is not None:
+                handover.give(before)
+        logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
+        handover.settle()
+        verified = time.perf_counter()
+
+        rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary)
+        outcome = judge(run, proposal, rows)
+        emitted, text = emit(run, proposal, outcome)
+        rows.keep(len(emitted))
+
+        accepted = min(outcome.accepted, len(emitted))
+        truth = run.truth.ids
+        for other, drafter in run.drafters:
+            own = other == name or not name
+            drafter.observe(truth, proposal if own else Proposal(), accepted if own else 0)
+        ended = time.perf_counter()
+        run.draft_reading = run.draft_reading or draft.reading
+        if draft.attempts is not None:
+            run.length.observe(RoundCost(draft.attempts, accepted, emitted, drafted - began, ended - drafted))
+        before = Verified(
+            index,
+            position,
+            began - zero,
+            drafted - began,
+            verified - drafted,
+            ended - began,
+            run.native_seconds() - native,
+            draft,
+            outcome,
+            rows,
+            emitted,
+            text,
+        )
+        index += 1
+    if before is not None:
+        handover.give(before)
 
 
 def finished(run: Generation, last: Verified) -> tuple[Round, str]:

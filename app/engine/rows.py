@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 
+_SMALL_VOCABULARY = 16_384
+"""Up to here all rows of a draft in six calls cost less than six calls for each row that is looked at."""
+
+
 class TargetRows:
     """Row j is the target's answer behind `context` and the first j drafted tokens.
 
-    Rows behind a rejected token are never looked at; where rows cost more than a few calls for all of them,
-    nothing is computed for those.
+    Rows behind a rejected token are never looked at; where rows cost more than the calls for them, nothing is
+    computed for those.
     """
 
     def __init__(
@@ -66,8 +70,7 @@ class TargetRows:
     def distribution(self, row: int) -> Floats:
         """The distribution that tokens are drawn from, shape [vocabulary]."""
         known = self._distributions.get(row)
-        if known is None and self._sampler.is_plain:
-            # A draft is short: all rows in five calls cost less than five calls for each that is looked at.
+        if known is None and self._sampler.is_plain and len(self._logits[row]) <= _SMALL_VOCABULARY:
             self._distributions = dict(enumerate(self._sampler.distributions(self._logits)))
             known = self._distributions[row]
         if known is None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from app.engine.background import Background
+from app.engine import generate
 from app.engine.drafters.base import Proposal
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.engine import Engine
-from app.engine.generate import TokenBuffer
+from app.engine.generate import Generation, TokenBuffer, Verified
+from app.engine.handover import Handover
 from app.engine.messages import RoundFinished
 from app.engine.recheck import recheck
 from app.engine.trace import Trace
-from app.engine.types import GenerationRequest, Sampling
+from app.engine.types import GenerationRequest, Round, Sampling
 from tests.answers import answer, events_of, trace_of
 from tests.equality import measured
 from tests.reference import probabilities, softmax
@@ -36,13 +36,20 @@ SETTINGS = {
 @pytest.fixture
 def passes_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pass of the target is over, and has overwritten the logits, before the round is recorded."""
-    start = Background.start
+    settle, finished = Handover.settle, generate.finished
+    over = threading.Semaphore(0)
 
-    def start_and_wait(self: Background, call: Callable[[], object]) -> None:
-        value = call()
-        start(self, lambda: value)
+    def settle_and_tell(self: Handover[Verified]) -> None:
+        if self._on_the_way:
+            over.release()
+        settle(self)
 
-    monkeypatch.setattr(Background, "start", start_and_wait)
+    def finished_late(run: Generation, last: Verified) -> tuple[Round, str]:
+        assert over.acquire(timeout=10)
+        return finished(run, last)
+
+    monkeypatch.setattr(Handover, "settle", settle_and_tell)
+    monkeypatch.setattr(generate, "finished", finished_late)
 
 
 def without_times(trace: Trace) -> list[tuple[object, ...]]:
@@ -90,12 +97,13 @@ def test_records_do_not_depend_on_how_fast_a_pass_is(
 ) -> None:
     settings = {"strategy": "draft-simple:n_max=3:sample=1", "sampling": SETTINGS[kind], "max_tokens": 30}
     at_once = answer(engine, cold=True, **settings)
-    start = Background.start
+    give = Handover.give
 
-    def start_late(self: Background, call: Callable[[], object]) -> None:
-        start(self, lambda: (time.sleep(0.005), call())[1])
+    def give_and_wait(self: Handover[Verified], thing: Verified) -> None:
+        give(self, thing)
+        time.sleep(0.005)
 
-    monkeypatch.setattr(Background, "start", start_late)
+    monkeypatch.setattr(Handover, "give", give_and_wait)
     assert without_times(answer(engine, cold=True, **settings)) == without_times(at_once)
 
 

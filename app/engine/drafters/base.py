@@ -76,6 +76,8 @@ class Drafter(ABC):
     """Proposes tokens and learns what became of them.
 
     `context` is always the whole truth: prompt and emitted tokens, shape [n]. Only `propose` must be there.
+    Rounds have a thread of their own: `propose` and `observe` are called on another one than `begin` and
+    `finish`, never two at a time.
     """
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:

@@ -121,10 +121,10 @@ class DraftSimple(Drafter):
 
     def _add_token(self, proposal: Proposal, row: Floats, context: TokenIds) -> bool:
         """Choose the token behind `proposal` from the draft's logits; False ends the draft."""
-        token = int(row.argmax())
-        if math.isnan(row.item(token)):
-            raise self._context.no_numbers()
         if not self._draws_tokens:
+            token = int(row.argmax())
+            if math.isnan(row.item(token)):
+                raise self._context.no_numbers()
             if is_unsure(row, self._params.p_min):
                 proposal.end = "p_min"
                 return False
@@ -138,6 +138,8 @@ class DraftSimple(Drafter):
             place = start + len(proposal.ids)
             u = self._around.draws.uniform(place, Purpose.DRAFT, start)
             token, draw = draw_token(q, u)
+            if math.isnan(q.item(token)):
+                raise self._context.no_numbers()
             proposal.q.append(q)
             proposal.draws.append(draw)
         self._keep(proposal, row)

@@ -1,0 +1,91 @@
+"""Work on a thread of its own that hands over what it made, one thing at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class NobodyTakes(Exception):  # noqa: N818 - not an error
+    """Who took what was handed over has left: the work ends here."""
+
+
+class Handover(Generic[T]):
+    """The work goes on while what it gave is looked at; it chooses when to wait for that.
+
+    Handing over is the release of a bare lock: the work never waits until another thread has woken up, which
+    takes longer than much of what it does. Use as a context manager and iterate over it, once; leaving waits
+    until the work has ended.
+    """
+
+    def __init__(self, name: str, work: Callable[[Handover[T]], None]) -> None:
+        """`work` calls `give` and `settle` of the handover that it is called with."""
+        self._work = work
+        self._thing: T
+        self._error: BaseException | None = None
+        self._on_the_way = False  # given, and not settled
+        self._over = self._left = False
+        # Each is released by one side, to wake the other.
+        self._given, self._taken = threading.Lock(), threading.Lock()
+        self._given.acquire()
+        self._taken.acquire()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def give(self, thing: T) -> None:
+        """For the work: hand over. `settle` before the next."""
+        self._thing = thing
+        self._on_the_way = True
+        self._given.release()
+
+    def settle(self) -> None:
+        """For the work: wait until what was given has been looked at. Raises NobodyTakes where it was the
+        last that anyone took."""
+        if self._on_the_way:
+            self._taken.acquire()
+            self._on_the_way = False
+        if self._left:
+            raise NobodyTakes
+
+    def __enter__(self) -> Handover[T]:
+        self._thread.start()
+        return self
+
+    def __iter__(self) -> Iterator[T]:
+        """What is given, in order; at its end raises what the work raised."""
+        while True:
+            self._given.acquire()
+            if self._over:
+                break
+            yield self._thing
+            self._taken.release()
+        if self._error is not None:
+            raise self._error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._left = True
+        if self._taken.locked():
+            self._taken.release()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._work(self)
+            self.settle()
+        except NobodyTakes:
+            pass
+        except BaseException as error:
+            self._error = error
+            if self._on_the_way:
+                self._taken.acquire()
+        self._over = True
+        if not self._left:
+            self._given.release()
