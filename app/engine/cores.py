@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+_WORTH_A_THREAD = 8 * 2**20
+"""Bytes of weights that one thread should read in a pass, at least: threads wait for each other behind every
+operation of it."""
 
 
 def cores() -> int:
@@ -15,3 +20,12 @@ def cores() -> int:
 def default_threads() -> int:
     """One fewer than the cores, so that the rest of the machine (the window) has one."""
     return max(1, cores() - 1)
+
+
+def threads_for(model: str | Path) -> int:
+    """The threads that a model file runs with where nobody chose: fewer than usual where it is small."""
+    try:
+        size = Path(model).stat().st_size
+    except OSError:  # who loads it says so better
+        return default_threads()
+    return min(default_threads(), max(1, size // _WORTH_A_THREAD))

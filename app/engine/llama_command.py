@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.engine.cores import default_threads
+from app.engine.cores import threads_for
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
@@ -71,7 +71,7 @@ def llama_command(
 def _target_flags(options: ModelOptions) -> list[str]:
     """One slot, and nothing that llama-server would choose by the memory that is free."""
     words = ["--ctx-size", str(options.ctx_size or DEFAULT_CTX), "--parallel", "1", "--fit", "off"]
-    words += ["--threads", str(options.threads or default_threads())]
+    words += ["--threads", str(options.threads or threads_for(options.path))]
     words += ["--n-gpu-layers", _layers(options)]
     if options.swa_full:
         words.append("--swa-full")
@@ -82,7 +82,7 @@ def _target_flags(options: ModelOptions) -> list[str]:
 
 
 def _draft_flags(options: ModelOptions) -> list[str]:
-    threads = options.threads or default_threads()
+    threads = options.threads or threads_for(options.path)
     words = ["--threads-draft", str(threads)]
     # llama.cpp's default is the target's.
     words += ["--threads-batch-draft", str(options.threads_batch or threads)]

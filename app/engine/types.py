@@ -210,7 +210,10 @@ class ModelOptions:
         0, "Context size in tokens. 0 takes the model's own, up to 8192.", low=0, high=16_777_216
     )
     threads: int = param(
-        0, "Threads for one-token passes. 0 takes one fewer than the cores.", low=0, high=1024
+        0,
+        "Threads for one-token passes. 0 takes one fewer than the cores, and fewer for a small file.",
+        low=0,
+        high=1024,
     )
     threads_batch: int = param(0, "Threads for prompt passes. 0 takes the same.", low=0, high=1024)
     batch_size: int = param(2048, "Most tokens handed over in one call.", low=1, high=1_048_576)

@@ -69,9 +69,11 @@ def answered(engine: Engine, case: judge.Case, strategy: str) -> Answer:
 
 
 def loaded(pair: Path, draft: str, threads: int = 0) -> Engine:
-    """The pair in the engine of this process."""
-    files = (pair / "target.gguf", pair / draft)
-    return Engine(*(ModelOptions(str(path), ctx_size=CONTEXT, threads=threads) for path in files))
+    """The pair in the engine of this process; `threads` are the target's: a draft this small has one."""
+    return Engine(
+        ModelOptions(str(pair / "target.gguf"), ctx_size=CONTEXT, threads=threads),
+        ModelOptions(str(pair / draft), ctx_size=CONTEXT),
+    )
 
 
 def share(part: int, whole: int) -> str:

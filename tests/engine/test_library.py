@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.cores import cores, default_threads
+from app.engine.cores import cores, default_threads, threads_for
 from app.engine.native import AbortFlag, system_info
 from app.engine.native.library import captured_log, log
 from tests.engine.test_model_files import refusal
@@ -81,6 +81,16 @@ def test_the_abort_flag() -> None:
 def test_one_core_is_left_to_the_rest_of_the_machine() -> None:
     assert default_threads() == max(1, cores() - 1)
     assert 1 <= cores() <= (os.cpu_count() or 1)
+
+
+def test_a_small_model_gets_fewer_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("app.engine.cores.cores", lambda: 9)
+    model = tmp_path / "model.gguf"
+    for megabytes, threads in ((0, 1), (1, 1), (15, 1), (16, 2), (40, 5), (500, 8)):
+        with model.open("wb") as file:
+            file.truncate(megabytes * 2**20)
+        assert threads_for(model) == threads
+    assert threads_for(tmp_path / "none.gguf") == 8
 
 
 def test_the_library_tells_what_it_is() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import llama_cpp
 
-from app.engine.cores import default_threads
+from app.engine.cores import threads_for
 from app.engine.errors import SettingError
 from app.engine.native import ggml
 from app.engine.native.devices import OffloadDevice
@@ -98,7 +98,7 @@ def context_params(options: ModelOptions, n_ctx_train: int, snapshots: int) -> A
     params.n_ctx = options.ctx_size or min(n_ctx_train or DEFAULT_CTX, DEFAULT_CTX)
     params.n_batch = min(options.batch_size, params.n_ctx)
     params.n_ubatch = min(options.ubatch_size, params.n_batch)
-    params.n_threads = options.threads or default_threads()
+    params.n_threads = options.threads or threads_for(options.path)
     params.n_threads_batch = options.threads_batch or params.n_threads
     params.type_k = _TYPES[options.cache_type_k]
     params.type_v = _TYPES[options.cache_type_v]
