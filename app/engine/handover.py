@@ -17,9 +17,9 @@ class NobodyTakes(Exception):  # noqa: N818 - not an error
 class Handover(Generic[T]):
     """The work goes on while what it gave is looked at; it chooses when to wait for that.
 
-    Handing over is the release of a bare lock: the work never waits until another thread has woken up, which
-    takes longer than much of what it does. Use as a context manager and iterate over it, once; leaving waits
-    until the work has ended.
+    To give is to release a bare lock: the work does not wait until another thread has woken up, which takes
+    longer than much of what it does. Use as a context manager and iterate over it, once: the work begins with
+    that, and leaving waits until it has ended, whatever interrupts.
     """
 
     def __init__(self, name: str, work: Callable[[Handover[T]], None]) -> None:
@@ -56,6 +56,7 @@ class Handover(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """What is given, in order; at its end raises what the work raised."""
+        self._taken.release()
         while True:
             self._given.acquire()
             if self._over:
@@ -74,11 +75,21 @@ class Handover(Generic[T]):
         self._left = True
         if self._taken.locked():
             self._taken.release()
-        self._thread.join()
+        interrupt: KeyboardInterrupt | None = None
+        while self._thread.is_alive():
+            try:
+                self._thread.join()
+            except KeyboardInterrupt as again:  # what the work uses may be freed next
+                interrupt = again
+        self._error = None  # its frames hold this, and rows of a whole vocabulary
+        if interrupt is not None:
+            raise interrupt
 
     def _run(self) -> None:
+        self._taken.acquire()
         try:
-            self._work(self)
+            if not self._left:
+                self._work(self)
             self.settle()
         except NobodyTakes:
             pass

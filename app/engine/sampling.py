@@ -185,7 +185,7 @@ def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
     block = p[at * width : (at + 1) * width].tolist()
     # The two ways of adding up may differ in rounding: the block's last token ends where the block does.
     last = len(block) - 1
-    while not block[last]:
+    while last and not block[last]:
         last -= 1
     edges = [*accumulate(block[:last], initial=before), end]
     place = _interval(edges, u, total, 1)

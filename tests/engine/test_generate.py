@@ -17,6 +17,7 @@ from app.engine.generate import Generation, TokenBuffer, Verified
 from app.engine.handover import Handover
 from app.engine.messages import RoundFinished
 from app.engine.recheck import recheck
+from app.engine.rows import TargetRows
 from app.engine.trace import Trace
 from app.engine.types import GenerationRequest, Round, Sampling
 from tests.answers import answer, events_of, trace_of
@@ -162,6 +163,25 @@ def test_a_round_leaves_nothing_for_the_garbage_collector(engine: Engine) -> Non
         finally:
             gc.enable()
     assert min(left) < len(trace.rounds) / 2
+
+
+def test_a_stopped_answer_leaves_no_rows_behind(engine: Engine) -> None:
+    request = GenerationRequest(
+        prompt=PROMPT,
+        strategy="draft-simple:n_max=4:sample=1",
+        sampling=Sampling(temperature=1, seed=1),
+        max_tokens=200,
+        ignore_eos=True,
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        for event in engine.generate(request):
+            if isinstance(event, RoundFinished) and event.round.index == 3:
+                engine.stop()
+        assert not [one for one in gc.get_objects() if isinstance(one, Verified | TargetRows)]
+    finally:
+        gc.enable()
 
 
 def test_the_first_token_does_not_wait_for_the_second_draft(

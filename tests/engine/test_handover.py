@@ -106,3 +106,34 @@ def test_an_error_of_the_taker_ends_the_thread() -> None:
         for _ in handover:
             raise KeyError
     assert threading.active_count() <= threads
+
+
+def test_the_work_begins_when_somebody_takes() -> None:
+    begun = threading.Event()
+    with Handover("beside", lambda _handover: begun.set()) as handover:
+        assert not begun.wait(0.02)
+        assert list(handover) == []
+    assert begun.is_set()
+
+
+def test_an_interrupt_while_leaving_comes_when_the_work_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+
+    def work(handover: Handover[int]) -> None:
+        handover.give(0)
+        time.sleep(0.05)
+        done.append("pass")
+
+    join, interrupts = threading.Thread.join, [KeyboardInterrupt, KeyboardInterrupt]
+
+    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
+        if self.name == "beside" and interrupts:
+            raise interrupts.pop()
+        join(self, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt), Handover("beside", work) as handover:
+        for _ in handover:
+            break
+    assert done == ["pass"]
+    assert not interrupts

@@ -211,6 +211,13 @@ def test_a_draw_falls_into_the_interval_of_its_token(seed: int, size: int, zeros
     assert draw.low == pytest.approx(p[:token].sum(dtype=np.float64) / whole, abs=3e-7)
 
 
+def test_what_is_no_number_is_drawn_all_the_same() -> None:
+    """Who asked sees it in the draw; the last block has one token, and nothing in it."""
+    p = np.full(257, np.nan, np.float32)
+    p[-1] = 0
+    assert np.isnan(draw_token(p, 0.5)[1].high)
+
+
 def test_draws_at_the_ends_take_the_first_and_the_last_possible_token() -> None:
     p = np.array([0, 0.25, 0, 0.75, 0], np.float32)
     assert draw_token(p, 0.0)[0] == 1

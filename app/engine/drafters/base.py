@@ -76,8 +76,9 @@ class Drafter(ABC):
     """Proposes tokens and learns what became of them.
 
     `context` is always the whole truth: prompt and emitted tokens, shape [n]. Only `propose` must be there.
-    Rounds have a thread of their own: `propose` and `observe` are called on another one than `begin` and
-    `finish`, never two at a time.
+    The rounds of an answer have a thread of their own, on which `propose` and `observe` are called; a drafter
+    is made, begun, finished, reset and adjusted on another. Never two at a time, but what belongs to one
+    thread (a connection of sqlite3) cannot be kept.
     """
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:

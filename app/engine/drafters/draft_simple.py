@@ -130,6 +130,9 @@ class DraftSimple(Drafter):
                 return False
         else:
             q = self._distribution(proposal, row, context)
+            # A filter would hide one that is no number.
+            if math.isnan(np.maximum.reduce(row) if self._around.sampler.filters else q.item(0)):
+                raise self._context.no_numbers()
             # Looks only at what there was before the draw: that keeps the law.
             if self._params.p_min > 0 and float(q.max()) < self._params.p_min:
                 proposal.end = "p_min"
@@ -138,8 +141,6 @@ class DraftSimple(Drafter):
             place = start + len(proposal.ids)
             u = self._around.draws.uniform(place, Purpose.DRAFT, start)
             token, draw = draw_token(q, u)
-            if math.isnan(q.item(token)):
-                raise self._context.no_numbers()
             proposal.q.append(q)
             proposal.draws.append(draw)
         self._keep(proposal, row)
