@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -95,8 +96,7 @@ class Generation:
         return self.target.seconds + sum(context.seconds for context in self.draft_contexts)
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(msgspec.Struct, frozen=True):
     """A round that is over, but for its record."""
 
     index: int

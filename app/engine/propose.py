@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from app.engine.drafters.base import Drafter, Proposal
 from app.engine.lengths.base import RIDE_ALONG, Attempt, DraftLength
@@ -20,16 +21,14 @@ NamedDrafter = tuple[str, Drafter]
 ENOUGH = "nothing more is wanted"
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """The most tokens that a round can use, and what allows no more."""
 
     tokens: int
     limit: str = ENOUGH
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """What a round is to verify, and which strategy proposed it ("" where none did)."""
 
     name: str
@@ -70,7 +69,7 @@ def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenI
             ends.append(length.rest_reason)
             if k := length.look(name, room):
                 _, attempt = _asked(name, drafter, truth, k, length)
-                attempts.append(replace(attempt, looked=True))
+                attempts.append(msgspec.structs.replace(attempt, looked=True))
             continue
         proposal, attempt = _asked(name, drafter, truth, k, length)
         attempts.append(attempt)

@@ -9,9 +9,9 @@ verification is Sun et al. 2024 (arXiv 2403.10444), which judges the tokens of a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from app.engine.draws import Draws, Purpose
@@ -30,8 +30,7 @@ none behind the last that is judged: rows may be made when they are asked for.""
 ArgmaxRow = Callable[[int], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """Why a judged token passed or not; what is None does not apply to the rule."""
 
     accepted: bool
@@ -41,8 +40,7 @@ class Judgement:
     draw: Draw | None = None  # match: how target_id was drawn
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What verification decided: one judgement for each judged token, then the token emitted behind."""
 
     judged: tuple[Judgement, ...]

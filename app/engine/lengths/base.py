@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 RIDE_ALONG = 8
 """A draft model reads so many tokens together with its first step; more are read, and timed, apart."""
 
@@ -30,8 +32,7 @@ class Outset:
     prompt_seconds: float = 0.0  # and how long that took
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """A strategy was asked for a draft."""
 
     name: str
@@ -43,8 +44,7 @@ class Attempt:
     looked: bool = False  # only to learn: not verified
 
 
-@dataclass(frozen=True, slots=True)
-class RoundCost:
+class RoundCost(msgspec.Struct, frozen=True):
     """What a round took and what it brought. Only the last of its attempts can have been verified."""
 
     attempts: Sequence[Attempt]
