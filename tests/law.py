@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from scipy import stats
 
@@ -203,10 +204,13 @@ class PaidAuto(AutoLength):
 
     def observe(self, cost: RoundCost) -> None:
         attempts = [
-            replace(one, seconds=0.05 * len(one.ids), read_seconds=0.01 * one.unread) for one in cost.attempts
+            msgspec.structs.replace(one, seconds=0.05 * len(one.ids), read_seconds=0.01 * one.unread)
+            for one in cost.attempts
         ]
         drafted = 0.05 * sum(len(one.ids) for one in attempts)
-        super().observe(replace(cost, attempts=attempts, draft_seconds=drafted, target_seconds=1.0))
+        super().observe(
+            msgspec.structs.replace(cost, attempts=attempts, draft_seconds=drafted, target_seconds=1.0)
+        )
 
 
 def emitted(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> Iterator[tuple[int, ...]]:
