@@ -92,7 +92,7 @@ class Handover(Generic[T]):
                 self._work(self)
             self.settle()
         except NobodyTakes:
-            pass
+            pass  # the way that `settle` ends the work: there is nobody to tell
         except BaseException as error:
             self._error = error
             if self._on_the_way:
