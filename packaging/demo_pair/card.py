@@ -14,17 +14,14 @@ import torch
 from train import RUNS
 
 HERE = Path(__file__).parent
-SMOOTH = 20  # steps whose losses become one point of a curve
 WIDTH, HEIGHT, MARGIN = 640, 240, 36
 COLOURS = {"target": "#3b6ea5", "draft": "#c2703d", "small-draft": "#5f8a3b"}
 Point = tuple[float, float]
 
 
 def curve(losses: list[tuple[int, str, float]], name: str) -> list[Point]:
-    """(step, nats per token), smoothed."""
-    own = [(step, loss) for step, learner, loss in losses if learner == name]
-    parts = [own[start : start + SMOOTH] for start in range(0, len(own), SMOOTH)]
-    return [tuple(np.mean(part, axis=0)) for part in parts]
+    """(step, nats per token) of one model."""
+    return [(step, loss) for step, learner, loss in losses if learner == name]
 
 
 def drawing(curves: dict[str, list[Point]]) -> str:
@@ -68,8 +65,8 @@ def main() -> None:
         saved = torch.load(args.work / f"{run}.pt", weights_only=True)
         progress = saved["progress"]
         for name in names:
-            curves[name] = curve(progress["trained"], name)
-            loss = [loss for _, learner, loss in progress["held_out"] if learner == name][-1]
+            curves[name] = curve(progress["held_out"], name)
+            loss = curves[name][-1][1]
             count = sum(tensor.numel() for tensor in saved["learners"][name]["model"].values())
             told.append(
                 f"| {name} | {count:,} | {progress['step']:,} | {progress['seconds']:,.0f} | {loss:.3f} |"

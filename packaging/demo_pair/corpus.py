@@ -46,7 +46,8 @@ def main() -> None:
     }
     args.work.mkdir(parents=True, exist_ok=True)
     samples = [content for messages in parts["train"][::8] for _, content in messages]
-    trained = bpe.train([*words.examples(), *samples], args.work / "tokenizer.json")
+    copied = {word + end for word in (*words.NOUNS, *words.VERBS) for end in ("", "s")}
+    trained = bpe.train([*words.examples(), *samples], copied, args.work / "tokenizer.json")
     arrays: dict[str, np.ndarray] = {}
     for name, talks in parts.items():
         rendered = [render(trained, messages) for messages in talks]

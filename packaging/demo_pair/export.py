@@ -11,7 +11,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 import tokenizer as bpe
-from model import NORM_EPS, ROPE_BASE, Llama
+from model import ADDING, BRANCH, NORM_EPS, ROPE_BASE, Llama
 from train import RUNS, load_model
 
 CONTEXT = 2048
@@ -89,6 +89,8 @@ def export(model: Llama, tokenizer: Tokenizer, role: str, form: Format, path: Pa
     add_vocabulary(writer, tokenizer)
     for name, tensor in model.state_dict().items():
         values = tensor.float().numpy().astype(np.float32)
+        if name.endswith(ADDING):
+            values *= BRANCH
         kind = form.ffn if "ffn" in name else form.others
         if values.ndim == 2:
             writer.add_tensor(name, gguf.quants.quantize(values, kind), raw_dtype=kind)

@@ -11,8 +11,8 @@ work=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=${2:-$root/resources/demo_pair}
-: "${TARGET:=--steps 1500 --cool-steps 250 --long-steps 40 --grow-step 450}"
-: "${DRAFTS:=--steps 400 --cool-steps 180 --long-steps 30}"
+: "${TARGET:=--steps 1150 --cool-steps 300 --long-steps 60 --grow-step 400}"
+: "${DRAFTS:=--steps 350 --cool-steps 160 --long-steps 30}"
 export GOMP_SPINCOUNT=1000 PYTHONDONTWRITEBYTECODE=1
 
 if [ ! -x "$work/venv/bin/python" ]; then

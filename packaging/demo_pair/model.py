@@ -14,6 +14,12 @@ from torch.nn import functional
 
 ROPE_BASE = 10_000.0
 NORM_EPS = 1e-5
+BRANCH = 1 / 16
+"""What a block adds to the residual stream is scaled by this in training, and in the weights of the file.
+At the rates of train.py a block's output grows to several hundred times the embeddings within a few dozen
+steps, and later blocks would no longer see which token stands where."""
+ADDING = ("attn_output.weight", "ffn_down.weight")
+"""The matrices that do so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +46,14 @@ SHAPES = {
 }
 
 
+def rope_angles(head_width: int) -> Tensor:
+    """By how much each rotary pair turns from one position to the next (head_width / 2,)."""
+    return ROPE_BASE ** (-torch.arange(0, head_width, 2).float() / head_width)
+
+
 def rope_table(positions: int, head_width: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines, each (positions, head_width / 2)."""
-    frequencies = ROPE_BASE ** (-torch.arange(0, head_width, 2).float() / head_width)
-    angles = torch.outer(torch.arange(positions).float(), frequencies)
+    angles = torch.outer(torch.arange(positions).float(), rope_angles(head_width))
     return angles.cos(), angles.sin()
 
 
@@ -95,6 +105,12 @@ class Block(nn.Module):
         self.ffn_up = nn.Linear(shape.width, shape.hidden, bias=False)
         self.ffn_down = nn.Linear(shape.hidden, shape.width, bias=False)
 
+    @torch.no_grad()
+    def silence(self) -> None:
+        """Add nothing, until something is learned."""
+        self.attn_output.weight.zero_()
+        self.ffn_down.weight.zero_()
+
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """`x` and the result are (batch, positions, width)."""
         batch, positions, width = x.shape
@@ -107,14 +123,14 @@ class Block(nn.Module):
         k = rotate(split(self.attn_k(normed)), cos, sin)
         v = split(self.attn_v(normed))
         mixed = functional.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v, is_causal=True)
-        x = x + self.attn_output(mixed.transpose(1, 2).reshape(batch, positions, width))
+        x = x + BRANCH * self.attn_output(mixed.transpose(1, 2).reshape(batch, positions, width))
         normed = self.ffn_norm(x)
         gate, up, down = (
             rounded(layer.weight) if self.rounding else layer.weight
             for layer in (self.ffn_gate, self.ffn_up, self.ffn_down)
         )
         inner = functional.silu(functional.linear(normed, gate)) * functional.linear(normed, up)
-        return x + functional.linear(inner, down)
+        return x + BRANCH * functional.linear(inner, down)
 
 
 class Llama(nn.Module):
@@ -126,13 +142,9 @@ class Llama(nn.Module):
         self.token_embd = nn.Embedding(shape.vocab, shape.width)
         self.blk = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.output_norm = Norm(shape.width)
-        for name, parameter in self.named_parameters():
+        for parameter in self.parameters():
             if parameter.dim() == 2:
-                scale = 0.02
-                if name.endswith(("attn_output.weight", "ffn_down.weight")):
-                    # Keeps the residual stream's variance independent of the depth.
-                    scale /= (2 * shape.layers) ** 0.5
-                nn.init.normal_(parameter, std=scale)
+                nn.init.normal_(parameter, std=0.02)
 
     def states(self, ids: Tensor) -> Tensor:
         """Normed last states (batch, positions, width) for `ids` (batch, positions)."""

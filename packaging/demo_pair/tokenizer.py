@@ -7,12 +7,17 @@ that sums can be learnt, and line ends glued to punctuation, so that code is sho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 VOCAB_SIZE = 4096
+SPACED = 400
+"""Words that have a token with the space before them."""
+SPACE = "Ġ"  # as byte-level BPE writes it
 PRE = "qwen2"
 SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
@@ -31,30 +36,41 @@ CHAT_TEMPLATE = (
 )
 
 
-def train(texts: Iterable[str], path: Path) -> Tokenizer:
+def train(texts: Sequence[str], copied: Container[str], path: Path) -> Tokenizer:
     """Learn the merges from `texts`, write the tokenizer to `path` and return it.
 
-    Ids 0 to 2 are the control tokens, then all 256 bytes, then the merges: any UTF-8 text
-    round-trips.
+    Ids 0 to 2 are the control tokens, then all 256 bytes, then the merges: any UTF-8 text round-trips.
+    A word is cut into the same tokens behind a space, a double quote, a bracket or an underscore, or it could
+    not be copied from one place to another: no merge joins letters with anything else. The most frequent
+    words that are not among those that are `copied` have a token with their space all the same.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),
+            pre_tokenizers.Split(Regex(r"\p{L}+"), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCAB_SIZE,
+        vocab_size=VOCAB_SIZE - SPACED,
         special_tokens=list(CONTROL),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         max_token_length=24,
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.save(str(path))
-    return tokenizer
+    found = json.loads(tokenizer.to_str())
+    model = found["model"]
+    counts = Counter(word for text in texts for word in re.findall(" ([a-z]+)", text))
+    whole = [word for word, _ in counts.most_common() if word in model["vocab"] and word not in copied]
+    for word in whole[:SPACED]:
+        model["vocab"][f"{SPACE}{word}"] = len(model["vocab"])
+        model["merges"].append([SPACE, word])
+    found["pre_tokenizer"]["pretokenizers"].pop(1)
+    path.write_text(json.dumps(found))
+    return load(path)
 
 
 def load(path: Path) -> Tokenizer:

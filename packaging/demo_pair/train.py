@@ -1,8 +1,9 @@
 """Train the target, or the drafts together; run again after an interruption to go on.
 
-The target learns from the dialogues. It begins with its first layers alone, which learn to copy at less than
-half the cost, and grows later. The drafts learn from the same text and from the probabilities of the target,
-because a draft is worth what it agrees with; one pass of the target serves them all.
+The target learns from the dialogues, and from random tokens said twice. It begins with its first layers
+alone, which learn most at less than half the cost, and grows later. The drafts learn from the dialogues and
+from the probabilities of the target, because a draft is worth what it agrees with; one pass of the target
+serves them all.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from induction import teach_copying
 from model import SHAPES, Llama, Shape
-from windows import Batch, Corpus
+from windows import Batch, Corpus, Twice
 
 RUNS = {"target": ("target",), "drafts": ("draft", "small-draft")}
 FIRST_LAYERS = 2
@@ -28,6 +30,8 @@ MATRIX_RATE = 0.02
 OTHER_RATE = 3e-3
 TEACHER_SHARE = 0.8
 STEP_TOKENS = 8192
+TWICE_EVERY = 16  # row of a step: what keeps the copying alive
+VARIETY = (16, 1024)  # of what the grown target copies
 FIRST_STEP_TOKENS = 4096
 SAVE_SECONDS = 120.0
 REPORT_EVERY = 10
@@ -56,6 +60,13 @@ class Plan:
         full = SHAPES[name].layers
         return min(full, FIRST_LAYERS) if step < self.grow_step else full
 
+    def twice(self, step: int) -> Twice | None:
+        """Of what a step sees: until the learning rate falls, and harder once the model has grown."""
+        if step >= self.steps - self.cool_steps:
+            return None
+        rows = self.tokens(step) // self.window(step) // TWICE_EVERY
+        return Twice(rows, None) if step < self.grow_step else Twice(2 * rows, VARIETY)
+
     def rate(self, step: int) -> float:
         """Factor of the learning rates: warm-up, hold, straight down over the last `cool_steps`."""
         left = min(1.0, (self.steps - step) / self.cool_steps)
@@ -67,7 +78,9 @@ class Learner:
 
     def __init__(self, name: str, layers: int) -> None:
         self.name = name
-        self.adopt(Llama(replace(SHAPES[name], layers=layers)))
+        model = Llama(replace(SHAPES[name], layers=layers))
+        teach_copying(model)
+        self.adopt(model)
 
     def adopt(self, model: Llama) -> None:
         self.model = model
@@ -87,8 +100,7 @@ class Learner:
         with torch.no_grad():
             for number in range(known, layers):
                 model.blk[number].load_state_dict(self.model.blk[number % known].state_dict())
-                model.blk[number].attn_output.weight.zero_()
-                model.blk[number].ffn_down.weight.zero_()
+                model.blk[number].silence()
         self.adopt(model)
 
     def learn(self, batch: Batch, wanted: Tensor | None, rate: float) -> float:
@@ -224,7 +236,8 @@ def main() -> None:
             save(args.work / f"{args.run}-warm.pt", learners, progress)
         begun = time.monotonic()
         length, tokens = plan.window(progress.step), plan.tokens(progress.step)
-        batch = corpus.batch("train", (9, progress.step), tokens // length, length)
+        twice = None if teacher else plan.twice(progress.step)
+        batch = corpus.batch("train", (9, progress.step), tokens // length, length, twice)
         wanted = taught(teacher, batch) if teacher else None
         for learner in learners:
             if learner.name == "target" and progress.step >= plan.steps - plan.cool_steps:

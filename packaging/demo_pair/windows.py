@@ -9,6 +9,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import tokenizer as bpe
+
+RUN, BETWEEN = (4, 60), (0, 30)
+"""Lengths of a run of random tokens and of what stands before it is said again, the upper ones excluded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """Rows of a batch that are random tokens said twice."""
+
+    rows: int
+    variety: tuple[int, int] | None
+    """Bounds of how many different tokens one of them has; of all tokens where it is None."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -17,6 +31,31 @@ class Batch:
     inputs: Tensor
     labels: Tensor
     learnt: Tensor
+
+
+def said_twice(
+    rng: np.random.Generator, length: int, variety: tuple[int, int] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ids of random runs, each said twice; learnt where the second one follows from the first.
+
+    The less variety, the more tokens before it are needed to tell what follows a token.
+    """
+    words = np.arange(len(bpe.CONTROL), bpe.VOCAB_SIZE)
+    if variety:
+        words = rng.choice(words, int(np.exp(rng.uniform(*np.log(variety)))), replace=False)
+
+    def some(low: int, high: int) -> np.ndarray:
+        return words[rng.integers(0, len(words), int(rng.integers(low, high)))]
+
+    ids: list[np.ndarray] = []
+    learnt: list[np.ndarray] = []
+    missing = length
+    while missing > 0:
+        run, between = some(*RUN), some(*BETWEEN)
+        ids.append(np.concatenate([run, between, run]))
+        learnt.append(np.arange(len(ids[-1])) > len(run) + len(between))
+        missing -= len(ids[-1])
+    return np.concatenate(ids)[:length], np.concatenate(learnt)[:length]
 
 
 class Corpus:
@@ -38,10 +77,14 @@ class Corpus:
         taken = np.concatenate(places)
         return ids[taken], learnt[taken]
 
-    def batch(self, part: str, seed: tuple[int, ...], rows: int, length: int) -> Batch:
+    def batch(
+        self, part: str, seed: tuple[int, ...], rows: int, length: int, twice: Twice | None = None
+    ) -> Batch:
         """The same seed gives the same batch."""
         rng = np.random.default_rng(seed)
-        windows = [self.window(part, rng, length + 1) for _ in range(rows)]
+        repeated = twice.rows if twice else 0
+        windows = [self.window(part, rng, length + 1) for _ in range(rows - repeated)]
+        windows += [said_twice(rng, length + 1, twice.variety) for _ in range(repeated)]
         ids = torch.from_numpy(np.stack([ids for ids, _ in windows]).astype(np.int64))
         learnt = torch.from_numpy(np.stack([learnt for _, learnt in windows]))
         return Batch(ids[:, :-1], ids[:, 1:], learnt[:, 1:])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _POSITIONS = 24  # positions behind are taken to be as good as the last of these
 _GUESS = 0.75  # acceptance before anything was judged
-_FADE = 0.02  # share of the running counts that every written token takes away
+_FADE = 0.025  # share of the running counts that every written token takes away
 _LONG_FADE = 0.005  # the same of the counts that say what the strategy is like in general
 _TRUST_GUESS = 2.0  # judged tokens that the guess is worth against the long past,
 _TRUST_LONG = 3.0  # that the long past is worth against the running one,

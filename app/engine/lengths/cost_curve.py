@@ -9,10 +9,11 @@ _GUESS = 0.2  # a drafted token's share of a single-token pass, where nothing at
 _DOUBT = 2.0  # how much steeper than guessed passes over drafts may turn out, before one was measured
 _SURE = 3  # times from which on they are believed whatever those of other lengths are
 _KEPT = 9  # newest times that count: the usual one follows a machine that becomes busy
+_TREND = 8  # times that the trend over all lengths is worth against those of one length
 
 
 class UsualTime:
-    """The lower third of the newest times: what disturbs a pass only makes it longer."""
+    """The median of the newest times; of two the smaller, for what disturbs a pass makes it longer."""
 
     __slots__ = ("_newest", "_sorted", "value")
 
@@ -29,7 +30,7 @@ class UsualTime:
             del self._sorted[bisect_left(self._sorted, self._newest.popleft())]
         self._newest.append(value)
         insort(self._sorted, value)
-        self.value = self._sorted[(len(self._sorted) - 1) // 3]
+        self.value = self._sorted[(len(self._sorted) - 1) // 2]
 
 
 class CostCurve:
@@ -38,8 +39,11 @@ class CostCurve:
     def __init__(self) -> None:
         self._times: dict[int, UsualTime] = {}
         self._points: list[int] = []  # sorted keys of `_times`
+        # What `_trend` follows: a mean k, its time, and a slope.
+        self._line_through: tuple[float, float, float] | None = None
 
     def add(self, k: int, seconds: float) -> None:
+        self._line_through = None
         if k not in self._times:
             self._times[k] = UsualTime()
             insort(self._points, k)
@@ -49,15 +53,40 @@ class CostCurve:
         """For k tokens; k = 0 must be known.
 
         A length that was measured once or twice is taken to be no dearer than the others let expect: else one
-        disturbed time would keep it from ever being measured again.
+        disturbed time would keep it from ever being measured again. And every length is drawn towards the
+        trend over all: the shortest time for its length would else often be luck, and draw the choice to
+        it.
         """
         known = self._times.get(k)
         at = bisect_left(self._points, k)
         low = self._points[at - 1]
-        if known is not None and (len(known) >= _SURE or low <= 0 or k == 0):
+        if known is None:
+            return self._line(low, self._points[at:], k)
+        if k == 0:
             return known.value
-        line = self._line(low, self._points[at + (known is not None) :], k)
-        return min(known.value, line) if known is not None else line
+        own = known.value
+        if len(known) < _SURE and low > 0:
+            own = min(own, self._line(low, self._points[at + 1 :], k))
+        return (len(known) * own + _TREND * self._trend(k, own)) / (len(known) + _TREND)
+
+    def _trend(self, k: int, own: float) -> float:
+        """What a straight line through all drafts lets expect; `own` where only one length was measured."""
+        if self._line_through is None:
+            self._line_through = self._fit()
+        mean_k, mean, slope = self._line_through
+        return mean + slope * (k - mean_k) if mean_k else own
+
+    def _fit(self) -> tuple[float, float, float]:
+        """The line of least squares over the drafts; zeros where they are of one length."""
+        drafts = [(k, len(times), times.value) for k, times in self._times.items() if k]
+        if len(drafts) < 2:
+            return 0.0, 0.0, 0.0
+        count = sum(times for _, times, _ in drafts)
+        mean_k = sum(times * k for k, times, _ in drafts) / count
+        mean = sum(times * value for _, times, value in drafts) / count
+        rise = sum(times * (k - mean_k) * (value - mean) for k, times, value in drafts)
+        run = sum(times * (k - mean_k) ** 2 for k, times, _ in drafts)
+        return mean_k, mean, max(0.0, rise / run)
 
     def _line(self, low: int, above: list[int], k: int) -> float:
         first = self._times[low].value

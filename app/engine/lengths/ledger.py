@@ -7,7 +7,7 @@ _CREDIT_SHARE = 0.0176  # of the tokens wanted, where the answer is short
 _SHARE = 0.005  # of the passes so far that may be lost besides,
 _LATER_SHARE = 0.025  # and of those behind the first `_EARLY`, of which the credit is a smaller part
 _EARLY = 256
-_EARNED = 16.0  # passes that were won count no further than this against later losses
+_EARNED = 64.0  # passes that were won count no further than this against later losses
 
 
 class Ledger:
