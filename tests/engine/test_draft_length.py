@@ -228,6 +228,15 @@ def test_what_was_not_measured_lies_between_what_was() -> None:
     assert cost.seconds(40) <= cost.seconds(50) <= cost.seconds(60) <= cost.seconds(80)
 
 
+def test_a_time_that_is_short_by_luck_is_drawn_towards_the_others() -> None:
+    curve = TargetCost()
+    for _ in range(3):
+        for k in (0, 2, 4, 6, 8):
+            curve.add(k, 1 + 0.1 * k - 0.3 * (k == 6))
+    assert 1.3 < curve.seconds(6) < 1.6, "between its own times and the line"
+    assert curve.seconds(0) == 1.0, "what drafts are compared with is left alone"
+
+
 def test_the_first_token_of_a_draft_may_be_dearer() -> None:
     cost = DraftCost()
     assert not cost.known

@@ -7,7 +7,7 @@ from collections import deque
 
 _GUESS = 0.2  # a drafted token's share of a single-token pass, where nothing at all was measured
 _DOUBT = 2.0  # how much steeper than guessed passes over drafts may turn out, before one was measured
-_SURE = 3  # times from which on they are believed whatever those of other lengths are
+_SURE = 3  # times from which on a line through the neighbours no longer lowers them
 _KEPT = 9  # newest times that count: the usual one follows a machine that becomes busy
 _TREND = 8  # times that the trend over all lengths is worth against those of one length
 
@@ -54,8 +54,7 @@ class CostCurve:
 
         A length that was measured once or twice is taken to be no dearer than the others let expect: else one
         disturbed time would keep it from ever being measured again. And every length is drawn towards the
-        trend over all: the shortest time for its length would else often be luck, and draw the choice to
-        it.
+        trend over all: a time that is short by luck would else draw the choice to it.
         """
         known = self._times.get(k)
         at = bisect_left(self._points, k)
