@@ -38,10 +38,6 @@ class Preset:
         """What these settings have in use."""
         return cls(name, **{one: getattr(settings, one) for one in _SHARED})
 
-    def applied_to(self, settings: Settings) -> Settings:
-        """The settings with this preset in use."""
-        return dataclasses.replace(settings, **{one: getattr(self, one) for one in _SHARED})
-
     def in_use(self, settings: Settings) -> bool:
         """Whether these settings have all of it in use."""
         return self == Preset.of(self.name, settings)
@@ -74,6 +70,7 @@ class PresetStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._locked = ""
+        self._unusable: list[Any] = []  # as they were read: written back, for what is missing may come back
 
     def load(self) -> LoadedPresets:
         """Read the file. Never raises: what is wrong is left out, named, and kept in another file."""
@@ -88,21 +85,26 @@ class PresetStore:
             return self._keep(f"could not be read ({reason(error)})", (), whole=True)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
             return self._keep("was damaged", (), whole=True)
-        presets = _sound(entries)
+        presets, unusable = _sorted(entries)
         version = data.get("version", VERSION)
         if not isinstance(version, int) or version > VERSION:
             return self._keep("is from a newer version", presets, whole=False)
-        missing = len(entries) - len(presets)
-        if missing:
-            what = f"holds {missing} preset{'s' * (missing != 1)} that cannot be used"
-            return self._keep(what, presets, whole=False)
-        return LoadedPresets(presets)
+        self._unusable = unusable
+        if not unusable:
+            return LoadedPresets(presets)
+        missing = len(unusable)
+        notice = (
+            f"The presets file holds {missing} preset{'s' * (missing != 1)} that cannot be used now; "
+            f"{'they stay' if missing != 1 else 'it stays'} in the file."
+        )
+        return LoadedPresets(presets, (notice,))
 
     def save(self, presets: Sequence[Preset]) -> None:
         """Write the file, whole or not at all; raises UserError when that is not possible."""
         if self._locked:
             raise UserError("The presets were not saved.", self._locked)
-        data = {"version": VERSION, "presets": [msgspec.to_builtins(one) for one in presets]}
+        entries = [*map(msgspec.to_builtins, presets), *self._unusable]
+        data = {"version": VERSION, "presets": entries}
         try:
             encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,14 +135,17 @@ class PresetStore:
         return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
 
 
-def _sound(entries: Sequence[Any]) -> tuple[Preset, ...]:
-    """The presets that can be used; of two with the same name the first."""
+def _sorted(entries: Sequence[Any]) -> tuple[tuple[Preset, ...], list[Any]]:
+    """The presets that can be used, of two with the same name the first; and the others."""
     found: dict[str, Preset] = {}
+    others = []
     for entry in entries:
         try:
             preset = msgspec.convert(entry, Preset)
             preset.check()
         except (msgspec.ValidationError, SettingError):
+            others.append(entry)
             continue
-        found.setdefault(preset.name, preset)
-    return tuple(found.values())
+        if found.setdefault(preset.name, preset) is not preset:
+            others.append(entry)
+    return tuple(found.values()), others

@@ -30,6 +30,11 @@ def store(tmp_path: Path) -> PresetStore:
     return PresetStore(tmp_path / "config" / "presets.json")
 
 
+def using(preset: Preset, settings: Settings) -> Settings:
+    shared = [one.name for one in dataclasses.fields(Preset) if one.name != "name"]
+    return dataclasses.replace(settings, **{one: getattr(preset, one) for one in shared})
+
+
 def write(store: PresetStore, data: object) -> None:
     store.path.parent.mkdir(parents=True, exist_ok=True)
     store.path.write_text(data if isinstance(data, str) else json.dumps(data))
@@ -50,7 +55,7 @@ def test_presets_come_back_in_their_order(store: PresetStore) -> None:
 
 def test_a_preset_holds_all_that_an_answer_depends_on() -> None:
     settings = Settings(theme="dark", system_prompt="Be short.")
-    applied = FULL.applied_to(settings)
+    applied = using(FULL, settings)
     assert Preset.of("Fast", applied) == FULL
     assert (applied.theme, applied.system_prompt) == ("dark", "Be short.")
     shared = [one.name for one in dataclasses.fields(Preset) if one.name != "name"]
@@ -58,7 +63,7 @@ def test_a_preset_holds_all_that_an_answer_depends_on() -> None:
 
 
 def test_in_use_only_where_all_of_it_is() -> None:
-    settings = FULL.applied_to(Settings())
+    settings = using(FULL, Settings())
     assert FULL.in_use(settings)
     assert FULL.in_use(dataclasses.replace(settings, theme="dark"))
     for change in ({"max_tokens": 98}, {"draft": None}, {"stop": ()}, {"sampling": Sampling()}):
@@ -94,11 +99,21 @@ def test_one_bad_preset_costs_only_itself(store: PresetStore, change: dict[str, 
     data = json.loads(store.path.read_text())
     data["presets"][0].update(change)
     write(store, data)
-    before = store.path.read_bytes()
     loaded = store.load()
     assert loaded.presets == (PLAIN,)
     assert "1 preset that cannot be used" in loaded.notices[0]
-    assert store.path.with_name("presets.json.kept").read_bytes() == before
+    store.save(loaded.presets)
+    assert json.loads(store.path.read_text())["presets"][1] == data["presets"][0]
+
+
+def test_a_preset_whose_drafter_comes_back_is_there_again(store: PresetStore) -> None:
+    store.save([FULL, PLAIN])
+    text = store.path.read_text()
+    write(store, text.replace("prompt-lookup", "mine"))
+    assert store.load().presets == (PLAIN,)
+    store.save([PLAIN])
+    write(store, store.path.read_text().replace("mine", "prompt-lookup"))
+    assert set(PresetStore(store.path).load().presets) == {PLAIN, FULL}
 
 
 def test_a_newer_file_is_kept(store: PresetStore) -> None:

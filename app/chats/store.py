@@ -187,8 +187,7 @@ class ChatStore:
             title = head.title
             if title == NEW_TITLE and isinstance(turn, Question):
                 title = title_from(turn.text)
-            # Turns that the disk refused are in `seen` only: they are saved with the first one it takes.
-            kept = (*chat.turns, *seen.turns[len(chat.turns) :])[:keep]
+            kept = _as_seen(chat, seen).turns[:keep]
             turns = kept if turn is None else (*kept, turn)
             chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)
             return msgspec.structs.replace(chat, turns=turns)
@@ -217,9 +216,9 @@ class ChatStore:
 
     def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
         """Change what hangs on no turn; a chat that was never saved is changed in memory only."""
-        if not seen.turns and not (self.folder / seen.id).exists():
+        if not seen.head.revision and not (self.folder / seen.id).exists():
             return change(seen)
-        return self._change(seen.id, change)
+        return self._change(seen.id, lambda chat: change(_as_seen(chat, seen)))
 
     def _change(
         self,
@@ -289,6 +288,19 @@ class ChatStore:
 
     def _stamp(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _as_seen(chat: Conversation, seen: Conversation) -> Conversation:
+    """The chat as it is on disk, with what only `seen` has: the texts of answers that a crash cut off, and
+    turns that the disk refused, which are saved with the first one it takes."""
+    if chat.head.revision != seen.head.revision:
+        return chat
+    answers = {turn.trace: turn for turn in seen.turns if isinstance(turn, Answer)}
+    turns = (
+        answers.get(turn.trace, turn) if isinstance(turn, Answer) and turn.text is None else turn
+        for turn in chat.turns
+    )
+    return msgspec.structs.replace(chat, turns=(*turns, *seen.turns[len(chat.turns) :]))
 
 
 def _with_head(chat: Conversation, **changes: object) -> Conversation:

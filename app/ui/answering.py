@@ -45,14 +45,16 @@ class Answering:
         chat: Conversation,
         at: int,
         question: str | None,
+        target_name: str,
     ) -> None:
         """The answer to `question` in place of turn `at` and all behind it; None answers the question that
-        stands before `at` already."""
+        stands before `at` already. `target_name` is the model's that answers."""
         self._store = store
         self._views = views
         self.chat = chat
         self.question = question
         self.at = at
+        self.target_name = target_name
         self.trace: Trace | None = None
         self._recorder: AnswerRecorder | None = None
 

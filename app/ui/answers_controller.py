@@ -41,8 +41,9 @@ class AnswersController(QObject):
         """Generate an answer to `question` as turn `at` (None: to the question before it). Only when the
         engine is READY."""
         pair = self._session.pair
-        answering = self._current = Answering(self._store, self, chat, at, question)
-        self._shown.begin(answering, pair.target.name if pair is not None else "")
+        name = pair.target.name if pair is not None else ""
+        answering = self._current = Answering(self._store, self, chat, at, question, name)
+        self._shown.begin(answering)
         self._session.generate(request, answering)
 
     def of(self, chat_id: str) -> Answering | None:
@@ -84,13 +85,15 @@ class AnswersController(QObject):
     def answer_failed(self, answering: Answering, failed: Failed) -> None:
         self._current = None
         self.saved.emit()
-        if answering is not self._shown.live:
-            return
+        shown = answering is self._shown.live
         if answering.trace is None:
-            # Refused before anything was decoded: back to where the user acted.
-            self._page.transcript.finish(None)
-            self._shown.show(self._shown.chat)
+            # Refused before anything was decoded: back to where the user acted, whatever chat is there now.
+            if shown:
+                self._page.transcript.finish(None)
+                self._shown.show(self._shown.chat)
             self._page.prompt.give_back(answering.question, failed.message, failed.hint)
+            return
+        if not shown:
             return
         action = "Answer again" if failed.gone else ""
         self._shown.end(answering, None, Note(failed.message, failed.hint, action))

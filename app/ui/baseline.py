@@ -12,6 +12,8 @@ from app.engine.stats import Statistics
 from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
 from app.ui.engine_session import EngineSession
 
+ANOTHER_PROMPT = "The chat's system prompt, mode or messages are not those of this answer any more."
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -33,17 +35,19 @@ class BaselineMeasurement:
         self,
         session: EngineSession,
         request: GenerationRequest,
-        seed: int,
+        answer: TraceHeader,
         expected: int,
         on_progress: Callable[[float], None],
         on_end: Callable[[Comparison | None, str], None],
     ) -> None:
-        """`seed` is the answer's own, `expected` its number of tokens. `on_end` gets the comparison, or None
-        and why there is none."""
-        sampling = dataclasses.replace(request.sampling, seed=seed)
+        """`answer` heads the answer that is measured again, `expected` is its number of tokens. `on_end` gets
+        the comparison, or None and why there is none."""
+        sampling = dataclasses.replace(request.sampling, seed=answer.seed)
         cold = dataclasses.replace(request, sampling=sampling, cold=True)
         self._requests = [dataclasses.replace(cold, strategy="none"), cold]
         self._session = session
+        self._prompt = answer.prompt
+        self._another = False
         self._expected = max(1, expected)
         self._on_progress = on_progress
         self._on_end = on_end
@@ -59,6 +63,10 @@ class BaselineMeasurement:
         """The prompt is short beside the answer: no progress of its own."""
 
     def run_started(self, header: TraceHeader) -> None:
+        if header.prompt != self._prompt:
+            self._another = True
+            self._session.stop()
+            return
         self._report()
 
     def run_rounds(self, rounds: list[Round], context_used: int) -> None:
@@ -73,8 +81,8 @@ class BaselineMeasurement:
 
     def run_finished(self, totals: Totals) -> None:
         speed = self._statistics.tokens_per_second
-        if totals.finish_reason == "cancelled" or not speed:
-            self._on_end(None, "The measurement was stopped.")
+        if self._another or totals.finish_reason == "cancelled" or not speed:
+            self._on_end(None, ANOTHER_PROMPT if self._another else "The measurement was stopped.")
             return
         self._speeds.append(speed)
         if len(self._speeds) < len(self._requests):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.engine.trace import Trace
+from app.engine.types import ModelInfo, PairInfo
 from app.ui.baseline import BaselineMeasurement, Comparison
 from app.ui.chat_controller import ChatController
 from app.ui.chat_page import ChatPage
@@ -44,11 +45,17 @@ class BaselineController(QObject):
                 "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
             )
             return
+        if self._session.pair is None or not _loaded_alike(self._session.pair, trace.header.pair):
+            self._page.prompt.show_error(
+                "This answer was made with another pair, or loaded in another way.",
+                "Load it as it was, or answer again with this one.",
+            )
+            return
         self._measured_trace = trace
         self._measurement = BaselineMeasurement(
             self._session,
             request,
-            trace.header.seed,
+            trace.header,
             len(trace.token_ids),
             self._status.set_measuring,
             self._measured,
@@ -79,3 +86,14 @@ class BaselineController(QObject):
         factor = comparison.factor if comparison else None
         self._page.instruments.set_baseline(baseline, factor, comparison.cost if comparison else None)
         self._status.set_baseline(baseline, factor)
+
+
+def _loaded_alike(one: PairInfo, other: PairInfo) -> bool:
+    """The same files, as they were, in the same way: speeds can be compared."""
+
+    def facts(model: ModelInfo | None) -> tuple[object, ...]:
+        if model is None:
+            return ()
+        return model.path, model.size, model.n_ctx, model.threads, model.n_gpu_layers
+
+    return (facts(one.target), facts(one.draft)) == (facts(other.target), facts(other.draft))

@@ -158,7 +158,7 @@ class ChatController(QObject):
         if self._waiting is not None:
             text, self._waiting = self._waiting, None
             self._page.prompt.set_busy(False)
-            self._page.prompt.set_text(text)
+            self._page.prompt.put_back(text)
             self.shown.say_empty()
 
     @Slot(object)
@@ -188,7 +188,7 @@ class ChatController(QObject):
     @Slot(str)
     def open_chat(self, chat_id: str) -> None:
         """Show a saved chat; an answer that is being written for it goes on there."""
-        if chat_id == self.shown.chat.id:
+        if chat_id == self.shown.chat.id and not self._is_stale():
             return
         self._take_back()
         live = self.answers.of(chat_id)
@@ -199,6 +199,13 @@ class ChatController(QObject):
             self._page.chats.set_current(self.shown.chat.id)
             return
         self.shown.show(chat, live)
+
+    def _is_stale(self) -> bool:
+        """Whether another window has changed the chat on the screen."""
+        shown = self.shown.chat.head
+        return self.shown.live is None and any(
+            head.id == shown.id and head.revision > shown.revision for head in self._store.heads()
+        )
 
     def open_last(self, chat_id: str) -> None:
         """Show the chat that was on the screen when the window was closed, if it is still there."""
@@ -233,7 +240,11 @@ class ChatController(QObject):
 
     def _change(self, change: Callable[[], Conversation]) -> None:
         """Change what the chat on the screen is asked with."""
+        before = self.shown.chat
         try:
             self.shown.chat = change()
         except UserError as error:
             self._page.prompt.show_error(error.message, error.hint)
+            return
+        if self.shown.chat.head.revision != before.head.revision:  # another window was there in between
+            self.shown.show(self.shown.chat)

@@ -106,11 +106,6 @@ class ChatList(QWidget):
         self._undo_timer.stop()
         self._toast.hide()
 
-    def focus_search(self) -> None:
-        """Put the keyboard into the search field."""
-        self._field.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self._field.selectAll()
-
     # ------------------------------------------------------------------ building
 
     def _build_head(self) -> QHBoxLayout:
@@ -198,12 +193,18 @@ class ChatList(QWidget):
 
     def menu_for(self, index: QModelIndex) -> QMenu:
         """What can be done with a chat."""
+        chat_id = index.data(ID)  # the list may be another one when something is chosen
         menu = QMenu(self)
-        menu.addAction("Open", lambda: self._choose(index))
-        rename = menu.addAction("Rename", lambda: self._view.edit(index))
+        menu.addAction("Open", lambda: self.chat_chosen.emit(chat_id))
+        rename = menu.addAction("Rename", lambda: self._rename(chat_id))
         rename.setEnabled(not index.data(DAMAGED))
-        menu.addAction("Delete", lambda: self._delete(index))
+        menu.addAction("Delete", lambda: self.delete_requested.emit(chat_id))
         return menu
+
+    def _rename(self, chat_id: str) -> None:
+        row = self._rows.row_of(chat_id)
+        if row >= 0:
+            self._view.edit(self._rows.index(row))
 
     def _delete(self, index: QModelIndex) -> None:
         if index.isValid():

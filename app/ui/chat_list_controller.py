@@ -53,7 +53,13 @@ class ChatListController(QObject):
         head = next((head for head in self._store.heads() if head.id == chat_id), None)
         if self._answers.of(chat_id) is not None:
             self._session.stop()
-        if head is None or not self._try(lambda: self._store.delete(chat_id)):
+        if head is None:
+            self._page.prompt.show_error(
+                "This chat is not on the disk, so there is nothing to put into the trash.",
+                "Begin another one with New chat.",
+            )
+            return
+        if not self._try(lambda: self._store.delete(chat_id)):
             return
         self._deleted.append(chat_id)
         self._page.chats.show_deleted(head.title)
@@ -75,8 +81,9 @@ class ChatListController(QObject):
     def _undo_delete(self) -> None:
         if not self._deleted:
             return
-        chat_id = self._deleted.pop()
+        chat_id = self._deleted[-1]
         if self._try(lambda: self._store.restore(chat_id)):
+            self._deleted.pop()
             self._page.chats.hide_deleted()
             self.refresh()
             self.restored.emit(chat_id)

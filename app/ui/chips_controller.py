@@ -116,6 +116,7 @@ class ChipsController(QObject):
         is_other = pair != (settings.now.target, settings.now.draft)
         if is_other and self._session.activity in BUSY:
             raise UserError("The engine is still at work.", "Stop the answer first.")
+        StrategySpec.parse(preset.strategy)  # its drafter may be gone: nothing is changed then
         settings.change(
             strategy=preset.strategy,
             sampling=preset.sampling,

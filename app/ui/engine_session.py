@@ -144,9 +144,11 @@ class EngineSession(QObject):
         """Start the engine again, and load the pair that is wanted by now."""
         if self.activity is not Activity.LENT or self._closed:
             return
-        self._set(Activity.EMPTY)
         self._thread.start()
-        if self._kept is not None:
+        if self._kept is None:
+            self._set(Activity.EMPTY)
+        else:
+            self.activity = Activity.EMPTY  # not told: who waits for the pair would give up
             self.load(self._kept.target, self._kept.draft)
 
     def _make_thread(self) -> EngineThread:

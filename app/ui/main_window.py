@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.chats.store import ChatStore
@@ -71,6 +71,7 @@ class MainWindow(QMainWindow):
         self.session = session
         self._prompts = tuple(one.prompt for one in prompts)
         self._first = True
+        self._chat_keys: list[QShortcut] = []
 
         self.rail = Rail(theme)
         self.header = Header(theme, choose_file)
@@ -155,14 +156,17 @@ class MainWindow(QMainWindow):
         self.models.offline_changed.connect(self._offline_changed)
 
     def _add_shortcuts(self) -> None:
-        keys: dict[str, Callable[[], object]] = {
-            "Ctrl+N": self.controller.new_chat,
+        # Of what is on the screen in the Chat place: elsewhere these keys do nothing unseen.
+        in_chat: dict[str, Callable[[], object]] = {
             "Ctrl+F": self.page.transcript.open_find,
             "Ctrl+R": self.controller.regenerate,
             "Ctrl+B": self.page.toggle_sidebar,
             "Ctrl+I": self.page.toggle_instruments,
-            "Ctrl+L": self.page.prompt.setFocus,
-            "Ctrl+T": self._try_this,
+        }
+        everywhere: dict[str, Callable[[], object]] = {
+            "Ctrl+N": lambda: self._to_chat(self.controller.new_chat),
+            "Ctrl+L": lambda: self._to_chat(self.page.prompt.setFocus),
+            "Ctrl+T": lambda: self._to_chat(self.trying.open),
             "Ctrl+K": lambda: self.go("compare"),
             "Ctrl+M": lambda: self.go("models"),
             "Ctrl+,": lambda: self.go("settings"),
@@ -172,8 +176,11 @@ class MainWindow(QMainWindow):
             "Ctrl+0": lambda: self.look.set_scale(1.0),
             "Ctrl+Q": self.close,
         }
-        for sequence, action in keys.items():
-            QShortcut(QKeySequence(sequence), self).activated.connect(action)
+        for sequence, action in (in_chat | everywhere).items():
+            shortcut = QShortcut(QKeySequence(sequence), self)
+            shortcut.activated.connect(action)
+            if sequence in in_chat:
+                self._chat_keys.append(shortcut)
 
     # ------------------------------------------------------------------ settings
 
@@ -211,14 +218,23 @@ class MainWindow(QMainWindow):
         """Show a place."""
         self._places.setCurrentWidget(self._by_name[place])
         self.rail.set_place(place)
+        for shortcut in self._chat_keys:
+            shortcut.setEnabled(place == "chat")
 
     def show_trace(self, trace: Trace) -> None:
         """Show a recorded trace instead of a chat."""
         self.controller.show_trace(trace)
 
-    def _try_this(self) -> None:
+    def _to_chat(self, act: Callable[[], object]) -> None:
         self.go("chat")
-        self.trying.open()
+        act()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc stops the answer from wherever in the Chat place nothing nearer has a use for it."""
+        if event.key() == Qt.Key.Key_Escape and self._by_name["chat"].isVisible():
+            self.page.prompt.stop()
+        else:
+            super().keyPressEvent(event)
 
     # ------------------------------------------------------------------ start and end
 

@@ -61,7 +61,7 @@ class PromptBox(QWidget):
         self._edit = PromptEdit()
         self._edit.setAccessibleName("Prompt")
         self._edit.entered.connect(self._send)
-        self._edit.escaped.connect(self._stop)
+        self._edit.escaped.connect(self.stop)
         self._edit.recall_requested.connect(self._recall)
         self._system = SystemPrompt()
         self._system.hide()
@@ -92,8 +92,13 @@ class PromptBox(QWidget):
         return self._edit.text()
 
     def set_text(self, text: str) -> None:
-        """Put a text into the field, for instance one that could not be sent."""
+        """Put a text into the field, in place of what stands there."""
         self._edit.set_text(text)
+
+    def put_back(self, text: str) -> None:
+        """A text that could not be sent comes before what was typed since."""
+        typed = self.text()
+        self.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
 
     def set_suggestion(self, text: str) -> None:
         """What Enter sends from an empty field; "" for nothing."""
@@ -125,7 +130,7 @@ class PromptBox(QWidget):
     def give_back(self, text: str | None, message: str, hint: str) -> None:
         """Put a text that could not be sent, if there is one, back into the field, and say why."""
         if text is not None:
-            self.set_text(text)
+            self.put_back(text)
         self.show_error(message, hint)
 
     def show_error(self, message: str, hint: str = "", offer: str = "") -> None:
@@ -184,7 +189,7 @@ class PromptBox(QWidget):
     @Slot()
     def _press(self) -> None:
         if self._busy:
-            self._stop()
+            self.stop()
         else:
             self._send()
 
@@ -203,7 +208,8 @@ class PromptBox(QWidget):
         self.submitted.emit(prompt)
 
     @Slot()
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Ask for an end of what is going on, if there is something; asked twice it is told once."""
         if self._busy and self._button.isEnabled():
             self._button.setEnabled(False)
             self._hint.setText(STOPPING_HINT)

@@ -7,7 +7,7 @@ import sys
 
 import PySide6
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QWheelEvent
 from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
@@ -31,6 +31,20 @@ from app.ui.theme.theme import MODES
 WIDTH, LABELS = 640, 128  # pixels at text scale 1
 MARGIN = 32
 SCALES = (0.7, 2.5)
+
+
+class _QuietSpinBox(QDoubleSpinBox):
+    """Lets the wheel pass, so that scrolling the page does not resize all text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
 
 
 class SettingsPage(QScrollArea):
@@ -85,7 +99,7 @@ class SettingsPage(QScrollArea):
         form = self._form()
         self._mode = Segmented(self._theme, "Colours", MODES)
         self._mode.picked.connect(self.theme_mode_changed)
-        self._scale = QDoubleSpinBox()
+        self._scale = _QuietSpinBox()
         self._scale.setRange(*SCALES)
         self._scale.setSingleStep(0.1)
         self._scale.setDecimals(1)

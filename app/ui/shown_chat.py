@@ -59,12 +59,13 @@ class ShownChat(QObject):
         page = self._page
         self.chat, self.live = chat, live
         self.trace = self._opened = None
-        page.transcript.set_turns(self._turns(len(chat.turns) if live is None else live.turn))
+        page.transcript.set_turns(self._turns(len(chat.turns) if live is None else live.at))
         page.instruments.clear()
-        if live is not None and live.trace is not None:
-            page.transcript.begin_answer(AnswerTurn(str(live.turn), live.trace.header.pair.target.name))
-            self._show_live(live.trace)
-            self.add_rounds(live.trace.rounds)
+        if live is not None:
+            self._begin_live(live)
+            if live.trace is not None:
+                self._show_live(live.trace)
+                self.add_rounds(live.trace.rounds)
         elif self._traces:
             self._show_numbers(self._traces[max(self._traces)])
         page.prompt.clear_error()
@@ -124,22 +125,26 @@ class ShownChat(QObject):
 
     # ------------------------------------------------------------------ the answer as it comes
 
-    def begin(self, live: Answering, name: str) -> None:
-        """An answer is being asked for; `name` is the target's."""
+    def begin(self, live: Answering) -> None:
+        """An answer is being asked for."""
         if self._opened is not None:
             self.show(self.chat)
-        transcript, question = self._page.transcript, live.question
         self.live = live
         self._traces = {turn: trace for turn, trace in self._traces.items() if turn < live.at}
         self.trace = None
         if live.at < len(live.chat.turns):
-            transcript.remove_from(str(live.at))
-        if question is not None:
-            transcript.add_turn(UserTurn(str(live.at), question))
-            self._page.prompt.set_last_prompt(question)
-        transcript.begin_answer(AnswerTurn(str(live.turn), name))
+            self._page.transcript.remove_from(str(live.at))
+        if live.question is not None:
+            self._page.prompt.set_last_prompt(live.question)
+        self._begin_live(live)
         self._page.instruments.clear()
         self.answer_shown.emit()
+
+    def _begin_live(self, live: Answering) -> None:
+        """The question, where it is a new one, and an answer that rounds will come for."""
+        if live.question is not None:
+            self._page.transcript.add_turn(UserTurn(str(live.at), live.question))
+        self._page.transcript.begin_answer(AnswerTurn(str(live.turn), live.target_name))
 
     def start(self, live: Answering) -> None:
         """The engine has understood the request."""

@@ -89,6 +89,27 @@ def test_a_crash_in_mid_answer_keeps_what_came(store: ChatStore) -> None:
     recorder.discard()
 
 
+def test_what_a_crash_cut_off_stays_part_of_the_chat(store: ChatStore) -> None:
+    chat = store.ask(store.new(), "Count")
+    chat, recorder = store.begin_answer(chat, header())
+    for one in rounds()[:2]:
+        recorder.add(one)
+    recorder.close()
+    seen = ChatStore(store.folder).load(chat.id)
+    for change in (
+        lambda: store.set_system_prompt(seen, "Be brief."),
+        lambda: store.set_mode(seen, "completion"),
+        lambda: store.ask(seen, "Go on"),
+    ):
+        assert [turn.text for turn in change().turns[:2]] == ["Count", "One two"]
+
+
+def test_a_chat_that_the_disk_never_took_can_be_changed(store: ChatStore) -> None:
+    chat = msgspec.structs.replace(store.new(), turns=(Question("Count"),))
+    changed = store.set_mode(chat, "completion")
+    assert (changed.head.mode, changed.turns) == ("completion", chat.turns)
+
+
 def test_a_crash_within_a_line_keeps_the_lines_before(store: ChatStore) -> None:
     chat = store.ask(store.new(), "Count")
     chat, recorder = store.begin_answer(chat, header())

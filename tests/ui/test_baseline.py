@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
@@ -42,7 +43,7 @@ class Measured:
         self.run = BaselineMeasurement(
             self.session,  # type: ignore[arg-type]
             REQUEST,
-            77,
+            msgspec.structs.replace(make_header(), seed=77),
             4,
             self.progress.append,
             lambda comparison, why: self.ends.append((comparison, why)),
@@ -81,6 +82,28 @@ def test_a_stopped_run_gives_no_number() -> None:
     failed = Measured()
     failed.run.run_failed(Failed(1, "The engine stopped unexpectedly."))
     assert failed.ends == [(None, "The engine stopped unexpectedly.")]
+
+
+def test_the_same_prompt_or_none(windows: Windows) -> None:
+    desk = windows.open(max_tokens=30)
+    desk.ask("hello")
+    status = desk.window.status
+    desk.until(status.measure.isEnabled)
+    desk.page.prompt.system_changed.emit("Be short.")
+    status.measure.click()
+    desk.until(desk.error)
+    assert "system prompt" in desk.error() and not status.speed_up.isVisible()
+    desk.until_ready()
+
+
+def test_the_same_pair_or_none(windows: Windows, tiny_file: Callable[[Tiny], Path]) -> None:
+    desk = windows.open(max_tokens=30)
+    desk.ask("hello")
+    desk.load(target=tiny_file(Tiny(name="other", n_ctx=1024)))
+    desk.until_ready()
+    desk.window.status.measure_baseline_requested.emit()
+    assert desk.error().startswith("This answer was made with another pair")
+    assert desk.session.activity is Activity.READY
 
 
 @pytest.fixture

@@ -62,9 +62,10 @@ def test_what_waits_for_the_models_does_not_end_up_in_another_chat(windows: Wind
     desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
     assert desk.session.activity is Activity.LOADING
     desk.type("for the first chat")
+    desk.page.prompt.set_text("typed since")
     desk.controller.new_chat()
     desk.until_ready()
-    assert desk.items() == [] and desk.page.prompt.text() == "for the first chat"
+    assert desk.items() == [] and desk.page.prompt.text() == "for the first chat\n\ntyped since"
 
 
 @on_posix
@@ -123,6 +124,74 @@ def test_regenerate_and_edit(windows: Windows) -> None:
     assert "other" in prompt and "one" not in prompt and "two" not in prompt
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
     assert [turn.text for turn in chat.turns] == desk.texts()
+
+
+def test_a_message_that_is_being_edited_keeps_its_new_text(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    transcript = desk.page.transcript
+    for leave in (
+        lambda: transcript.set_rendered(True),
+        lambda: (desk.header.regenerate.click(), desk.answered()),
+        lambda: desk.ask("two"),
+    ):
+        transcript.edit("0")
+        editor = transcript._furniture.editor
+        assert editor is not None
+        editor.field.setPlainText("one and a half")
+        leave()
+        transcript.edit("0")
+        editor = transcript._furniture.editor
+        assert editor is not None and editor.field.toPlainText() == "one and a half"
+        desk.press(Qt.Key.Key_Escape, editor.field)
+        transcript.edit("0")
+        editor = transcript._furniture.editor
+        assert editor is not None and editor.field.toPlainText() == "one", "Esc is a way back"
+        desk.press(Qt.Key.Key_Escape, editor.field)
+
+
+def test_esc_stops_from_the_answer_too(slow: Callable[..., Desk]) -> None:
+    desk = slow()
+    desk.type("go")
+    desk.until_streaming()
+    desk.page.transcript.setFocus()
+    desk.press(Qt.Key.Key_Escape, desk.page.transcript)
+    desk.until_ready()
+    assert desk.notes() == ["Stopped."]
+
+
+def test_leaving_the_chat_before_its_answer_begins_loses_nothing(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("here")
+    here = desk.controller.chat_id
+    desk.controller.new_chat()
+    desk.ask("there")
+    there = desk.controller.chat_id
+    # The engine understands a request when events are looked at: these two come before.
+    desk.type("one more")
+    desk.page.chats.chat_chosen.emit(here)
+    assert desk.texts()[0] == "here"
+    desk.page.chats.chat_chosen.emit(there)
+    assert desk.texts()[2] == "one more" and desk.page.transcript.live
+    desk.until_ready()
+    assert desk.tokens() == 24 and len(desk.items()) == 4
+    desk.type("x" * 4000)  # longer than the context
+    desk.page.chats.chat_chosen.emit(here)
+    desk.until(desk.error)
+    assert desk.page.prompt.text() == "x" * 4000 and desk.texts()[0] == "here"
+
+
+def test_a_chat_that_another_window_changed_is_opened_again(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    chat_id = desk.controller.chat_id
+    store = ChatStore(desk.paths.chats)
+    store.ask(store.load(chat_id), "from elsewhere")
+    desk.page.chats.chat_chosen.emit(chat_id)
+    assert desk.texts()[-1] == "from elsewhere"
+    store.ask(store.load(chat_id), "and again")
+    desk.page.prompt.mode_changed.emit("completion")
+    assert desk.texts()[-1] == "and again"
 
 
 def test_completion_mode_and_system_prompt(windows: Windows) -> None:

@@ -205,6 +205,18 @@ def test_a_damaged_chat_can_be_deleted_but_not_renamed(qtbot: QtBot, chats: Chat
     assert told.args == [HEADS[2].id]
 
 
+def test_a_menu_acts_on_the_chat_that_it_was_opened_for(qtbot: QtBot, chats: ChatList) -> None:
+    menu = chats.menu_for(index(chats, 0))
+    qtbot.addWidget(menu)
+    chats.set_chats([HEADS[1], HEADS[0], *HEADS[2:]])
+    act = {action.text(): action.trigger for action in menu.actions()}
+    with qtbot.waitSignal(chats.delete_requested) as told:
+        act["Delete"]()
+    assert told.args == [HEADS[0].id]
+    act["Rename"]()
+    assert view(chats).currentIndex().row() == 1 or view(chats).indexWidget(index(chats, 1)) is not None
+
+
 def test_delete_asks_and_undo_brings_back(qtbot: QtBot, chats: ChatList) -> None:
     select(chats, 0)
     with qtbot.waitSignal(chats.delete_requested) as told:

@@ -95,6 +95,36 @@ def test_a_drafter_is_offered_used_kept_and_taken_away(windows: Windows, tmp_pat
     assert again.ask("and on").rounds
 
 
+def test_an_answer_outlives_its_drafter(windows: Windows, tmp_path: Path) -> None:
+    file = tmp_path / "trie.py"
+    file.write_bytes(PHRASE_TRIE.read_bytes())
+    desk = windows.open()
+    add(desk, file)
+    desk.header.strategy_panel._typed("phrase-trie:n_max=3")
+    desk.window.presets._save("Mine")
+    shown = desk.ask("On the other hand, as soon").text
+    windows.close(desk)
+    file.write_text("oops(")
+    again = windows.open()
+    assert again.texts()[-1] == shown
+    assert again.window.presets.presets == () and "it stays in the file" in again.error()
+    windows.close(again)
+    file.write_bytes(PHRASE_TRIE.read_bytes())
+    assert [one.name for one in windows.open().window.presets.presets] == ["Mine"]
+
+
+def test_a_preset_whose_drafter_is_gone_changes_nothing(windows: Windows) -> None:
+    desk = windows.open()
+    shown = add(desk, PHRASE_TRIE)
+    desk.header.strategy_panel._typed("phrase-trie:n_max=3")
+    desk.window.presets._save("Mine")
+    press(shown, "Remove phrase_trie.py from the list; the file stays")
+    before = desk.window.settings.now
+    desk.window.presets._choose("Mine")
+    assert desk.window.settings.now == before
+    assert "phrase-trie" in desk.header.presets_panel.notice.message
+
+
 def test_a_file_that_cannot_be_used_says_so_in_its_row_until_it_is_mended(
     windows: Windows, tmp_path: Path
 ) -> None:

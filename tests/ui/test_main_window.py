@@ -293,6 +293,20 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
     assert desk.page.prompt.text() == ""
 
 
+def test_keys_of_the_chat_do_nothing_unseen(windows: Windows) -> None:
+    desk = windows.open()
+    window = desk.window
+    keys = {one.key().toString(): one for one in window.findChildren(QShortcut)}
+    window.go("models")
+    for key in ("Ctrl+R", "Ctrl+F", "Ctrl+B", "Ctrl+I"):
+        assert not keys[key].isEnabled()
+    keys["Ctrl+N"].activated.emit()
+    assert desk.page.isVisible() and keys["Ctrl+R"].isEnabled()
+    window.go("settings")
+    keys["Ctrl+L"].activated.emit()
+    assert desk.page.isVisible()
+
+
 def test_closing_leaves_nothing_behind(windows: Windows) -> None:
     threads = set(threading.enumerate())
     desk = windows.open(max_tokens=900, strategy="none")

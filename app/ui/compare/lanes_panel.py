@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.engine.errors import SettingError
 from app.engine.types import ModelOptions
 from app.lab.experiment import MOST_LANES, Lane, Pair
 from app.ui.compare.setup import Setup
@@ -175,7 +176,11 @@ class LanesPanel(QWidget):
     def _show_lane(self) -> None:
         lane = self.lane
         self.label.setText(lane.label)
-        self.strategy.set_spec(lane.strategy)
+        try:
+            self.strategy.set_spec(lane.strategy)
+        except SettingError as error:  # its drafter was taken away
+            self.strategy.text.set_spec(lane.strategy)
+            self.strategy.text.show_error(str(error))
         self._show_surroundings()
 
     def _show_surroundings(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.engine.drafters.registry import KINDS
+from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
 from app.lab import words
 from app.lab.compare import keeps_text
@@ -70,8 +71,11 @@ def token_words(parting: Divergence, *, own: bool) -> str:
 
 
 def lane_words(strategy: str) -> str:
-    """What a lane does, for where it has no answer yet."""
-    parts = StrategySpec.parse(strategy).parts
+    """What a lane does, for where it has no answer yet; or what is wrong with it."""
+    try:
+        parts = StrategySpec.parse(strategy).parts
+    except SettingError as error:  # its drafter was taken away
+        return str(error)
     if not parts:
         return "The target alone. Every other lane is held against it."
     return "\n\n".join(KINDS[part.name].summary for part in parts)

@@ -75,6 +75,7 @@ class Canvas(pg.GraphicsView):
         self._marker = pg.InfiniteLine(angle=90, movable=False)
         self._marker.setZValue(-5)
         self._marker.hide()
+        self.marked: int | None = None  # the round with the line
         self.box.addItem(self._marker, ignoreBounds=True)
         self.apply_theme()
 
@@ -112,6 +113,7 @@ class Canvas(pg.GraphicsView):
 
     def mark(self, index: int | None) -> None:
         """Draw a thin line at that round."""
+        self.marked = index
         self._marker.setVisible(index is not None)
         if index is not None:
             self._marker.setValue(index)

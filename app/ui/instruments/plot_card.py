@@ -157,9 +157,12 @@ class PlotCard(QWidget):
         path = self._ask(self, f"{self.file_name}.png", "PNG picture (*.png)")
         if path:
             self.read_out(None)
+            marked = self.canvas.marked
             self.canvas.mark(None)
             self.notice.hide()
-            self._write(Path(path), png_picture(self, self._theme.palette.ground))
+            picture = png_picture(self, self._theme.palette.ground)
+            self.canvas.mark(marked)
+            self._write(Path(path), picture)
 
     @Slot()
     def save_table(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from app.engine.advice import Advice, advise
 from app.engine.cost import CostModel
+from app.engine.errors import SettingError
 from app.engine.stats import Statistics, strategy_names
 from app.engine.strategy import StrategySpec
 from app.engine.types import Round, Totals, TraceHeader
@@ -60,10 +61,14 @@ class Record:
         return self.measured_cost or self._cost
 
     def advice(self) -> Advice | None:
-        """What the numbers mean, where a strategy drafts."""
+        """What the numbers mean, where a strategy drafts; None too where it is known no more."""
         if self.header is None:
             return None
-        return advise(StrategySpec.parse(self.header.strategy), self.statistics, self.cost, self.speed_up)
+        try:
+            spec = StrategySpec.parse(self.header.strategy)
+        except SettingError:  # of a drafter that was taken away since, or of somebody else's
+            return None
+        return advise(spec, self.statistics, self.cost, self.speed_up)
 
     def begin(self, header: TraceHeader | None) -> None:
         """Forget the answer; another one begins. None: there is none to show."""

@@ -33,6 +33,7 @@ class Chip(QAbstractButton):
         self._mono = mono
         self._value = ""
         self._detail = ""
+        self._words = ""
         self._alert = False
         self._bare = False
         self._popover: Popover | None = None
@@ -45,17 +46,24 @@ class Chip(QAbstractButton):
     def set_text(self, value: str, detail: str = "", full: str = "") -> None:
         """Say what is in use; `full` is the whole of a detail that is too long for a chip."""
         words = " ".join(one for one in (self._caption, value, full or detail) if one)
-        if (value, detail, words) == (self._value, self._detail, self.toolTip()):
+        if (value, detail, words) == (self._value, self._detail, self._words):
             return
-        self._value, self._detail = value, detail
+        self._value, self._detail, self._words = value, detail, words
+        self._tell()
+        self._refresh()
+
+    def _tell(self) -> None:
+        """The words for those who point, or listen."""
+        words = f"{self._words}: does not work as it is set" if self._alert else self._words
         self.setAccessibleName(words)
         self.setToolTip(words)
-        self._refresh()
 
     def set_alert(self, alert: bool) -> None:
         """Mark that what is chosen does not work; the panel says why."""
-        self._alert = alert
-        self.update()
+        if alert != self._alert:
+            self._alert = alert
+            self._tell()
+            self.update()
 
     def set_popover(self, popover: Popover) -> None:
         """The panel that opens below the chip, in place of the one before."""
@@ -113,7 +121,9 @@ class Chip(QAbstractButton):
         thickness = 1.0
         if ring_shown(self):
             border, thickness = focus_ring(colours), 2.0
-        painter.setPen(QPen(QColor(border), thickness))
+        # Broken, not only of another colour, where what is chosen does not work.
+        line = Qt.PenStyle.DashLine if self._alert else Qt.PenStyle.SolidLine
+        painter.setPen(QPen(QColor(border), thickness, line))
         inset = thickness / 2
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), 8.0, 8.0)
         value, detail = self.text_shown(self.width())

@@ -123,7 +123,7 @@ class Furniture(QObject):
 
     def open_editor(self, item: TextItem) -> None:
         self.close_editor()
-        editor = TurnEditor(self._theme, item.text, self._view.viewport())
+        editor = TurnEditor(self._theme, item.unsent or item.text, self._view.viewport())
         editor.submitted.connect(self._submitted)
         editor.cancelled.connect(self._cancelled)
         editor.resized.connect(self._resized)
@@ -134,10 +134,12 @@ class Furniture(QObject):
         editor.setFocus()
         self._resized()
 
-    def close_editor(self) -> None:
+    def close_editor(self, keep: bool = True) -> None:
+        """Show the message again; with `keep` what was typed is there when it is edited again."""
         editor, item = self.editor, self._edited
         if editor is None or item is None:
             return
+        item.unsent = editor.field.toPlainText() if keep else ""
         self.editor = self._edited = None
         item.editor_height = 0
         editor.hide()
@@ -229,13 +231,13 @@ class Furniture(QObject):
     @Slot(str)
     def _submitted(self, text: str) -> None:
         edited = self._edited
-        self.close_editor()
+        self.close_editor(keep=False)
         if edited is not None:
             self._view.edit_submitted.emit(edited.id, text)
 
     @Slot()
     def _cancelled(self) -> None:
-        self.close_editor()
+        self.close_editor(keep=False)
 
     @Slot()
     def _resized(self) -> None:

@@ -120,6 +120,7 @@ class TextItem(Item):
         super().__init__(turn.id, setting, turn.note if isinstance(turn, UserTurn) else None)
         self.editable = isinstance(turn, UserTurn)
         self._whole = turn.text
+        self.unsent = ""  # another text that was begun for it
         builder = ParagraphBuilder()
         builder.add([Span(turn.text, "plain", -1, -1)] if turn.text else [])
         self._take(builder, 0)

@@ -154,7 +154,8 @@ class TranscriptView(Surface):
         if rendered == self._rendered:
             return
         self._rendered = rendered
-        self._forget_places()
+        self.selection.clear()
+        self.hover.clear()
         place = self.scroller.place()
         for index, item in enumerate(self.stack.items):
             if isinstance(item, AnswerItem):
