@@ -50,8 +50,9 @@ format: ready-dev ## let ruff rewrite the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+bench: ## all benchmarks
 bench: bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-       bench-strategies bench-rollback bench-suite ## all benchmarks
+       bench-strategies bench-rollback bench-suite
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)

@@ -5,25 +5,28 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from shlex import split
 from typing import Any
 
+import msgspec
 import pytest
 
 from app import __version__
 from app.cli.interrupt import Interrupt, run_interruptible
-from app.cli.recorder import check_writable, write_file
+from app.cli.recorder import RunRecorder, check_writable, write_file
 from app.cli.run_options import parse_run
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import UserError
 from app.engine.host import ProcessHome
-from app.engine.messages import Event, RoundFinished
+from app.engine.messages import Event, Failed, RoundFinished
 from app.engine.params import params_of
 from app.engine.recheck import recheck
 from app.engine.stats import Statistics, llama_cpp_lines
@@ -351,6 +354,54 @@ def test_an_engine_that_dies_costs_one_line(
     assert trace.totals is not None and trace.totals.finish_reason is FinishReason.FAILED
 
 
+def test_a_bug_in_the_engine_costs_one_line(
+    command: Command, pair: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        raise ZeroDivisionError
+    except ZeroDivisionError:
+        details = traceback.format_exc()
+
+    class Buggy(ProcessHome):
+        def receive(self, timeout: float) -> Event | None:
+            event = super().receive(timeout)
+            if isinstance(event, RoundFinished):
+                return Failed(event.run, "It met an error.", "The details help.", False, details)
+            return event
+
+    monkeypatch.setattr("app.cli.run.ProcessHome", Buggy)
+    ended = command(*pair)
+    assert ended.code == 1 and "Traceback" not in ended.err
+    assert re.fullmatch(
+        r"draftscope run: It met an error\. \(.*test_cli\.py:\d+\)", ended.err.splitlines()[-1]
+    )
+
+
+def test_the_record_of_an_engine_that_died_holds(command: Command, recorded: Path) -> None:
+    """Also where the answer's end might have become a stop text."""
+    trace = read_trace(recorded)
+    recorder = RunRecorder(None)
+    recorder.begin(msgspec.structs.replace(trace.header, stop=(f"{trace.text[-1]} and never this",)))
+    for one in trace.rounds:
+        recorder.add(one)
+    recorder.fail("gone")
+    assert recorder.trace is not None and recorder.trace.text == trace.text
+    assert recheck(recorder.trace) == []
+    write_trace(recorded, recorder.trace)
+    assert re.match(r"prompt \d+ tokens; answer", command("replay", recorded).err)
+
+
+def test_what_a_drafter_could_not_do_behind_the_answer_is_told(
+    command: Command, pair: list[object], tmp_path: Path
+) -> None:
+    # With a name to which nothing can be added, not even for a moment.
+    kept = str(tmp_path / ("d" * 250)).replace("%", "%25")
+    strategy = f"ngram-cache:lookup_cache_dynamic={kept}"
+    ended = command(*pair, "--strategy", strategy, "--max-tokens", 8, "--ignore-eos")
+    assert ended.code == 0
+    assert re.match(r"draftscope run: .*dddd cannot be saved", ended.err.splitlines()[-1])
+
+
 @pytest.mark.parametrize("option", ["--trace", "--json"])
 def test_files_that_cannot_be_written_are_refused_at_once(
     command: Command, tmp_path: Path, option: str
@@ -547,6 +598,22 @@ def test_both_readers_leave(slow: list[object]) -> None:
     assert process.stdout.read(5)
     process.stdout.close()
     assert process.wait(PATIENCE) == 0
+
+
+@on_posix
+def test_a_measurement_goes_on_where_nobody_reads_its_progress(
+    pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    numbers = tmp_path / "out.json"
+    words = ["--prompt", "abcabc", "--strategy", DRAFTS, "--max-tokens", 4, "--repeat", 20, "--json", numbers]
+    process = start(
+        "bench", "--target", pair_files[0], "--draft", pair_files[1], *words, stderr=subprocess.STDOUT
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(PATIENCE) == 0
+    assert len(json.loads(numbers.read_text(encoding="utf-8"))["runs"]) == 40
 
 
 @on_posix

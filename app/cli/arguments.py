@@ -100,11 +100,6 @@ class ParamOptions:
         return doc.replace("%", "%%")
 
 
-def add_param(group: argparse._ArgumentGroup, owner: type[Any], name: str) -> None:
-    """Add the option of a single parameter."""
-    ParamOptions(owner, only=(name,)).add_to(group)
-
-
 def _reader(one: Param) -> Callable[[str], Value]:
     def read(text: str) -> Value:
         try:

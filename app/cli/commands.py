@@ -46,8 +46,8 @@ def run_command(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # standard error's: the answer's own is handled where it is printed
-        drop(sys.stderr)
+    except BrokenPipeError:  # a list or a table, of which somebody has read enough
+        drop(sys.stdout)
         return 0
     except Exception as error:
         complain(name, f"It met an error it does not know. {type(error).__name__}: {error} ({_place(error)})")

@@ -23,7 +23,15 @@ def use_utf8() -> None:
 
 def say(line: str) -> None:
     """One line on standard error."""
-    print(line, file=sys.stderr, flush=True)
+    tell(f"{line}\n")
+
+
+def tell(text: str) -> None:
+    """Text on standard error, as it is. That nobody can read it is no reason to end the work."""
+    try:
+        print(text, end="", file=sys.stderr, flush=True)
+    except OSError:
+        drop(sys.stderr)
 
 
 def complain(command: str, message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from app.cli.arguments import Parser, UsageError
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.run_options import DRAFT, TARGET, chosen_pair
-from app.cli.table import table
+from app.cli.table import aligned, table
 from app.engine.builds import gpu_backends, other_builds
 from app.engine.errors import UserError
 from app.engine.host import ProcessHome
@@ -103,7 +103,7 @@ def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Itera
         )
         for one in listed.devices
     ]
-    yield from _aligned(("DEVICE", "KIND", "BACKEND", "FREE", "TOTAL", "DESCRIPTION"), rows)
+    yield from aligned(("DEVICE", "KIND", "BACKEND", "FREE", "TOTAL", "DESCRIPTION"), rows)
     built = ", ".join(gpu_backends(listed.backends)) or "none: it computes on the CPU"
     yield f"\nGPU backends of this build: {built}."
     others = "; ".join(f"{command} for {name}" for name, command in other_builds(listed.backends).items())
@@ -138,13 +138,6 @@ def _memory_lines(memory: PairMemory) -> Iterable[str]:
 def _row(role: str, one: DeviceMemory) -> tuple[str, ...]:
     sizes = (one.weights, one.context, one.compute, one.total)
     return f"{role:<6} {one.device}", str(one.layers), *map(file_size, sizes)
-
-
-def _aligned(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterable[str]:
-    """Columns of words, to the left."""
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    for row in (header, *rows):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _json(listed: DevicesListed, measured: Measured | None) -> str:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from app.cli.arguments import Parser
 from app.cli.console import say
+from app.cli.recorder import check_writable, write_file
 from app.engine.drafters.ngram_cache_file import LookupCache, read_cache
 from app.engine.drafters.ngram_counts import STATIC_SIZE, Followers, count_ngrams
-from app.engine.errors import PromptError, UserError
+from app.engine.errors import PromptError
 from app.engine.native import Vocabulary
 from app.engine.native.header import Header
-from app.files import reason, write_atomic
+from app.files import reason
 
 PROG = "draftscope lookup-cache"
 _DESCRIPTION = """\
@@ -47,12 +48,13 @@ def lookup_cache(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     if not arguments.texts and not arguments.merge:
         parser.error("there is nothing to count: give a text, or --merge.")
+    check_writable(arguments.output)
     header = Header(arguments.target)
     try:
         counts = _counts(header.vocabulary, arguments.texts, arguments.merge)
     finally:
         header.close()
-    _write(arguments.output, LookupCache.empty().merged(counts))
+    write_file(arguments.output, LookupCache.empty().merged(counts))
     say(f"{arguments.output}: {len(counts):,} n-grams.")
     return 0
 
@@ -86,10 +88,3 @@ def _text(path: Path) -> str:
         raise PromptError(f"{path} cannot be read: {reason(error)}.", "Give another file.") from None
     except UnicodeDecodeError:
         raise PromptError(f"{path} is no text in UTF-8.", "Convert it first.") from None
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_atomic(path, data)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another --output.") from None

@@ -118,9 +118,10 @@ def add_journal_option(parser: Parser) -> None:
 
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
-    """Raises UsageError where two name the same file."""
+    """Raises UsageError where two of them, or one and the journal, name the same file."""
     one = Outputs(arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
-    if len(set(one.paths)) < len(one.paths):
+    written = [*one.paths, arguments.journal] if arguments.journal else one.paths
+    if len(set(map(os.path.abspath, written))) < len(written):
         raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
     return one
 

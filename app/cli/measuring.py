@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from app.cli.console import say
+from app.cli.console import say, tell
 from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure_options import Outputs
-from app.cli.recorder import cannot_write, write_file
+from app.cli.recorder import cannot_write, is_special, write_file
 from app.cli.table import table
 from app.engine.errors import UserError
 from app.lab import words
@@ -22,6 +24,7 @@ from app.lab.markdown_export import markdown
 from app.lab.page.page import html_page
 from app.lab.report import Report, SweepFacts, make_report
 from app.lab.runner import Runner
+from app.lab.traces import TraceStore
 
 _SHOWN = ("tokens_per_second", "speedup", "acceptance_rate", "alpha", "tau", "draft_share", "equal")
 
@@ -34,11 +37,10 @@ class Progress:
         self._counted = counted
         self._live = sys.stderr.isatty()
         self._names: tuple[str, ...] = ()
-        self._done = 0
 
     def show(self, event: LabEvent) -> None:
         if isinstance(event, Begun):
-            self._names, self._done = lane_names(event.experiment), event.done
+            self._names = lane_names(event.experiment)
             if event.done:
                 say(f"Going on: {event.done} of {words.count(event.total, 'run')} are there.")
         elif isinstance(event, PairLoaded):
@@ -49,7 +51,6 @@ class Progress:
         elif isinstance(event, RunStarted) and self._live:
             self._over(f"{self._name(event.job.lane)} …")
         elif isinstance(event, RunDone):
-            self._done = event.done
             self._run_done(event)
 
     def end(self) -> None:
@@ -60,11 +61,11 @@ class Progress:
     def _run_done(self, event: RunDone) -> None:
         left = f", {words.duration(event.seconds_left)} left" if event.seconds_left is not None else ""
         speed = words.digits(event.record.tokens_per_second, "tokens/s")
-        what = event.record.error or speed
-        text = f"{self._name(event.job.lane)}: {what}"
+        failure = event.record.failure
+        text = f"{self._name(event.job.lane)}: {failure or speed}"
         if self._counted:
             text = f"{event.done}/{event.total}  {text}{left}"
-        if event.record.error or not self._live:
+        if failure or not self._live:
             self._line(text)
         else:
             self._over(text)
@@ -78,7 +79,7 @@ class Progress:
         say(text)
 
     def _over(self, text: str) -> None:
-        print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)
+        tell(f"\r\x1b[K{text[:100]}")
 
 
 def measure(runner: Runner, interrupt: Interrupt) -> None:
@@ -95,18 +96,18 @@ def measure(runner: Runner, interrupt: Interrupt) -> None:
 def measured(
     runner: Runner, interrupt: Interrupt, outputs: Outputs, sweep: SweepFacts | None = None
 ) -> tuple[Report, UserError | None]:
-    """Measure and write what was asked for: of all runs, or of those that came before an error, which is
-    returned. Raises UserError where nothing came or a file cannot be written."""
-    problem = None
+    """Measure and write what was asked for: of all runs, or of those that came before an error. Returns what
+    went wrong, too. Raises UserError where nothing came."""
+    problems: list[UserError] = []
     try:
         measure(runner, interrupt)
     except UserError as error:
         if not runner.records:
             raise
-        problem = error
+        problems.append(error)
     report = report_of(runner, interrupt, sweep)
-    write_outputs(outputs, report, runner)
-    return report, problem
+    problems += write_outputs(outputs, report, runner)
+    return report, UserError(" ".join(map(str, problems))) if problems else None
 
 
 def exit_code(report: Report, interrupt: Interrupt) -> int:
@@ -123,22 +124,40 @@ def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = N
     return make_report(runner.experiment, runner.records, runner.pairs, digest, sweep)
 
 
-def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> None:
-    """All files that were asked for; raises UserError for the first that cannot be written."""
-    contents: list[tuple[object, Callable[[Report], bytes]]] = [
+def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:
+    """All files that were asked for; returns why some cannot be written."""
+    contents: list[tuple[Path | None, Callable[[Report], bytes]]] = [
         (outputs.json, Report.to_json),
         (outputs.csv, lambda one: csv_table(one).encode()),
         (outputs.html, lambda one: html_page(one).encode()),
         (outputs.markdown, lambda one: markdown(one).encode()),
     ]
+    problems = []
     for path, content in contents:
         if path is not None:
-            write_file(path, content(report))  # type: ignore[arg-type]
+            try:
+                write_file(path, content(report))
+            except UserError as error:
+                problems.append(error)
     if outputs.traces is not None:
         try:
-            runner.traces.archive(outputs.traces)
-        except OSError as error:
-            raise cannot_write(outputs.traces, error) from error
+            _write_traces(outputs.traces, runner.traces)
+        except UserError as error:
+            problems.append(error)
+    return problems
+
+
+def _write_traces(path: Path, traces: TraceStore) -> None:
+    try:
+        if is_special(path):  # an archive is written to and fro
+            with TemporaryDirectory() as folder:
+                whole = Path(folder, "traces.zip")
+                traces.archive(whole)
+                write_file(path, whole.read_bytes())
+        else:
+            traces.archive(path.resolve())  # a link stays
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def summary_lines(report: Report) -> list[str]:

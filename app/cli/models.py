@@ -6,7 +6,8 @@ from pathlib import Path
 
 from app.cli.arguments import Parser
 from app.cli.console import say
-from app.cli.models_table import open_shelf, print_table
+from app.cli.models_table import open_shelf
+from app.cli.table import aligned
 from app.engine.errors import UserError
 from app.hub.library import LocalModel, Shelf, Verdict, best_first, find_model
 from app.numbers import file_size
@@ -89,7 +90,7 @@ def _print_models(found: list[LocalModel]) -> None:
                 str(one.path),
             )
         )
-    print_table(head, rows, right=("PARAMETERS", "CONTEXT", "SIZE"))
+    print(*aligned(head, rows, right=("PARAMETERS", "CONTEXT", "SIZE")), sep="\n")
     for one in found:
         if one.problem:
             say(f"{one.path.name} cannot be used: {one.problem}")
@@ -104,4 +105,4 @@ def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel]) -> None:
     if not rows:
         say("No other model is here.")
         return
-    print_table(("DRAFT", "SIZE", "VERDICT", "PATH"), rows, right=("SIZE",))
+    print(*aligned(("DRAFT", "SIZE", "VERDICT", "PATH"), rows, right=("SIZE",)), sep="\n")

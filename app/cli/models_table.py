@@ -1,8 +1,7 @@
-"""What `search`, `pull` and `models` have in common: tables, offline mode, the folder of the library."""
+"""What `search`, `pull` and `models` have in common: offline mode, the folder of the library."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,18 +9,6 @@ import msgspec
 from app.hub.hub import Hub
 from app.hub.library import Shelf
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
-
-
-def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Columns on standard output, two spaces apart; those named in `right` end at the same place."""
-    lines = [tuple(head), *map(tuple, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for cell, width, name in zip(line, widths, head, strict=True)
-        )
-        print("  ".join(cells).rstrip())
 
 
 def make_hub() -> Hub:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.cli.arguments import Parser, UsageError
-from app.cli.console import say
+from app.cli.console import say, tell
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.models_table import make_hub
 from app.engine.errors import UserError
@@ -21,6 +21,7 @@ from app.hub.here import find_entry, find_here
 from app.hub.hub import Hub
 from app.hub.names import Address, parse_address
 from app.hub.repo import read_repo
+from app.lab.words import duration
 from app.numbers import file_size
 from app.paths import find_paths
 
@@ -158,7 +159,7 @@ class _ProgressLine:
         self._next = now + (_BETWEEN if self._terminal else _LINE_SECONDS)
         if self._terminal:
             line = _words(items)
-            print("\r" + line.ljust(self._width), end="", file=sys.stderr, flush=True)
+            tell("\r" + line.ljust(self._width))
             self._width = len(line)
         else:
             say(_words(items))
@@ -177,15 +178,7 @@ def _words(items: Sequence[Download]) -> str:
         words.insert(0, f"{done / total * 100:3.0f} %")
     if speed := sum(one.speed or 0 for one in items):
         words.append(f"{file_size(speed)}/s")
-        words.append(f"{_duration((total - done) / speed)} left")
+        words.append(f"{duration((total - done) / speed)} left")
     if any(one.state is State.CHECKING for one in items):
         words.append("checking")
     return ", ".join(words)
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return (
-        f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-    )

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 from app.engine.errors import UserError
+from app.engine.text import TextStream
 from app.engine.trace import Trace, TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
 from app.files import reason, write_atomic
@@ -42,9 +43,14 @@ class RunRecorder:
         if self.trace is None or self.trace.totals is not None:
             return
         last = self.trace.rounds[-1] if self.trace.rounds else None
+        text = TextStream(self.trace.header.stop)
+        for one in self.trace.rounds:
+            for token in one.emitted:
+                text.add(token.piece)
+        text.finish()  # what might have become a stop text is of the answer now
         totals = Totals(
             finish_reason=FinishReason.FAILED,
-            text=self.trace.text,
+            text=text.text,
             seconds=last.offset + last.seconds if last else 0.0,
             prompt_seconds=0.0,
             draft_prompt_seconds=0.0,
@@ -76,7 +82,7 @@ def check_writable(path: Path) -> None:
     """Refuse a file that cannot be written, before anything is computed for it; raises UserError."""
     try:
         # Opening a pipe would already be taken for its end by whoever reads there.
-        if _is_special(path):
+        if is_special(path):
             return
         real = path.resolve()  # a link that leads nowhere yet must stay
         new = not real.exists()
@@ -90,7 +96,7 @@ def check_writable(path: Path) -> None:
 def write_file(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, a pipe or a device as it comes; raises UserError."""
     try:
-        if _is_special(path):
+        if is_special(path):
             with path.open("ab") as file:
                 file.write(data)
         else:
@@ -104,7 +110,7 @@ def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
     return UserError(f"{path} cannot be written: {why}.", "Choose another file.")
 
 
-def _is_special(path: Path) -> bool:
+def is_special(path: Path) -> bool:
     """Whether a path is no plain file, so that nothing may take its place. /dev/stdout is a link that leads
     to a plain file where the output goes to one."""
     if path.absolute().is_relative_to("/dev"):

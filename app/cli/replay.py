@@ -9,6 +9,7 @@ from app.cli.console import AnswerPrinter, say
 from app.cli.strategies import statistics_lines
 from app.engine.recheck import recheck
 from app.engine.trace import Trace, read_trace
+from app.lab.words import count
 
 PROG = "draftscope replay"
 _DESCRIPTION = """\
@@ -39,13 +40,9 @@ def _verify(trace: Trace, name: str) -> int:
     found = recheck(trace)
     for line in found:
         say(line)
-    rounds = _count(len(trace.rounds), "round")
+    rounds = count(len(trace.rounds), "round")
     if found:
-        say(f"{PROG}: {name} does not hold: {_count(len(found), 'disagreement')} in {rounds}.")
+        say(f"{PROG}: {name} does not hold: {count(len(found), 'disagreement')} in {rounds}.")
         return 1
     say(f"{name} holds: every verdict of {rounds} is what the record makes of it.")
     return 0
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

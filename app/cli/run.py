@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from app.cli.console import AnswerPrinter, say
+from app.cli.console import AnswerPrinter, complain, say
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.recorder import RunRecorder, check_writable, write_file
-from app.cli.run_options import RunPlan, parse_run
+from app.cli.run_options import PROG, RunPlan, parse_run
 from app.cli.strategies import statistics_lines
 from app.engine.errors import UserError
 from app.engine.host import ProcessHome
@@ -24,6 +25,7 @@ from app.engine.messages import (
     Stop,
 )
 from app.engine.trace import Trace
+from app.engine.types import FinishReason
 from app.lab.run_record import RunRecord
 
 _LOAD, _ANSWER = 0, 1  # runs of the engine
@@ -78,13 +80,17 @@ def _answers(home: ProcessHome, command: AnyCommand) -> Iterator[Event]:
     while True:
         event = home.receive(_WAIT)
         if isinstance(event, Failed):
-            if event.details:
-                say(event.details.rstrip())
-            raise UserError(event.message, event.hint)
+            raise _error(event)
         if event is not None:
             yield event
         if isinstance(event, Loaded | Finished):
             return
+
+
+def _error(event: Failed) -> UserError:
+    """One line; of a bug, whose details are a traceback, the place in the code."""
+    places = re.findall(r'File "(.+)", line (\d+)', event.details)
+    return UserError(event.message, f"({':'.join(places[-1])})" if places else event.hint)
 
 
 def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
@@ -96,6 +102,9 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
             write_file(plan.json, RunRecord.of(trace).to_json())
     for line in statistics_lines(trace):
         say(line)
+    totals = trace.totals
+    if totals and totals.error and totals.finish_reason is not FinishReason.FAILED:
+        complain(PROG, totals.error)  # the answer is whole; what a drafter does behind it was not done
 
 
 def _record(home: ProcessHome, command: Generate, recorder: RunRecorder, printer: AnswerPrinter) -> None:

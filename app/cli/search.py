@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from app.cli.arguments import Parser, plain_text
 from app.cli.console import say
-from app.cli.models_table import make_hub, print_table
+from app.cli.models_table import make_hub
+from app.cli.table import aligned
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.fits import Fit, judge
@@ -58,7 +59,7 @@ def _print_hits(found: tuple[RepoHit, ...]) -> None:
         )
         for one in found
     ]
-    print_table(head, rows, right=("PARAMETERS", "DOWNLOADS"))
+    print(*aligned(head, rows, right=("PARAMETERS", "DOWNLOADS")), sep="\n")
 
 
 def _print_repo(repo: Repo) -> None:
@@ -76,7 +77,7 @@ def _print_repo(repo: Repo) -> None:
         say(notice)
     if not rows:
         raise UserError(f"{repo.repo} has no GGUF file.", "Choose another repository.")
-    print_table(("QUANTISATION", "SIZE", "FIT", "FILE", ""), rows, right=("SIZE",))
+    print(*aligned(("QUANTISATION", "SIZE", "FIT", "FILE", ""), rows, right=("SIZE",)), sep="\n")
 
 
 def _is_here(cache: Cache, repo: Repo, one: Quantisation) -> bool:

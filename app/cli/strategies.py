@@ -11,6 +11,7 @@ from app.engine.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.strategy import LONGEST, NONE, StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import FinishReason, LengthRule, Verification
+from app.numbers import significant
 
 _WIDTH = 100
 _ENDS = {
@@ -40,7 +41,8 @@ def strategy_help() -> str:
         *_wrapped(
             "For the whole run, behind any name: how drafts are judged. greedy takes what the target "
             "finds most probable (only at temperature 0, there the default), speculative keeps the "
-            "target's distribution (otherwise the default), match gives the text that none gives.",
+            "target's distribution (otherwise the default), block keeps it too and judges a draft as a "
+            "whole, which accepts at least as much in the mean, match gives the text that none gives.",
             6,
         ),
         f"  length={'|'.join(LengthRule)}",
@@ -75,20 +77,11 @@ def _answer_line(trace: Trace, statistics: Statistics) -> str:
     totals = trace.totals
     end = _ENDS[totals.finish_reason] if totals else "the record breaks off here"
     seconds = totals.seconds if totals else statistics.seconds
-    speed = f", {_digits(statistics.emitted / seconds)} tokens/s" if seconds > 0 else ""
+    speed = f", {significant(statistics.emitted / seconds)} tokens/s" if seconds > 0 else ""
     prompt = f"prompt {trace.header.prompt_tokens:,} tokens"
-    if totals:
-        prompt += f" in {_digits(totals.prompt_seconds)} s"
-    return f"{prompt}; answer {statistics.emitted:,} tokens in {_digits(seconds)} s{speed}; {end}"
-
-
-def _digits(value: float) -> str:
-    """Three significant digits, never as a power of ten."""
-    if value >= 100:
-        return f"{value:.0f}"
-    if value >= 10:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+    if totals and totals.prompt_seconds:  # 0: not measured, because the engine broke off
+        prompt += f" in {significant(totals.prompt_seconds)} s"
+    return f"{prompt}; answer {statistics.emitted:,} tokens in {significant(seconds)} s{speed}; {end}"
 
 
 def _longest_draft(trace: Trace) -> int | None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned lines: the first column to the left, the others, which are numbers, to the right."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[str] = ()) -> list[str]:
+    """Columns, two spaces apart; those named in `right` end at the same place."""
+    lines = [tuple(head), *map(tuple, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
 
     def row(cells: Sequence[str]) -> str:
-        first, *others = cells
-        numbers = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        return "  ".join([first.ljust(widths[0]), *numbers]).rstrip()
+        placed = (
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for cell, width, name in zip(cells, widths, head, strict=True)
+        )
+        return "  ".join(placed).rstrip()
 
-    return [row(lines[0]), "  ".join("-" * width for width in widths), *map(row, lines[1:])]
+    return list(map(row, lines))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """With a rule below the head; all columns but the first are numbers, and to the right."""
+    rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return aligned(head, [rule, *rows], right=head[1:])

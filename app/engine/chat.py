@@ -36,10 +36,6 @@ class ChatTemplate:
         # Every character at which a control token's spelling begins, also inside another one's.
         self._first = re.compile(f"(?=(?:{spellings}))(.)" if spellings else r"(?!)", re.DOTALL)
 
-    @property
-    def exists(self) -> bool:
-        return bool(self._source)
-
     def tokenize(self, messages: Sequence[Message]) -> tuple[str, NDArray[np.int32]]:
         """The prompt's text, and its token ids of shape [n]; raises PromptError."""
         if not self._source:

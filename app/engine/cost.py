@@ -96,7 +96,7 @@ class CostModel:
         k = len(one.drafted)
         self.passes.add(k + 1, one.verify_seconds)
         if k:
-            self.draft_times.add(one.draft_seconds / k)
+            self.draft_times.add((one.draft_seconds - one.read_seconds) / k)
             self.lengths[k] += 1
             self.accepted += one.accepted
 
@@ -128,15 +128,6 @@ class CostModel:
     def longest(self) -> int:
         """The last draft length that predictions are made for."""
         return max(LONGEST, ceil(self.mean_length or 0))
-
-    def best_length(self, alpha: float) -> tuple[int, float] | None:
-        """The k from 0 on with the largest predicted factor, and that factor."""
-        factors = [(self.predicted(alpha, k), -k) for k in range(self.longest + 1)]
-        known = [(factor, k) for factor, k in factors if factor is not None]
-        if len(known) < 2:
-            return None
-        factor, k = max(known)
-        return -k, factor
 
     def break_even(self, k: int) -> float | None:
         """The smallest alpha at which drafting k tokens loses nothing.

@@ -17,7 +17,7 @@ from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.draws import Draws
 from app.engine.errors import PromptError, SettingError, UserError
-from app.engine.generate import Generation, TokenBuffer, rounds
+from app.engine.generate import Generation, Rounds, TokenBuffer, rounds
 from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.memory import ModelMemory
@@ -29,7 +29,7 @@ from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.text import TextStream
 from app.engine.trace import FORMAT
-from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Totals, TraceHeader
+from app.engine.types import FinishReason, GenerationRequest, ModelInfo, ModelOptions, Totals, TraceHeader
 from app.engine.warm_drafters import WarmDrafters
 
 _PROMPT_CHUNK = 512  # tokens between two progress reports
@@ -57,13 +57,19 @@ class Engine:
         """
         self._abort: AbortFlag = previous._abort if previous else AbortFlag()
         self._abort.clear()  # of a Stop long ago
+        if previous is not None:
+            previous._leave()
         before = previous._models if previous else None
         self._models: LoadedPair = LoadedPair(target, draft, self._abort, on_progress, before, on_test)
         self._target, self._draft = self._models.target, self._models.draft
         self._lookup_caches = LookupCaches()
+        if previous is not None and _same_file(previous._models.info.target, self._models.info.target):
+            # A file that answers are added to is drafted from as it was before all of them.
+            self._lookup_caches = previous._lookup_caches
         self._warm = WarmDrafters(self._new_drafter)
         self._template = ChatTemplate(self._target.model.chat_template, self._target.model.vocabulary)
         self.pair = self._models.info
+        self._rounds: Rounds | None = None  # of the answer that is being written
 
     @property
     def options(self) -> tuple[ModelOptions, ModelOptions | None]:
@@ -75,7 +81,8 @@ class Engine:
         return self._models.memory_beside(target)
 
     def close(self) -> None:
-        """Free the models."""
+        """Free the models; an answer that is being written ends here."""
+        self._leave()
         self._models.close()
 
     def __enter__(self) -> Engine:
@@ -91,8 +98,10 @@ class Engine:
     def generate(self, request: GenerationRequest, run: int = 0) -> Iterator[Event]:
         """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished.
 
-        Raises UserError where the request cannot be met, before anything is decoded.
+        Raises UserError where the request cannot be met, before anything is decoded. An answer before it
+        whose events were not all taken is cancelled.
         """
+        self._leave()
         self._abort.clear()
         asked = time.perf_counter()
         answer, header, spec = self._prepare(request)
@@ -102,6 +111,7 @@ class Engine:
         zero = asked
         native = self._target.seconds
         begun: list[Drafter] = []
+        made: Rounds | None = None
         try:
             for done in self._read_prompt(answer):
                 yield PromptProgress(run, "target", done, answer.prompt_length)
@@ -115,7 +125,8 @@ class Engine:
             self._begin_drafters(answer, begun)
             zero = time.perf_counter()
             draft_seconds = zero - asked - prompt_seconds
-            for one, text in rounds(answer):
+            made = self._rounds = rounds(answer)
+            for one, text in made:
                 # A round comes when the next one is under way already: neither the clock nor the cache are
                 # asked about it now.
                 if first_token is None:
@@ -124,11 +135,17 @@ class Engine:
                 yield RoundFinished(run, one, text, cached)
                 if self._abort.is_set() and answer.finish is None:
                     raise Cancelled
+            if answer.finish is None:  # `_leave` ended it
+                raise Cancelled
         except Cancelled:
             answer.finish = FinishReason.CANCELLED
             prompt_seconds = prompt_seconds or time.perf_counter() - asked
         finally:  # also where an error ends the answer, or nobody wants the rest of it
             ended = time.perf_counter()
+            if made is not None:
+                made.close()  # the loop's thread uses the drafters
+                if self._rounds is made:
+                    self._rounds = None
             error = _finish_drafters(begun, answer)
         seconds = ended - zero if first_token is not None else 0.0
         answer.text.finish()
@@ -143,6 +160,12 @@ class Engine:
             draft_prompt_in_rounds=answer.draft_reading,
         )
         yield Finished(run, totals)
+
+    def _leave(self) -> None:
+        """End the loop of an answer whose events nobody takes at present: its next pass is under way."""
+        if self._rounds is not None:
+            self._rounds.close()
+            self._rounds = None
 
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
         """Check everything that was asked for; nothing is decoded yet."""
@@ -228,6 +251,7 @@ class Engine:
 
     def reset(self) -> None:
         """Empty both caches and all drafters: what comes next is cold."""
+        self._leave()
         self._models.clear()
         self._warm.reset()
 
@@ -260,6 +284,10 @@ class Engine:
             )
             for part in spec.parts
         ]
+
+
+def _same_file(one: ModelInfo, other: ModelInfo) -> bool:
+    return (one.path, one.n_vocab) == (other.path, other.n_vocab)
 
 
 def _finish_drafters(begun: Sequence[Drafter], answer: Generation) -> str:

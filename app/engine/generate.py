@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,6 +41,9 @@ from app.engine.verify import (
 )
 
 _UNJUDGED = Judgement(accepted=False)
+
+Rounds = Generator[tuple[Round, str], None, None]
+"""Every round with the text that became readable by it; closing it waits until the loop has ended."""
 
 
 class TokenBuffer:
@@ -104,6 +107,7 @@ class Verified(msgspec.Struct, frozen=True):
     offset: float
     drafted: float
     verified: float
+    sampled: float
     ended: float
     native: float
     draft: Draft
@@ -117,7 +121,7 @@ class Verified(msgspec.Struct, frozen=True):
         return self.draft.proposal
 
 
-def rounds(run: Generation) -> Iterator[tuple[Round, str]]:
+def rounds(run: Generation) -> Rounds:
     """Generate until `run.finish` is set; yields every round and the text that became readable by it.
 
     The loop has a thread of its own: a round is recorded, and used by the caller, while the target's next
@@ -150,8 +154,9 @@ def _verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
             if before is not None:
                 handover.give(before)
         logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
-        handover.settle()
         verified = time.perf_counter()
+        handover.settle()  # no part of the pass, where the record takes longer than it
+        settled = time.perf_counter()
 
         rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary)
         outcome = judge(run, proposal, rows)
@@ -173,6 +178,7 @@ def _verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
             began - zero,
             drafted - began,
             verified - drafted,
+            ended - settled,
             ended - began,
             run.native_seconds() - native,
             draft,
@@ -197,7 +203,7 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
             seconds=last.ended,
             draft_seconds=last.drafted,
             verify_seconds=last.verified,
-            sample_seconds=last.ended - last.drafted - last.verified,
+            sample_seconds=last.sampled,
             native_seconds=last.native,
             drafted=drafts,
             emitted=tokens,
@@ -207,6 +213,7 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
             draft_end=last.proposal.end,
             target_top=top,
             draft_top=tuple(last.proposal.thoughts.top),
+            read_seconds=last.draft.reading,
         ),
         last.text,
     )

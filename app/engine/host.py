@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 import traceback
+from collections import deque
 from multiprocessing.connection import Connection
 from typing import Protocol
 
@@ -45,6 +46,10 @@ _decode_command = msgspec.msgpack.Decoder(AnyCommand).decode
 _decode_event = msgspec.msgpack.Decoder(AnyEvent).decode
 
 _GOODBYE_SECONDS = 2.0
+_NO_UNICODE = (
+    "A file name or a text holds characters that are no Unicode: the engine cannot be told of it.",
+    "Rename the file, or take the characters that are not shown out of the text.",
+)
 _ENDS = (Loaded, DevicesListed, Measured, Finished, Failed)  # of a command
 
 
@@ -104,21 +109,29 @@ class ProcessHome:
         self._gone = False
         self._closed = False
         self._sending = threading.Lock()
+        self._refused: deque[Failed] = deque()  # commands that cannot be sent
 
     @property
     def pid(self) -> int | None:
         return self._process.pid
 
     def send(self, command: AnyCommand) -> None:
+        try:
+            data = _encode(command)
+        except UnicodeEncodeError:
+            self._refused.append(Failed(command.run, *_NO_UNICODE))
+            return
         if not isinstance(command, Stop):
             self._run, self._waiting, self._testing = command.run, command, False
         try:
             with self._sending:
-                self._connection.send_bytes(_encode(command))
+                self._connection.send_bytes(data)
         except OSError:
             return  # the process is gone; `receive` reports it
 
     def receive(self, timeout: float) -> Event | None:
+        if self._refused:
+            return self._refused.popleft()
         if self._gone:
             return None
         try:

@@ -38,15 +38,20 @@ def llama_command(
     draft: ModelOptions | None,
     sampling: Sampling,
     max_tokens: int,
+    n_ctx: int = 0,
 ) -> LlamaCommand:
-    """The `llama-server` that comes nearest to these settings, on this machine."""
+    """The `llama-server` that comes nearest to these settings, on this machine.
+
+    `n_ctx` is the target's context as it was loaded, 0 where that is not known. A file that was trained with
+    less than the flag then says is cut to that there too, but llama-server takes memory for all of it.
+    """
     if not spec.needs_draft:
         draft = None
     known = [part for part in spec.parts if part.name in _TYPES]
     words = ["llama-server", "--model", target.path]
     if draft is not None:
         words += ["--model-draft", draft.path]
-    words += _target_flags(target)
+    words += _target_flags(target, n_ctx)
     if draft is not None:
         words += _draft_flags(draft)
     if known:
@@ -68,9 +73,10 @@ def llama_command(
     return LlamaCommand(shlex.join(words), tuple(differences))
 
 
-def _target_flags(options: ModelOptions) -> list[str]:
+def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
     """One slot, and nothing that llama-server would choose by the memory that is free."""
-    words = ["--ctx-size", str(options.ctx_size or DEFAULT_CTX), "--parallel", "1", "--fit", "off"]
+    n_ctx = options.ctx_size or n_ctx or DEFAULT_CTX
+    words = ["--ctx-size", str(n_ctx), "--parallel", "1", "--fit", "off"]
     words += ["--threads", str(options.threads or threads_for(options.path))]
     words += ["--n-gpu-layers", _layers(options)]
     if options.swa_full:

@@ -68,8 +68,10 @@ def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenI
         if k == 0:
             ends.append(length.rest_reason)
             if k := length.look(name, room):
-                _, attempt = _asked(name, drafter, truth, k, length)
+                seen, attempt = _asked(name, drafter, truth, k, length)
                 attempts.append(msgspec.structs.replace(attempt, looked=True))
+                if seen.fault:
+                    faults.append(seen.fault)
             continue
         proposal, attempt = _asked(name, drafter, truth, k, length)
         attempts.append(attempt)

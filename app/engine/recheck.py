@@ -29,11 +29,14 @@ from app.engine.verify import block_reach, passes
 _WIDTH = 1e-5  # probabilities are single precision, and a row of them sums to one only nearly
 _NOTHING = 1e-3  # a residual smaller than this is too rough to be measured by
 _FROM_RESIDUAL = (Verification.SPECULATIVE, Verification.BLOCK)
+_SEEDS = range(-1, 2**63)  # what the setting allows
 _CUT = (FinishReason.END, FinishReason.STOP)  # these end an answer in the middle of a round
 
 
 def recheck(trace: Trace) -> list[str]:
     """The disagreements that were found, one sentence each; empty where the trace holds."""
+    if trace.header.seed not in _SEEDS:
+        return [f"Header: {trace.header.seed} is no seed."]
     checker = _Checker(trace.header)
     found: list[str] = []
     temperature = trace.header.sampling.temperature
@@ -163,12 +166,12 @@ class _Checker:
         """A draft that was judged as a whole: accepted up to the last token whose u is below its h."""
         reach = [1.0]
         for token in one.drafted:
-            if token.p is None:
+            if token.p is None or token.q <= 0:
                 break
             reach.append(block_reach(reach[-1], token.p, token.q))
         judged = one.drafted[: len(reach) - 1]
         if len(judged) < len(one.drafted) and reach[-1] > 0:
-            yield f"the draft at place {len(judged)} was judged without its p"
+            yield f"the draft at place {len(judged)} was judged without its p or q"
         passed = 0
         for place, token in enumerate(judged):
             where = f"the draft at place {place}"
@@ -203,6 +206,8 @@ class _Checker:
             return
         rejected = None
         if emitted.origin is Origin.RESAMPLED and self._rule in _FROM_RESIDUAL:
+            if len(one.drafted) < len(one.emitted):
+                return  # in place of nothing: `_shape` says so
             rejected = one.drafted[len(one.emitted) - 1]
         u = self._draws.uniform(position, Purpose.RESIDUAL if rejected else Purpose.TOKEN)
         if rejected is None:
@@ -259,6 +264,9 @@ def _is_argmax(where: str, id: int | None, top: Alternatives | None) -> Iterator
         yield f"{where} was judged without the target's argmax"
         return
     if top is None or not top.ids:
+        return
+    if len(top.p) != len(top.ids):
+        yield f"{where}: its alternatives do not have a p each"
         return
     p = dict(zip(top.ids, top.p, strict=True))
     if p.get(id) != max(top.p):

@@ -78,19 +78,24 @@ class TargetRows:
             self._distributions[row] = known
         return known
 
+    @property
+    def _records_distribution(self) -> bool:
+        """A one-hot row says nothing of the tokens beside: there the logits are what is recorded."""
+        return bool(self._distributions) and not self._sampler.is_greedy
+
     def keep(self, count: int) -> None:
         """Copy what `record` needs of the first `count` rows: the next pass overwrites llama.cpp's memory."""
-        if not self._distributions and not self._sampler.adjusts:
+        if not (self._records_distribution or self._sampler.adjusts):
             self._logits = self._logits[:count].copy()
 
     def record(self, count: int) -> list[Alternatives]:
         """The alternatives of the first `count` rows, for the trace.
 
-        From the distribution in use. Under greedy verification, where nothing is drawn, they are the
-        model's own probabilities at temperature 1: its argmax has the largest.
+        From the distribution in use. At temperature 0, whatever verifies, they are the model's own
+        probabilities at temperature 1: its argmax has the largest.
         """
         piece = self._vocabulary.pieces.__getitem__
-        if self._distributions:
+        if self._records_distribution:
             rows = np.stack([self.distribution(row) for row in range(count)])
             top, shares = top_of_rows(rows)
             shares = [[share for share in row if share > 0] for row in shares]  # what was cut is none
@@ -111,7 +116,9 @@ class TargetRows:
         return alternatives
 
     def probability(self, row: int, token: int) -> float:
-        """The recorded probability of a token; only after `record`, for the rows that it was asked for."""
+        """The recorded probability of a token; only after `record`, for the rows that it was asked for and
+        for those whose distribution was judged by. NaN where a row's logits are none."""
         if self._distributions:
-            return self.distribution(row).item(token)
+            broken = row < len(self._wholes) and math.isnan(self._wholes[row])  # a one-hot row would hide it
+            return math.nan if broken else self.distribution(row).item(token)
         return math.exp(self.adjusted(row).item(token) - self._wholes[row])

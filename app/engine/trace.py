@@ -20,12 +20,15 @@ from app.engine.errors import TraceError
 from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 
-FORMAT = "1.2"  # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft
+FORMAT = "1.3"
+# 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
+# draft model read in it
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)
 _round = msgspec.json.Decoder(Round)
 _totals = msgspec.json.Decoder(Totals)
+_DAMAGE = (msgspec.DecodeError, UnicodeDecodeError)  # msgspec gives the second where a text is not UTF-8
 
 
 class _Format(msgspec.Struct):
@@ -116,7 +119,7 @@ def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
     _check_format(first, name)
     try:
         trace = Trace(_header.decode(first))
-    except msgspec.DecodeError as error:
+    except _DAMAGE as error:
         raise TraceError(f"{name}, line {number}, is damaged: {error}.") from error
     broken: TraceError | None = None
     for number, line in numbered:
@@ -129,7 +132,7 @@ def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
                 trace.totals = _totals.decode(line)
             else:
                 trace.rounds.append(_round.decode(line))
-        except msgspec.DecodeError as error:
+        except _DAMAGE as error:
             broken = TraceError(f"{name}, line {number}, is damaged: {error}.")
     return trace
 

@@ -135,6 +135,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     target_top: tuple[Alternatives, ...] = ()
     draft_top: tuple[Alternatives, ...] = ()
     asked: tuple[str, ...] | None = None  # strategies that were asked for a draft (None: not recorded)
+    read_seconds: float = 0.0  # of draft_seconds: a draft model read text first (length=auto)
 
     @property
     def accepted(self) -> int:

@@ -21,7 +21,7 @@ from huggingface_hub.file_download import repo_folder_name
 
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
-from app.hub.place import Place, held_alone, partial_of, remove_partials
+from app.hub.place import Place, held_alone, others_at, partial_of, remove_partials
 
 if TYPE_CHECKING:
     from app.hub.repo import HubFile  # which loads all of the client
@@ -191,6 +191,8 @@ class Cache:
     def tidy(self, repo: str) -> None:
         """Remove what is empty of a repository's folder, and references to commits that are gone."""
         folder = self._repo(repo)
+        if others_at(folder / "blobs"):
+            return  # it has made the folders that its file goes to
         snapshots = folder / "snapshots"
         for commit in _folders(snapshots):
             _remove_empty(commit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from huggingface_hub import constants
 from app.files import write_atomic
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
+
+_KEY = 12  # digits
+_OURS = re.compile(rf"[^.]+\.[0-9a-f]{{{_KEY}}}\.incomplete")
 
 
 class Place:
@@ -54,8 +58,8 @@ class Place:
         """The partial file is whole: make it the blob."""
         os.replace(self.partial, self.blob)
 
-    def link(self, revision: str) -> Path:
-        """Let the commit's name point to the blob, and the revision to the commit; returns the path."""
+    def link(self) -> Path:
+        """Let the commit's name point to the blob; returns the path."""
         if not self.pointer.exists():
             self.pointer.unlink(missing_ok=True)  # a link to a blob that is gone
             self.pointer.parent.mkdir(parents=True, exist_ok=True)
@@ -65,11 +69,19 @@ class Place:
                 self.pointer.symlink_to(os.path.relpath(self.blob, self.pointer.parent))
             except OSError:  # no links here: the file itself, as huggingface_hub does
                 shutil.move(self.blob, self.pointer)
-        if revision != self._commit and is_safe(revision):
-            ref = self._repo.joinpath("refs", *revision.split("/"))
-            ref.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(ref, self._commit.encode())
         return self.pointer
+
+    def refer(self, revision: str, *, unless_known: bool) -> None:
+        """Let the revision mean this commit; `unless_known`: not where it means one that is here."""
+        if revision == self._commit or not is_safe(revision):
+            return
+        ref = self._repo.joinpath("refs", *revision.split("/"))
+        if unless_known and ref.is_file():
+            known = ref.read_text(encoding="utf-8", errors="replace")
+            if self._repo.joinpath("snapshots", known).is_dir():
+                return
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(ref, self._commit.encode())
 
 
 @contextlib.contextmanager
@@ -100,10 +112,15 @@ def remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = Non
                     partial.unlink(missing_ok=True)
 
 
+def others_at(blobs: Path) -> bool:
+    """Whether another program is downloading here, or broke off: its files have keys of other lengths."""
+    return any(not _OURS.fullmatch(one.name) for one in blobs.glob("*.incomplete"))
+
+
 def partial_of(repo: Path, name: str, etag: str) -> Path:
     return repo / "blobs" / f"{etag}.{_key(name)}.incomplete"
 
 
 def _key(name: str) -> str:
     """Short, and the same for the same file of a repository whatever its contents are by now."""
-    return hashlib.sha256(name.encode()).hexdigest()[:12]
+    return hashlib.sha256(name.encode()).hexdigest()[:_KEY]

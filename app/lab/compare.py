@@ -59,11 +59,11 @@ def compared(
 def compared_runs(
     experiment: Experiment, records: dict[Job, RunRecord], traces: TraceStore
 ) -> dict[Job, RunRecord]:
-    """Every record with its comparisons."""
+    """Every record with its comparisons; what a damaged trace would tell of a parting is left out."""
 
     def one(job: Job, record: RunRecord) -> RunRecord:
         base = experiment.baseline_job(job)
-        return compared(record, records.get(base), lambda: (traces.get(job), traces.get(base)))
+        return compared(record, records.get(base), lambda: (traces.readable(job), traces.readable(base)))
 
     return {job: one(job, record) for job, record in records.items()}
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from app.engine.errors import SettingError
+from app.engine.params import FileUse, params_of
+from app.engine.strategy import StrategySpec
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
 from app.lab.facts import cpu_name
@@ -41,9 +44,22 @@ def made_with(experiment: Experiment) -> MadeWith:
         for model in (pair.target, pair.draft):
             if model is not None:
                 paths[model.path] = None
+        paths |= dict.fromkeys(_read_by(experiment.lanes[lane].strategy))
     paths |= dict.fromkeys(experiment.drafters)
     files = tuple(mark for path in paths if (mark := _mark(path)) is not None)
     return MadeWith(files, importlib.metadata.version("llama-cpp-python"), cpu_name())
+
+
+def _read_by(strategy: str) -> Iterator[str]:
+    """The files that a strategy reads and does not write."""
+    try:
+        parts = StrategySpec.parse(strategy).parts
+    except SettingError:
+        return  # a drafter from outside, known to the engine only
+    for part in parts:
+        for one in params_of(type(part.params)):
+            if one.file is FileUse.READ and (path := getattr(part.params, one.name)):
+                yield path
 
 
 def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:

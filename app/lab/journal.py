@@ -111,7 +111,7 @@ class Journal:
                 break  # broken off while it was written: that run is done again
             try:
                 journal._take(_line.decode(line))
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 if number == len(lines):
                     break
                 raise UserError(
@@ -147,7 +147,8 @@ class Journal:
 
 def trace_folder_of(path: Path) -> Path:
     """The folder beside a journal that holds its traces."""
-    return path.with_name(f"{path.stem}-traces")
+    # Not the stem: that of llama-3.1 is that of llama-3.2.
+    return path.with_name(f"{path.name.removesuffix('.jsonl')}-traces")
 
 
 def lock_of(path: Path) -> Path:

@@ -81,11 +81,6 @@ class Race:
 
         return tuple(sorted(self.lanes, key=pace))
 
-    @property
-    def same_length(self) -> bool:
-        """All lanes emit as many tokens: then who is first over the line is the fastest."""
-        return len({lane.tokens[-1:] for lane in self.lanes.values()}) <= 1
-
     def at(self, seconds: float) -> dict[int, LaneAt]:
         """Every lane at one moment, from 0 to `seconds`."""
         places = {lane: place for place, lane in enumerate(self._by_finish(), start=1)}

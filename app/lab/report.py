@@ -184,14 +184,15 @@ def _lane(
 ) -> ReportLane:
     pair, one = experiment.pair_of(lane), experiment.lanes[lane]
     spec = StrategySpec.parse(one.strategy)
+    facts = known.get(pair)
     command = llama_command(
         spec,
         _without_folder(pair.target),
         pair.draft and _without_folder(pair.draft),
         experiment.sampling,
         experiment.max_tokens,
+        facts.target.n_ctx if facts else 0,
     )
-    facts = known.get(pair)
     return ReportLane(
         name=name,
         strategy=one.strategy,

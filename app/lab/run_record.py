@@ -65,8 +65,13 @@ class RunRecord(msgspec.Struct, frozen=True):
     finish_reason: FinishReason
     lane: int = 0  # of an experiment with several
     baseline_lane: int | None = None  # the lane that the three comparisons are with
-    error: str = ""  # why it failed, where it did
+    error: str = ""  # why it failed, or what a drafter could not do behind a whole answer
     draft_prompt_in_rounds: float = 0.0  # of draft_prompt_seconds, within `seconds` too (length=auto)
+
+    @property
+    def failure(self) -> str:
+        """Why it failed; "" where it did not."""
+        return (self.error or self.finish_reason) if self.finish_reason is FinishReason.FAILED else ""
 
     @property
     def whole_seconds(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -107,12 +108,14 @@ class Runner:
         """Do what is not done yet. Raises UserError where no run of a lane can be done (a missing file)."""
         jobs = self._jobs
         todo = [job for job in jobs if job not in self._records]
+        left = Counter((job.prompt, job.lane) for job in todo)
         yield Begun(self.experiment, len(jobs) - len(todo), len(jobs))
         try:
-            for place, job in enumerate(todo):
+            for job in todo:
                 yield from self._do(job)
                 if job not in self._records:  # cancelled
                     break
+                left[job.prompt, job.lane] -= 1
                 yield RunDone(
                     job,
                     self._records[job],
@@ -120,7 +123,7 @@ class Runner:
                     self._compare_others(job),
                     len(self._records),
                     len(jobs),
-                    self._left.seconds(todo[place + 1 :]),
+                    self._left.seconds(left),
                 )
         finally:
             if not self._lent:
@@ -302,4 +305,4 @@ class Runner:
         return tuple(self._records[one] for one in others)
 
     def _trace(self, job: Job) -> Trace | None:
-        return self._latest.get(job) or self.traces.get(job)
+        return self._latest.get(job) or self.traces.readable(job)

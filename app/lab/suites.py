@@ -92,8 +92,8 @@ def parse_suite(text: str, name: str, *, only_json: bool = False) -> Suite:
                 f"{name} cannot be read: {error}.",
                 'Write a JSON list of strings or of {"category": "...", "prompt": "..."}.',
             ) from error
-        read = list(text.splitlines())
+        read = [line.strip() for line in text.split("\n")]
     if isinstance(read, Suite):
         return read
-    prompts = (one if isinstance(one, Prompt) else Prompt(one.strip()) for one in read)
-    return Suite(name, name, tuple(one for one in prompts if one.prompt), chat=False)
+    prompts = (one if isinstance(one, Prompt) else Prompt(one) for one in read)
+    return Suite(name, name, tuple(one for one in prompts if one.prompt.strip()), chat=False)

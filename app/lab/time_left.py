@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from statistics import fmean
 
 from app.lab.experiment import Job
@@ -17,20 +17,17 @@ class TimeLeft:
     def add(self, job: Job, seconds: float) -> None:
         self._known.setdefault((job.prompt, job.lane), []).append(seconds)
 
-    def seconds(self, todo: Iterable[Job]) -> float | None:
-        """None while nothing is known. A run that was not seen yet takes as long as others of its prompt or
-        of its lane, else as any."""
+    def seconds(self, todo: Mapping[tuple[int, int], int]) -> float | None:
+        """`todo` counts runs by (prompt, lane): a search has a million of them. A run that was not seen yet
+        takes as long as others of its prompt or of its lane, else as any. None while nothing is known."""
         if not self._known:
             return None
         by_prompt, by_lane = self._means(0), self._means(1)
         every = fmean(one for times in self._known.values() for one in times)
         total = 0.0
-        for job in todo:
-            seen = self._known.get((job.prompt, job.lane))
-            if seen:
-                total += fmean(seen)
-            else:
-                total += by_prompt.get(job.prompt, by_lane.get(job.lane, every))
+        for (prompt, lane), runs in todo.items():
+            seen = self._known.get((prompt, lane))
+            total += runs * (fmean(seen) if seen else by_prompt.get(prompt, by_lane.get(lane, every)))
         return total
 
     def _means(self, key: int) -> dict[int, float]:

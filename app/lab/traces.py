@@ -9,12 +9,13 @@ import shutil
 import tempfile
 import weakref
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from app.engine.errors import UserError
+from app.engine.errors import TraceError, UserError
 from app.engine.trace import Trace, parse_trace
 from app.files import reason, write_atomic
 from app.lab.experiment import Job
@@ -52,10 +53,17 @@ class TraceStore:
     def get(self, job: Job) -> Trace | None:
         """The trace of a run; None where it left none. Raises TraceError where it is damaged."""
         try:
-            lines = gzip.decompress(self._path(job).read_bytes())
-        except (OSError, EOFError):
+            lines = _lines(self._path(job))
+        except OSError:
             return None
         return parse_trace(io.BytesIO(lines), self._path(job).name)
+
+    def readable(self, job: Job) -> Trace | None:
+        """As `get`, and None where it is damaged: numbers of a run do not hang on its trace."""
+        try:
+            return self.get(job)
+        except TraceError:
+            return None
 
     def clear(self) -> None:
         """Remove all traces: those of an earlier measurement under the same name. Raises UserError."""
@@ -71,7 +79,7 @@ class TraceStore:
         """All traces in one zip file, plain, as the window and `draftscope replay` read them; no file where
         `stopped` says so on the way.
 
-        Raises OSError.
+        Raises OSError, and TraceError where one is damaged.
         """
         partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
         try:
@@ -79,7 +87,7 @@ class TraceStore:
                 for file in sorted(self.folder.glob(_FILES)):
                     if stopped():
                         return
-                    archive.writestr(file.name.removesuffix(".gz"), gzip.decompress(file.read_bytes()))
+                    archive.writestr(file.name.removesuffix(".gz"), _lines(file))
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
@@ -91,6 +99,15 @@ class TraceStore:
 
     def _path(self, job: Job) -> Path:
         return self.folder / f"{job.prompt:04}-{job.repeat:02}-{job.lane:02}.jsonl.gz"
+
+
+def _lines(file: Path) -> bytes:
+    """Raises OSError, and TraceError where it is damaged."""
+    data = file.read_bytes()
+    try:
+        return gzip.decompress(data)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise TraceError(f"{file.name} is damaged: {error}.") from error
 
 
 def trace_bytes(trace: Trace) -> bytes:

@@ -140,7 +140,7 @@ class Tuner:
                 self._learn(experiment.lanes[event.job.lane].strategy, event)
                 group = groups.setdefault((event.job.repeat, event.job.prompt), {})
                 group |= {event.job.lane: event.record} | {other.lane: other for other in event.others}
-                refused = refused + 1 if event.record.error else 0
+                refused = refused + 1 if event.record.failure else 0
                 if refused == patience:
                     control.end()
                 late = watch.seconds >= seconds

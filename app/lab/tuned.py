@@ -81,7 +81,7 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
         if speedup is not None:
             scores[one.strategy] = speedup.factor
         rate = sum(run.accepted for run in runs) / drafted if drafted else None
-        error = "" if measured else next((run.error for run in runs if run.error), "")
+        error = "" if measured else next((run.failure for run in runs if run.failure), "")
         found[one.strategy] = Score(
             one.strategy, speedup, rate, len(measured), kept=False, error=error, over_repeats=over_repeats
         )

@@ -62,6 +62,7 @@ class ChipsController(QObject):
             settings.sampling,
             settings.max_tokens,
             pair.vocabulary if pair else "",
+            pair.target.n_ctx if pair else 0,
         )
         header.strategy_panel.set_surroundings(around)
         header.strategy.set_alert(not self._strategy_works(around))

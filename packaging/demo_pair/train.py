@@ -40,17 +40,23 @@ MEASURE_EVERY = 50
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long and on what: the last `long_steps` see windows of `long_length` tokens."""
+    """How long and on what: windows of 256 tokens, of 512 from `middle_step` on, of 1,024 in the last
+    `long_steps`.
+
+    Short windows cut most long dialogues, and their ends are what is hardest to copy; long ones cost more.
+    """
 
     steps: int
     cool_steps: int
     long_steps: int
     grow_step: int
+    middle_step: int
     length: int = 256
-    long_length: int = 1024
 
     def window(self, step: int) -> int:
-        return self.long_length if step >= self.steps - self.long_steps else self.length
+        if step >= self.steps - self.long_steps:
+            return 4 * self.length
+        return 2 * self.length if step >= self.middle_step else self.length
 
     def tokens(self, step: int) -> int:
         """How many one step sees: at first the gradient is clear from few."""
@@ -210,9 +216,10 @@ def main() -> None:
     parser.add_argument("--cool-steps", type=int, required=True)
     parser.add_argument("--long-steps", type=int, default=0)
     parser.add_argument("--grow-step", type=int, default=0)
+    parser.add_argument("--middle-step", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step)
+    plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step, args.middle_step)
 
     torch.manual_seed(11)
     torch.set_num_threads(args.threads)

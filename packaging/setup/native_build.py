@@ -35,12 +35,12 @@ def wheels_folder() -> Path:
 def wheel(recipe: Recipe, python: Path) -> Path:
     """Return the wheel for a recipe; build it, some minutes long, where none is kept."""
     folder = wheels_folder() / recipe.key
-    found = _kept(folder)
+    found = kept_wheel(folder)
     if found is not None:
         return found
     wheels_folder().mkdir(parents=True, exist_ok=True)
     with _only_one_builder(wheels_folder()):
-        found = _kept(folder)  # another checkout may have built it while this one waited
+        found = kept_wheel(folder)  # another checkout may have built it while this one waited
         return found if found is not None else _build(recipe, python, folder)
 
 
@@ -160,7 +160,8 @@ def _pip(python: Path) -> list[str]:
     return [str(python), "-m", "pip"]
 
 
-def _kept(folder: Path) -> Path | None:
+def kept_wheel(folder: Path) -> Path | None:
+    """The wheel in a folder of one recipe; None where it was not built, or is gone."""
     return next(iter(folder.glob("llama_cpp_python-*.whl")), None)
 
 

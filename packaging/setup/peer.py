@@ -1,7 +1,7 @@
 """`make peer`: llama.cpp's own speculative loop, to measure ours against.
 
 Prints the path of llama-speculative-simple. It is compiled from the locked source archive and
-linked with the very libraries that lie in the app's wheel, so that both sides run the same
+linked with the very libraries of the wheel that .venv has, so that both sides run the same
 kernels, flags, threads and OpenMP, and a difference between them is one between the loops.
 """
 
@@ -18,7 +18,7 @@ import zipfile
 from pathlib import Path
 
 from console import CommandError, SetupError, answer, run, say
-from native_build import source_archive, wheel, wheels_folder
+from native_build import kept_wheel, source_archive, wheels_folder
 from recipe import Recipe, make_recipe
 from steps import PYTHON, Notes, choose, guarded
 
@@ -34,10 +34,14 @@ def main() -> int:
 
 def build() -> Path:
     """Return the path of the peer for the wheel that .venv has; compile it where none is kept."""
-    recipe = make_recipe(choose("", Notes.load()))
-    built = wheel(recipe, PYTHON)
-    folder = wheels_folder() / recipe.key / "peer"
+    notes = Notes.load()
+    kept = wheels_folder() / notes.wheel  # not by the recipe: a compiler may have been upgraded since
+    folder = kept / "peer"
     if not (folder / NAME).is_file():
+        recipe = make_recipe(choose("", notes))
+        built = kept_wheel(kept)
+        if not notes.wheel or built is None:
+            raise SetupError("The wheel that .venv has is not kept any more.", "Call make clean, then again.")
         archive = source_archive(PYTHON)
         say("compiling llama.cpp's own loop")
         with tempfile.TemporaryDirectory(dir=wheels_folder(), prefix="peer-") as temporary:

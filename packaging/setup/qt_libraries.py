@@ -116,13 +116,24 @@ def _command(libraries: Sequence[str]) -> str:
     """The command that installs them here; a library of no known package is named as it is."""
     by_name = " ".join(f"'{name}()(64bit)'" for name in libraries)
     if shutil.which("apt-get"):
-        return "sudo apt-get install " + " ".join(_names(0, libraries))
+        return _by_package("sudo apt-get install", 0, libraries)
     if shutil.which("dnf"):
         return f"sudo dnf install {by_name}"
     if shutil.which("pacman"):
-        return "sudo pacman -S --needed " + " ".join(_names(1, libraries))
+        return _by_package("sudo pacman -S --needed", 1, libraries)
     if shutil.which("zypper"):
         return f"sudo zypper install {by_name}"
+    return _by_name(libraries)
+
+
+def _by_package(install: str, column: int, libraries: Sequence[str]) -> str:
+    packages = _names(column, libraries)
+    others = [name for name in libraries if name not in _PACKAGES]
+    ways = [" ".join([install, *packages])] if packages else []
+    return "; and ".join([*ways, _by_name(others)] if others else ways)
+
+
+def _by_name(libraries: Sequence[str]) -> str:
     return "your package manager, by these names: " + " ".join(libraries)
 
 

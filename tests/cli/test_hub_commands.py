@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.pull import _duration
 from tests.commands import Command, Ended
 from tests.hub.server import SECRET, TOKEN, FakeHub, FakeRepo, Fault
 from tests.tiny import Tiny
@@ -316,7 +315,3 @@ def test_offline_is_said_and_nothing_is_asked(
     assert (ended.code, ended.out) == (1, "")
     assert f"Offline mode is on{said}" in ended.err
     assert server.asked == []
-
-
-def test_durations() -> None:
-    assert [_duration(one) for one in (0.4, 59, 61, 3_725)] == ["0 s", "59 s", "1 min 01 s", "1 h 02 min"]

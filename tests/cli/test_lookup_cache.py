@@ -95,3 +95,16 @@ def test_what_is_wrong_is_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
     assert not Path("out.bin").exists()
+
+
+def test_a_link_stays_and_what_cannot_be_written_is_told_first(
+    tmp_path: Path, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = text(tmp_path, "one.txt", TEXT)
+    (tmp_path / "link.bin").symlink_to("real.bin")
+    made(tmp_path, target, words, output="link.bin")
+    assert (tmp_path / "link.bin").is_symlink() and (tmp_path / "real.bin").is_file()
+    capsys.readouterr()
+    assert main(["lookup-cache", words, "--target", target, "--output", str(tmp_path / "no" / "x.bin")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "x.bin cannot be written" in line

@@ -13,6 +13,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -254,6 +255,7 @@ def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:
         (["bench", "--strategy", "none"], "nothing to compare"),
         (["bench", "--strategy", "suffix", "--repeat", "0"], "--repeat"),
         (["bench", "--strategy", "suffix", "--json", "x", "--csv", "x"], "same file"),
+        (["bench", "--strategy", "suffix", "--json", "x", "--journal", "./x"], "same file"),
         (["sweep", "--strategy", "suffix", "--x", "n_max", "--y", "p_min=0"], "not an axis"),
         (["tune", "--seconds", "0"], "--seconds"),
         (["bench", "--strategy", "suffix", "--category", "nosuch"], "no category"),
@@ -276,6 +278,45 @@ def test_an_output_that_cannot_be_written_is_told_before_anything_runs(
 ) -> None:
     ended = measure("bench", "--strategy", "suffix", "--json", tmp_path / "no" / "x.json")
     assert ended.code == 1 and "cannot be written" in ended.err and "/4" not in ended.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_an_output_that_fails_costs_no_other(measure: Command, tmp_path: Path) -> None:
+    table = tmp_path / "out.csv"
+    also = tmp_path / "full"
+    also.symlink_to("/dev/full")
+    words = ["--json", "/dev/full", "--csv", table, "--html", also]
+    ended = measure("bench", "--strategy", "suffix", "--repeat", 1, *words)
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1].count("full cannot be written") == 2
+    assert ended.out.startswith("strategy")
+    assert table.read_text().count("\n") == 5
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes by name")
+def test_traces_go_to_a_pipe_and_leave_it_there(measure: Command, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        came = pool.submit(pipe.read_bytes)
+        assert measure("bench", "--strategy", "suffix", "--repeat", 1, "--traces", pipe).code == 0
+        with zipfile.ZipFile(io.BytesIO(came.result(PATIENCE))) as archive:
+            assert len(archive.namelist()) == 4
+    assert pipe.is_fifo()
+
+
+def test_a_good_run_shows_its_speed_whatever_was_not_done_behind_it(measure: Command, tmp_path: Path) -> None:
+    # With a name to which nothing can be added, not even for a moment.
+    kept = str(tmp_path / ("d" * 250)).replace("%", "%25")
+    page, out = tmp_path / "out.html", tmp_path / "out.json"
+    strategy = f"ngram-cache:lookup_cache_dynamic={kept}"
+    ended = measure("bench", "--strategy", strategy, "--repeat", 1, "--html", page, "--json", out)
+    assert ended.code == 0
+    assert sum("tokens/s" in line for line in ended.err.splitlines()) == 4
+    errors = [run.error for run in Report.from_json(out.read_bytes()).runs]
+    assert sum("cannot be saved" in error for error in errors) == 2
+    assert "<td>length</td>" in page.read_text(encoding="utf-8")
+    assert "cannot be saved" not in page.read_text(encoding="utf-8").partition("<script")[0]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")

@@ -93,6 +93,12 @@ def test_one_slow_pass_changes_nothing() -> None:
     assert model.c == pytest.approx(0.1)
 
 
+def test_what_a_draft_model_read_first_is_no_drafting() -> None:
+    first = one_round(4, 2, 0.1, 1.5)
+    first = replace(first, draft_seconds=first.draft_seconds + 7.0, read_seconds=7.0)
+    assert CostModel.of([one_round(0, 0, 0.0, 1.0), first]).c == pytest.approx(0.1)
+
+
 @given(st.floats(0, 1), st.floats(0.01, 1), st.floats(0, 1), st.integers(1, 16))
 def test_break_even_is_where_nothing_is_lost(alpha: float, c: float, slope: float, k: int) -> None:
     model = CostModel()
@@ -108,19 +114,6 @@ def test_break_even_is_where_nothing_is_lost(alpha: float, c: float, slope: floa
         assert factor >= 1
     elif alpha < even - 1e-6:
         assert factor < 1
-
-
-@given(st.floats(0, 1), st.floats(0.01, 1), st.floats(0, 1))
-def test_the_best_length_is_the_best_of_all(alpha: float, c: float, slope: float) -> None:
-    model = CostModel()
-    model.passes.add(1, 1.0)
-    model.passes.add(17, 1.0 + 16 * slope)
-    model.draft_times.add(c)
-    best = model.best_length(alpha)
-    assert best is not None
-    factors = [model.predicted(alpha, k) or 0.0 for k in range(17)]
-    assert best[1] == max(factors) == factors[best[0]]
-    assert best[1] >= 1  # no speculation at all is among them
 
 
 def test_expected_tokens() -> None:

@@ -214,6 +214,15 @@ def test_ewma_moves_one_step_at_a_time_between_its_bounds() -> None:
     assert [round_of(0.0) for _ in range(9)][-1] == 4, "n_min"
 
 
+def test_a_strategy_that_was_not_asked_for_very_long_is_as_good_as_new() -> None:
+    acceptance = Acceptance()
+    for tokens in (5, 10**9, 10**9):
+        acceptance.add(4, 4, 0)
+        acceptance.age(tokens)
+    assert acceptance.hit_rate == 1.0
+    assert acceptance.expected(4) == pytest.approx(Acceptance().expected(4))
+
+
 def test_what_was_not_measured_lies_between_what_was() -> None:
     cost = TargetCost()
     cost.add(0, 1.0)
@@ -226,6 +235,16 @@ def test_what_was_not_measured_lies_between_what_was() -> None:
     assert cost.feared(4) == pytest.approx(5), "on the line through the first two"
     cost.add(60, 8.0)
     assert cost.seconds(40) <= cost.seconds(50) <= cost.seconds(60) <= cost.seconds(80)
+
+
+def test_a_steep_trend_makes_no_short_draft_cheaper_than_none() -> None:
+    drafts, passes = DraftCost(), TargetCost()
+    passes.add(0, 1.0)
+    for k, seconds in [(1, 0.01), (2, 0.01), (9, 2.0)] * 9:
+        drafts.add(k, seconds)
+        passes.add(k, 1 + seconds)
+    assert 0 <= drafts.seconds(1) <= 0.01
+    assert 1 <= passes.seconds(1) <= 1.01
 
 
 def test_a_time_that_is_short_by_luck_is_drawn_towards_the_others() -> None:
@@ -322,6 +341,9 @@ def test_auto_reads_the_prompt_only_to_draft(engine: Engine, monkeypatch: pytest
     monkeypatch.setattr(AutoLength, "choose", lambda *_arguments: 2)
     trace = answer(engine, PROMPT, strategy="draft-simple:length=auto", max_tokens=20, ignore_eos=True)
     assert read == [len(PROMPT)], "once, at the first draft"
+    reading = [one.read_seconds for one in trace.rounds]
+    assert trace.totals is not None and reading[0] == trace.totals.draft_prompt_in_rounds > 0
+    assert reading[0] < trace.rounds[0].draft_seconds and not any(reading[1:])
     assert all(one.drafted for one in trace.rounds[:-1])
     engine.reset()
     read.clear()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from app.engine.plugins import use_drafters
 from app.engine.strategy import StrategySpec
 from tests.answers import answer
 from tests.drafter_files import write_drafter
+from tests.tiny import Tiny
 
 PROMPT = "the same words, the same words, the same words, the same words"
 
@@ -66,6 +69,9 @@ def test_cold_runs_are_alike_whatever_was_learned_before(engine: Engine) -> None
         ("ngram-cache", "ngram-cache:n_draft=3"),
         ("ngram-map-k", "ngram-map-k:min_hits=2"),
         ("ngram-map-k4v", "ngram-map-k4v:min_hits=2"),
+        ("prompt-lookup", "prompt-lookup:max_ngram_size=5:num_pred_tokens=2"),
+        ("ngram-simple", "ngram-simple:size_n=4:size_m=8"),
+        ("draft-simple", "draft-simple:n_max=5:p_min=0.25:sample=1"),
     ],
 )
 def test_another_setting_that_does_not_shape_the_memory_goes_on_with_it(
@@ -85,11 +91,26 @@ def test_another_setting_that_does_not_shape_the_memory_goes_on_with_it(
         ("suffix", "suffix:max_depth=8"),
         ("suffix", "suffix:max_cached_tokens=8"),
         ("ngram-map-k", "ngram-map-k:size_m=8"),
-        ("ngram-simple", "ngram-simple:size_m=8"),
     ],
 )
 def test_a_setting_that_shapes_the_memory_has_another(engine: Engine, one: str, other: str) -> None:
     assert warm(engine, other) is not warm(engine, one)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["prompt-lookup:max_ngram_size=1", "ngram-simple:size_n=2:size_m=4", "draft-simple:n_max=5"],
+)
+def test_one_that_remembers_nothing_drafts_by_its_new_settings(engine: Engine, changed: str) -> None:
+    def drafts(cold: bool) -> list[tuple[int, ...]]:
+        trace = answer(engine, PROMPT, strategy=changed, max_tokens=40, ignore_eos=True, cold=cold)
+        return [tuple(token.id for token in one.drafted) for one in trace.rounds]
+
+    expected = drafts(cold=True)
+    assert any(expected)
+    name, _, _ = changed.partition(":")
+    answer(engine, PROMPT, strategy=name, max_tokens=40, ignore_eos=True)
+    assert drafts(cold=False) == expected
 
 
 def test_a_shorter_draft_is_drafted_from_the_same_pool(engine: Engine) -> None:
@@ -175,3 +196,19 @@ def test_a_cold_run_does_not_find_its_answer_in_the_dynamic_file(tmp_path: Path)
     assert again.propose(text[:3], 4).ids == NgramCache(type(params)(), 50).propose(text[:3], 4).ids == []
     again.finish(text)
     assert Path(path).read_bytes() == written
+
+
+def test_another_draft_leaves_the_dynamic_file_as_it_was(
+    pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "dynamic.bin"
+    strategy = f"ngram-cache:lookup_cache_dynamic={quote(str(path))}"
+    target, draft = pair_files
+    alone = Engine(target)
+    answer(alone, PROMPT, strategy=strategy, max_tokens=20, ignore_eos=True)
+    assert path.stat().st_size
+    with Engine(target, draft, previous=alone) as both:
+        assert not len(warm(both, strategy)._dynamic)
+        other = tiny_file(Tiny(name="other", n_ctx=512))
+        with Engine(other, previous=both) as another:
+            assert len(warm(another, strategy)._dynamic), "another model's session begins here"

@@ -306,6 +306,29 @@ def test_an_answer_that_is_not_read_to_its_end_leaves_the_engine_usable(
     _as_fresh(engine, pair_files, LONG)
 
 
+def test_another_answer_ends_the_one_that_was_left_half_read(
+    engine: Engine, pair_files: tuple[Path, Path]
+) -> None:
+    """Its next pass is under way already: two threads would decode on one context."""
+    threads = threading.active_count()
+    unread = engine.generate(GenerationRequest(prompt=LONG, strategy=DRAFTS, max_tokens=50, ignore_eos=True))
+    next(event for event in unread if isinstance(event, RoundFinished))
+    _as_fresh(engine, pair_files, LONG)
+    assert threading.active_count() <= threads
+    last = [*unread][-1]
+    assert isinstance(last, Finished)
+    assert last.totals.finish_reason == FinishReason.CANCELLED
+
+
+def test_closing_an_engine_ends_the_answer_that_was_left_half_read(pair_files: tuple[Path, Path]) -> None:
+    threads = threading.active_count()
+    with Engine(*pair_files) as engine:
+        unread = engine.generate(GenerationRequest(prompt=LONG, strategy=DRAFTS, ignore_eos=True))
+        next(event for event in unread if isinstance(event, RoundFinished))
+    assert threading.active_count() <= threads
+    assert isinstance([*unread][-1], Finished)
+
+
 # --------------------------------------------------------------------------------------- the limits
 
 
@@ -482,7 +505,8 @@ def test_logits_that_are_no_numbers_are_named(
     broken = tiny_file(Tiny(name="broken", n_ctx=1024, broken=True))
     files = (broken, pair_files[1]) if which == "target" else (pair_files[0], broken)
     with Engine(*files) as engine:
-        for strategy in (DRAFTS, f"{DRAFTS}:sample=1"):
+        for more in ("", ":sample=1", ":verify=match", ":verify=speculative", ":verify=block"):
+            strategy = f"{DRAFTS}{more}"
             with pytest.raises(ModelFileError, match=r"broken.* gives no numbers"):
                 answer(engine, strategy=strategy, sampling=sampling)
 

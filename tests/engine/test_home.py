@@ -431,3 +431,15 @@ def test_the_engine_does_not_outlive_its_window(slow_file: Path) -> None:
         parent.wait()
     _gone, alive = psutil.wait_procs([engine], timeout=PATIENCE)
     assert not alive
+
+
+def test_what_cannot_be_sent_is_refused_and_the_engine_goes_on(
+    new_home: Callable[[str], Talk], pair_files: tuple[Path, Path]
+) -> None:
+    talk = new_home("process")
+    assert isinstance(talk.load(*pair_files)[-1], Loaded)
+    for events in (talk.load(Path("/models/\udcff.gguf")), talk.generate(prompt="half a pair: \ud800")):
+        (failed,) = events
+        assert isinstance(failed, Failed) and failed.expected and not failed.gone
+        assert "no Unicode" in failed.message
+    assert isinstance(talk.generate(max_tokens=3)[-1], Finished)

@@ -74,14 +74,17 @@ def test_a_strategys_own_limit_is_its_reason() -> None:
 class Lets(FixedLength):
     """Sits the round out, or lets nobody draft in it."""
 
-    def __init__(self, sits_out: bool) -> None:
-        self._sits_out = sits_out
+    def __init__(self, sits_out: bool, looks_at: str = "") -> None:
+        self._sits_out, self._looks_at = sits_out, looks_at
 
     def sit_out(self) -> bool:
         return self._sits_out
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
-        return 0
+        return 0 if name != "second" else room
+
+    def look(self, name: str, room: int) -> int:
+        return 2 if name == self._looks_at else 0
 
 
 def test_a_length_is_told_of_a_round_in_which_it_let_nobody_draft_and_of_none_that_it_had_no_say_in() -> None:
@@ -90,3 +93,11 @@ def test_a_length_is_told_of_a_round_in_which_it_let_nobody_draft_and_of_none_th
     assert propose(one, Lets(sits_out=True), TRUTH, Room(9)).attempts is None
     assert propose(one, FixedLength(), TRUTH, Room(0)).attempts is None
     assert propose([], FixedLength(), TRUTH, Room(9)).attempts is None
+
+
+def test_what_broke_where_a_proposal_was_only_looked_at_is_told() -> None:
+    broken, length = ("first", Says(0, "it broke", "it broke")), Lets(sits_out=False, looks_at="first")
+    draft = propose([broken], length, TRUTH, Room(9))
+    assert (draft.proposal.end, draft.asked) == ("it broke", ())
+    draft = propose([broken, ("second", Says(2, "n_max"))], length, TRUTH, Room(9))
+    assert (draft.name, draft.proposal.end) == ("second", "it broke; n_max")

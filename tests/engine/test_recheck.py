@@ -228,6 +228,7 @@ EDITS: dict[str, tuple[str, Sampling, dict[str, Edit]]] = {
             "h of what passed": lower_the_value_that_passed,
             "no h": change_draft(Verdict.REJECTED, lambda t: replace(t, h=None)),
             "no h of the ignored": change_draft(Verdict.IGNORED, lambda t: replace(t, h=None)),
+            "no probabilities": change_draft(Verdict.REJECTED, lambda t: replace(t, p=-1.0, q=0.0)),
             "no p of the ignored": change_draft(Verdict.IGNORED, lambda t: replace(t, p=None)),
             "q": change_draft(Verdict.REJECTED, lambda t: replace(t, q=t.q / 2)),
             "p of the rejected": change_draft(Verdict.REJECTED, lambda t: replace(t, p=1.0)),
@@ -283,6 +284,28 @@ def test_tampering_is_found(traces: dict[str, Trace], kind: str, edit: str) -> N
     found = recheck(trace)
     assert found, f"{edit} was not noticed"
     assert all(sentence.endswith(".") for sentence in found)
+
+
+@pytest.mark.parametrize("seed", [-2, 2**63, 2**80])
+def test_what_is_no_seed_is_said(traces: dict[str, Trace], seed: int) -> None:
+    trace = traces["match"]
+    assert recheck(Trace(replace(trace.header, seed=seed), trace.rounds)) == [f"Header: {seed} is no seed."]
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_a_resampled_token_without_a_draft_is_said(traces: dict[str, Trace], kind: str) -> None:
+    trace = traces[kind]
+    index = first(trace, lambda one: one.emitted[-1].origin is Origin.RESAMPLED)
+    bare = replace(trace.rounds[index], drafted=(), emitted=trace.rounds[index].emitted[-1:])
+    found = recheck(Trace(trace.header, [*trace.rounds[:index], bare]))
+    assert f"Round {index}: it emitted resampled, not plain." in found
+
+
+def test_alternatives_without_their_p_are_said(traces: dict[str, Trace]) -> None:
+    trace = traces["greedy"]
+    top = trace.rounds[0].target_top
+    bare = replace(trace.rounds[0], target_top=(replace(top[0], p=()), *top[1:]))
+    assert any("do not have a p each" in one for one in recheck(Trace(trace.header, [bare])))
 
 
 def test_the_rule_of_the_header_is_the_one_that_is_rechecked(engine: Engine) -> None:

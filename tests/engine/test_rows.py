@@ -74,6 +74,29 @@ def test_greedy_records_the_models_own_probabilities() -> None:
     assert sampler.asked == 0
 
 
+@pytest.mark.parametrize("penalty", [1.0, 1.3])
+def test_at_temperature_0_a_one_hot_row_is_judged_by_and_the_models_own_is_recorded(penalty: float) -> None:
+    judged, _ = rows(Sampling(repeat_penalty=penalty))
+    greedy, _ = rows(Sampling(repeat_penalty=penalty))
+    for row in range(3):
+        best = greedy.argmax(row)
+        assert judged.distribution(row)[best] == judged.distribution(row).sum() == 1
+    judged.keep(3)
+    assert judged.record(3) == greedy.record(3)
+    best = greedy.argmax(1)
+    other = (best + 1) % 30
+    assert (judged.probability(1, best), judged.probability(1, other)) == (1, 0), "what the verdict goes by"
+
+
+def test_a_one_hot_row_does_not_hide_logits_that_are_no_numbers() -> None:
+    broken = LOGITS.copy()
+    broken[1, 7] = np.nan
+    made = TargetRows(broken, Sampler(Sampling()), CONTEXT, DRAFT, WORDS)  # type: ignore[arg-type]
+    best = [int(made.distribution(row).argmax()) for row in range(3)]
+    made.record(3)
+    assert [np.isnan(made.probability(row, token)) for row, token in enumerate(best)] == [False, True, False]
+
+
 def test_plain_rows_come_all_at_once_and_are_the_same() -> None:
     made, sampler = rows(Sampling(temperature=0.6))
     for row in range(3):

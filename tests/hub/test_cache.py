@@ -76,3 +76,18 @@ def test_the_parts_of_a_model_are_of_one_commit(filled: Cache) -> None:
     (second / "a.gguf").write_bytes(b"GGUF")
     assert filled.find_first("a/b", parts) == second / "a.gguf"
     assert filled.find_first("a/b", []) is None
+
+
+def test_what_another_program_is_downloading_keeps_its_folders(cache: Cache) -> None:
+    repo = cache.folder / "models--a--b"
+    commit = repo / "snapshots" / COMMITS[0]
+    for folder in (repo / "refs", repo / "blobs", commit):
+        folder.mkdir(parents=True)
+    (repo / "refs" / "main").write_text(COMMITS[0])
+    theirs = repo / "blobs" / f"{'c' * 64}.0123abcd.incomplete"  # as huggingface_hub names it
+    theirs.touch()
+    cache.tidy("a/b")
+    assert commit.is_dir() and (repo / "refs" / "main").is_file()
+    theirs.unlink()
+    cache.tidy("a/b")
+    assert not repo.exists()

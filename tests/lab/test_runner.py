@@ -32,6 +32,7 @@ from app.lab.events import (
     WarmingUp,
 )
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
+from app.lab.identity import changes, made_with
 from app.lab.journal import Journal, is_free
 from app.lab.lab_engine import LabEngine
 from app.lab.runner import Runner
@@ -410,6 +411,17 @@ def test_a_journal_whose_model_is_another_file_now_is_refused(
     with pytest.raises(UserError, match=r"measured with something else: draft\.gguf is another file"):
         Runner(experiment, ThreadHome, journal=file)
     assert file.read_bytes() == before
+
+
+def test_a_journal_is_of_the_files_that_its_strategies_read(pair_files: Files, tmp_path: Path) -> None:
+    cache = tmp_path / "static.bin"
+    cache.write_bytes(b"one")
+    path = str(cache).replace("%", "%25")
+    experiment = small(pair_files, f"ngram-cache:lookup_cache_static={path}")
+    then = made_with(experiment)
+    assert list(changes(then, made_with(experiment))) == []
+    cache.write_bytes(b"two")
+    assert list(changes(then, made_with(experiment))) == ["static.bin is another file"]
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ def test_a_category_goes_by_its_name_in_speed_bench_too() -> None:
         ),
         ("a.txt", "one\n\n  two \r\n[INST] three\n", (Prompt("one"), Prompt("two"), Prompt("[INST] three"))),
         ("a.prompts", '["one"]', (Prompt("one"),)),
+        ("verse.json", '["  two\\n  lines\\n", " "]', (Prompt("  two\n  lines\n"),)),
+        ("lines.txt", "one\u2028still one\x0cand still\n", (Prompt("one\u2028still one\x0cand still"),)),
         ("bom.txt", "\ufeffone\n", (Prompt("one"),)),
     ],
 )

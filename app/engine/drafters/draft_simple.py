@@ -73,6 +73,9 @@ class DraftSimple(Drafter):
         self._rows: Floats = np.empty((0, self._n_vocab), np.float32)  # of the proposal in the making
         self._rows_before = self._rows
 
+    def adjust(self, params: DraftSimpleParams) -> None:
+        self._params = params
+
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         self._around = surroundings
         # A greedy target makes a sampled draft its argmax; there is nothing to draw.

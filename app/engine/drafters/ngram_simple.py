@@ -38,6 +38,9 @@ class NgramSimple(Drafter):
     """
 
     def __init__(self, params: NgramSimpleParams) -> None:
+        self.adjust(params)
+
+    def adjust(self, params: NgramSimpleParams) -> None:
         self._params = params
         self._index = NgramIndex(params.size_n)
 

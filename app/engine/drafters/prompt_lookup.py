@@ -30,6 +30,9 @@ class PromptLookup(Drafter):
     """
 
     def __init__(self, params: PromptLookupParams) -> None:
+        self.adjust(params)
+
+    def adjust(self, params: PromptLookupParams) -> None:
         self._params = params
         self.reset()
 

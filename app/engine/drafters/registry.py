@@ -52,6 +52,7 @@ KINDS: dict[str, StrategyKind] = {
             "Copies from the text so far. Helps where the answer repeats its prompt: rewriting, "
             "summaries, code edits.",
             needs_draft=False,
+            memory=(),
             make=lambda params, _resources: PromptLookup(params),
         ),
         StrategyKind(
@@ -61,6 +62,7 @@ KINDS: dict[str, StrategyKind] = {
             "prompt word for word: code edits, corrections.",
             needs_draft=False,
             least="size_n",
+            memory=(),
             make=lambda params, _resources: NgramSimple(params),
         ),
         StrategyKind(
@@ -117,6 +119,7 @@ KINDS: dict[str, StrategyKind] = {
             "A small model guesses ahead, through text where its vocabulary is another one. Helps where the "
             "target is large and the draft often agrees with it.",
             needs_draft=True,
+            memory=("replace",),
             make=_draft_simple,
         ),
     )

@@ -48,14 +48,18 @@ class ThroughText(Drafter):
 
     def __init__(self, params: DraftSimpleParams, draft: Context, target: Vocabulary) -> None:
         """Raises SettingError where the draft is to sample."""
-        refuse_sampling(params)
-        self._params = params
+        self.adjust(params)
         self._draft = draft
         self._target_spelling = Spelling(target)
         self._draft_spelling = Spelling(draft.model.vocabulary)
         pairs = parse_pairs(params.replace)
         self._to_target = Replacements((ours, theirs) for theirs, ours in pairs)
         self._mirror = Mirror(self._target_spelling, self._draft_spelling, Replacements(pairs))
+
+    def adjust(self, params: DraftSimpleParams) -> None:
+        """Raises SettingError where the draft is to sample. `replace` stays: the mirror is made of it."""
+        refuse_sampling(params)
+        self._params = params
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         self._end_ids = surroundings.end_ids

@@ -9,6 +9,7 @@ _POSITIONS = 24  # positions behind are taken to be as good as the last of these
 _GUESS = 0.75  # acceptance before anything was judged
 _FADE = 0.025  # share of the running counts that every written token takes away
 _LONG_FADE = 0.005  # the same of the counts that say what the strategy is like in general
+_OLDEST = 20_000  # tokens behind which nothing is left of either; many more would overflow the weights
 _TRUST_GUESS = 2.0  # judged tokens that the guess is worth against the long past,
 _TRUST_LONG = 3.0  # that the long past is worth against the running one,
 _TRUST_ALL = 4.0  # and that all positions together are worth against one
@@ -43,6 +44,7 @@ class Acceptance:
 
     def age(self, tokens: int) -> None:
         """So many tokens were written."""
+        tokens = min(tokens, _OLDEST)
         self._weight *= (1 - _FADE) ** -tokens
         self._long_weight *= (1 - _LONG_FADE) ** -tokens
         if self._weight > 1e9:

@@ -69,11 +69,12 @@ class CostCurve:
         return (len(known) * own + _TREND * self._trend(k, own)) / (len(known) + _TREND)
 
     def _trend(self, k: int, own: float) -> float:
-        """What a straight line through all drafts lets expect; `own` where only one length was measured."""
+        """What a straight line through all drafts lets expect, but no less than k = 0 takes; `own` where only
+        one length was measured."""
         if self._line_through is None:
             self._line_through = self._fit()
         mean_k, mean, slope = self._line_through
-        return mean + slope * (k - mean_k) if mean_k else own
+        return max(self._times[0].value, mean + slope * (k - mean_k)) if mean_k else own
 
     def _fit(self) -> tuple[float, float, float]:
         """The line of least squares over the drafts; zeros where they are of one length."""

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any
 
-from app.engine.native.library import lib as _lib  # the log, and the environment, before everything
+from app.engine.native.library import raw_call as _call  # the log, and the environment, before everything
 
 _Handle = ctypes.c_void_p
 
@@ -25,12 +25,6 @@ class _Props(ctypes.Structure):
         ("device_id", ctypes.c_char_p),
         ("caps", ctypes.c_bool * 8),  # five in this version
     )
-
-
-def _call(name: str, result: Any, *arguments: Any) -> Any:
-    function = getattr(_lib, name)
-    function.restype, function.argtypes = result, list(arguments)
-    return function
 
 
 _dev_count = _call("ggml_backend_dev_count", ctypes.c_size_t)

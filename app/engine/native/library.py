@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 # libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count a
 # second busy process on the same cores makes every decode many times slower.
@@ -53,6 +54,13 @@ _on_log = llama_cpp.llama_log_callback(_Log())
 llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
 llama_cpp.llama_backend_init()
 lib = llama_cpp.llama_cpp._lib  # for what the bindings leave out
+
+
+def raw_call(name: str, result: Any, *arguments: Any) -> Any:
+    """A function that the bindings leave out, by its ctypes."""
+    function = getattr(lib, name)
+    function.restype, function.argtypes = result, list(arguments)
+    return function
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import llama_cpp
 
@@ -20,7 +19,8 @@ from app.engine.errors import ModelFileError
 from app.engine.memory import CPU, ModelMemory
 from app.engine.native.context import SNAPSHOTS, explain_context
 from app.engine.native.devices import OffloadDevice, chosen_devices
-from app.engine.native.library import captured_log, captured_report, lib
+from app.engine.native.library import captured_log, captured_report
+from app.engine.native.library import raw_call as _call
 from app.engine.native.load_params import MEASURED, ModelParams, context_params
 from app.engine.native.model import check_file, explain_failure
 from app.engine.native.report import Report
@@ -127,12 +127,6 @@ class _NoAlloc(ctypes.Structure):
     """gguf_init_params"""
 
     _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
-
-
-def _call(name: str, result: Any, *arguments: Any) -> Any:
-    function = getattr(lib, name)
-    function.restype, function.argtypes = result, list(arguments)
-    return function
 
 
 _open = _call("gguf_init_from_file", ctypes.c_void_p, ctypes.c_char_p, _NoAlloc)

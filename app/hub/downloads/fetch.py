@@ -75,6 +75,7 @@ class Fetcher:
         self._patience = job.patience
         # All files of an item are of one commit, also after a restart.
         self._commit = next((file.commit for file in job.files if file.commit), "")
+        self._goes_on = bool(self._commit)  # the revision may mean a newer one by now
         self._before = 0  # bytes of the files that are done
         self._next_report = 0.0
         self._furthest = 0  # how much of the file at work was here, ever
@@ -108,7 +109,7 @@ class Fetcher:
 
     def _explain(self, error: Exception, file: ItemFile) -> HubError | None:
         if isinstance(error, RevisionNotFoundError) and self._commit:
-            self._commit = ""  # the repository's history was rewritten
+            self._commit, self._goes_on = "", False  # the repository's history was rewritten
             return _changed()
         return explain(error, f"{file.name} of {self._job.repo}")
 
@@ -122,7 +123,9 @@ class Fetcher:
                 if not _is_whole(place.blob, remote):
                     self._begun(index, remote, found=False)
                     self._bring(file, remote, place)
-        return place.link(self._job.revision), remote.size
+        path = place.link()
+        place.refer(self._job.revision, unless_known=self._goes_on)
+        return path, remote.size
 
     def _begun(self, index: int, remote: _Remote, found: bool) -> None:
         self._report(Begun(index, remote.etag, remote.commit, remote.size, found))

@@ -246,7 +246,7 @@ def _runs(report: Report) -> Iterator[str]:
             words.factor(run.speedup),
             words.percent(run.acceptance_rate),
             same,
-            run.error or run.finish_reason,
+            run.failure or run.finish_reason,
         )
         yield f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
     yield "</tbody></table></div></details>"

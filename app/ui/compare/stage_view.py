@@ -252,11 +252,11 @@ class StageView(QWidget):
             return
         card = self.lanes.cards[lane]
         shown = words.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
-        if record.error:
-            card.clear(record.error)
+        if record.failure:
+            card.clear(record.failure)
             shown = "failed"
         card.set_numbers(
-            significant(record.tokens_per_second) if not record.error else "–",
+            significant(record.tokens_per_second) if not record.failure else "–",
             words.factor(record.speedup) if record.speedup is not None else "",
             caption or shown,
         )
@@ -279,7 +279,7 @@ class StageView(QWidget):
             trace = self._traces.get(lane)
             record = self._session.records.get(Job(*self._shown, lane))
             if trace is None:
-                card.clear(record.error if record is not None else "not measured yet")
+                card.clear(record.failure if record is not None else "not measured yet")
                 card.set_numbers("–", "", "failed" if record is not None else "")
                 card.set_badge("", "")
             elif lane in state:

@@ -50,6 +50,7 @@ class Surroundings:
     sampling: Sampling
     max_tokens: int
     vocabulary: str = ""  # how the draft's fits the target's, as PairInfo says; empty: not known yet
+    n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
 
 
 def check_together(spec: StrategySpec, one: Surroundings) -> None:
@@ -185,7 +186,7 @@ class StrategyPanel(QWidget):
         one = self._with
         try:
             self.command.set_command(
-                llama_command(self._spec, one.target, one.draft, one.sampling, one.max_tokens)
+                llama_command(self._spec, one.target, one.draft, one.sampling, one.max_tokens, one.n_ctx)
             )
         except SettingError as error:
             self.command.set_command(LlamaCommand("", (f"No command: {error.message}",)))

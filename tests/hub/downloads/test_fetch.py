@@ -58,6 +58,22 @@ def test_the_same_bytes_of_another_commit_are_stored_once(
     assert len(list(cache.folder.rglob("blobs/*"))) == 1
 
 
+def test_going_on_leaves_a_revision_where_it_is(
+    fetch: Fetch, data: bytes, server: FakeHub, cache: Cache
+) -> None:
+    """Another program may have brought a newer commit since."""
+    newer, commit = "f" * 40, server.repos[REPO].commit
+    ref = cache.folder / "models--owner--model-GGUF" / "refs" / "main"
+    ref.parent.mkdir(parents=True)
+    ref.write_text(newer)
+    (ref.parents[1] / "snapshots" / newer).mkdir(parents=True)
+    fetch(commit=commit)
+    assert ref.read_text() == newer
+    (ref.parents[1] / "snapshots" / newer).rmdir()
+    fetch(commit=commit)
+    assert ref.read_text() == commit
+
+
 def test_what_lies_in_the_store_of_all_repositories_is_found(
     fetch: Fetch, data: bytes, server: FakeHub, cache: Cache
 ) -> None:

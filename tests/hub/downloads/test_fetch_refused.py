@@ -195,7 +195,7 @@ def test_what_another_program_writes_is_left_alone(data: bytes, cache: Cache, se
         older.begin()
         assert place.partial.exists()
         place.settle()
-        place.link("main")
+        place.link()
         cache.remove(REPO, FILE, *at)
         assert place.pointer.read_bytes() == data[:9]
     cache.remove(REPO, FILE, *at)
