@@ -11,7 +11,7 @@ work=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=${2:-$root/resources/demo_pair}
-: "${TARGET:=--steps 1150 --cool-steps 300 --long-steps 60 --grow-step 400}"
+: "${TARGET:=--steps 1900 --cool-steps 450 --long-steps 200 --grow-step 400 --middle-step 1091}"
 : "${DRAFTS:=--steps 350 --cool-steps 160 --long-steps 30}"
 export GOMP_SPINCOUNT=1000 PYTHONDONTWRITEBYTECODE=1
 
