@@ -15,6 +15,7 @@ from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Attempt, DraftLength, FixedLength, Outset, RoundCost, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, TargetCost, UsualTime
 from app.engine.lengths.ewma import EwmaLength
+from app.engine.lengths.ledger import Ledger
 from app.engine.types import GenerationRequest
 from tests.answers import answer
 from tests.equality import Baselines
@@ -274,6 +275,19 @@ def test_the_usual_time_is_not_moved_by_outliers_and_follows_a_change() -> None:
     for _ in range(9):
         times.add(2.0)
     assert times.value == 2.0
+
+
+def test_what_was_won_pays_for_so_much_and_no_more() -> None:
+    ledger = Ledger(wanted=512)
+    start = ledger.left(0)
+    assert start > 0
+    ledger.add(start + 1)
+    assert ledger.left(0) == pytest.approx(-1)
+    ledger.add(-10_000)
+    assert ledger.left(0) == pytest.approx(start + 64)
+    assert 0 < ledger.left(256) - ledger.left(0) < ledger.left(512) - ledger.left(256), (
+        "an early share is less"
+    )
 
 
 def test_acceptance_is_told_by_position_and_ages() -> None:
