@@ -30,7 +30,7 @@ def test_enter_on_the_empty_prompt_sends_the_demo_prompt(windows: Windows) -> No
     assert desk.tokens() == 24 and item.text
     assert {"accepted", "resampled"} <= {fate for _text, fate, _round, _place in desk.fates()[0]}
     assert desk.page.instruments.statistics.emitted == 24
-    assert desk.chats() == ["Write a small Python function that returns the median of a…"]
+    assert desk.chats() == ["Write a small Python function that removes duplicates from…"]
     assert desk.notes() == ["The answer reached its length limit."]
     assert desk.error() == ""
 
