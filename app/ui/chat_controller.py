@@ -247,4 +247,4 @@ class ChatController(QObject):
             self._page.prompt.show_error(error.message, error.hint)
             return
         if self.shown.chat.head.revision != before.head.revision:  # another window was there in between
-            self.shown.show(self.shown.chat)
+            self.shown.show(self.shown.chat, self.shown.live)
