@@ -9,6 +9,7 @@ from app.chats.store import ChatStore
 from app.engine.errors import UserError
 from app.engine.trace import Trace
 from app.engine.types import Round, Totals
+from app.ui.announce import announce
 from app.ui.answering import Answering
 from app.ui.chat_page import ChatPage
 from app.ui.transcript import AnswerTurn, Note, SystemTurn, Turn, UserTurn
@@ -163,9 +164,13 @@ class ShownChat(QObject):
         self.chat = live.chat
         if live.trace is not None:
             self._traces[live.turn] = live.trace
-        self._page.transcript.finish(totals)
+        transcript = self._page.transcript
+        transcript.finish(totals)
+        told = [transcript.text_of(str(live.turn))]
         if note is not None:
-            self._page.transcript.set_note(str(live.turn), note)
+            transcript.set_note(str(live.turn), note)
+            told.append(f"{note.message} {note.hint}")
+        announce(transcript, "\n".join(told))
         if totals is not None:
             self._page.instruments.finish(totals)
         self.answer_shown.emit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
@@ -75,6 +76,17 @@ def test_what_is_copied_never_holds_rejected_tokens(windows: Windows) -> None:
     assert desk.page.transcript.selected_text.endswith(trace.text.rstrip("\n")) or (
         trace.text in desk.page.transcript.selected_text
     )
+
+
+def test_screen_readers_say_the_answer_and_why_it_ended(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("app.ui.shown_chat.announce", lambda _widget, text: told.append(text))
+    desk = windows.open(max_tokens=20)
+    item = desk.ask("say it")
+    (words,) = told
+    assert words.startswith(item.text) and "The answer reached its length limit." in words
 
 
 def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Path) -> None:

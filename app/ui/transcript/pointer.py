@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 
+from app.ui.announce import announce
 from app.ui.transcript.hovering import Hover
 from app.ui.transcript.items import TextItem
 from app.ui.transcript.selection import Grain, Selection
@@ -169,6 +170,7 @@ class Pointer(QObject):
     def _choose(self, token: Token | None) -> None:
         if token is not None:
             self._view.show_token(token)
+            announce(self._view, self._hover.card.accessibleDescription())
 
     def _token(self, point: QPoint) -> Token | None:
         return self._stack.token_at(*self._view.to_column(point))

@@ -252,8 +252,23 @@ class TranscriptView(Surface):
             edit.setEnabled(not self.live)
         return menu
 
+    def menu_key_point(self) -> QPoint:
+        """Where the menu key asks for a menu: at the token pointed at, else at the topmost turn seen."""
+        token = self.hover.token
+        rects = self.stack.token_rects(token)[:1] if token is not None else []
+        for rect in map(self.to_viewport, rects):
+            if self.viewport().rect().contains(rect.center().toPoint()):
+                return rect.center().toPoint()
+        top = self.scroller.top
+        for index, item in self.stack.visible(top, top + self.scroller.room):
+            below_label = self.stack.top(index) + item.body_top - top
+            return QPoint(self.column[0], round(max(below_label, 0)))
+        return QPoint(self.column[0], 0)
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self.make_menu(event.pos()).popup(event.globalPos())
+        by_key = event.reason() is QContextMenuEvent.Reason.Keyboard
+        point = self.menu_key_point() if by_key else event.pos()
+        self.make_menu(point).popup(self.viewport().mapToGlobal(point) if by_key else event.globalPos())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # A key, not a shortcut: the window may have Ctrl+F in a menu, and then that one comes first.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.overlays import NoteCard, TurnActions
 from app.ui.transcript.turn_editor import TurnEditor
+from app.ui.transcript.turns import Turn
 from tests.ui.traces import drawing, make_round, simulate
 from tests.ui.transcript.places import point
 
@@ -206,6 +207,35 @@ def test_the_menu_offers_what_can_be_done(chat: TranscriptView) -> None:
     }  # fmt: skip
     chat.begin_answer(AnswerTurn("b", "m"))
     assert menu_of(chat, point(chat, "mean", "u"))["Edit and send again"] is False
+
+
+def menu_by_key(view: TranscriptView) -> list[str]:
+    """What the menu key offers now."""
+    middle = view.viewport().rect().center()
+    asked = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, middle, view.mapToGlobal(middle))
+    QGuiApplication.sendEvent(view, asked)
+    (menu,) = [one for one in view.findChildren(QMenu) if one.isVisible()]
+    words = [action.text() for action in menu.actions()]
+    menu.close()
+    menu.setParent(None)
+    return words
+
+
+def test_the_menu_key_reaches_every_message(qtbot: QtBot, view: TranscriptView) -> None:
+    turns: list[Turn] = []
+    for number in range(12):
+        turns.append(UserTurn(f"u{number}", "Rewrite mean."))
+        turns.append(AnswerTurn(f"a{number}", "demo 32M", drawing()))
+    view.set_turns(turns)
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Home)
+    assert "Edit and send again" in menu_by_key(view)
+    qtbot.keyClick(view, Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+    assert view.hover.token is not None
+    assert "Regenerate" in menu_by_key(view)
+    view.hover.clear()
+    view.verticalScrollBar().setValue(view.stack.top(4))
+    assert "Edit and send again" in menu_by_key(view)
 
 
 # -------------------------------------------------------------------------------------- empty chat

@@ -1,0 +1,12 @@
+"""What a screen reader says without being asked."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import QWidget
+
+
+def announce(widget: QWidget, text: str) -> None:
+    """Let a screen reader say `text` when it has finished its sentence; without one nothing happens."""
+    if QAccessible.isActive() and text:
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
