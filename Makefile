@@ -19,7 +19,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000
 .DEFAULT_GOAL := help
 .PHONY: help run test verify lint format lock clean peer \
         bench bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-        bench-strategies bench-rollback bench-suite \
+        bench-strategies bench-rollback bench-suite bench-scroll \
         ready ready-dev
 
 help: ## this list
@@ -52,7 +52,7 @@ format: ready-dev ## let ruff rewrite the code
 
 bench: ## all benchmarks
 bench: bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
-       bench-strategies bench-rollback bench-suite
+       bench-strategies bench-rollback bench-suite bench-scroll
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
@@ -67,13 +67,16 @@ bench-peer: ready-dev ## against llama.cpp's own speculative loop (compiles it f
 bench-window: ready-dev ## how the window keeps up with streamed tokens
 	@$(BIN)/python tests/benchmarks/window.py $(ARGS)
 
+bench-scroll: ready-dev ## how long the transcript takes to paint
+	@$(BIN)/python tests/benchmarks/transcript_scroll.py $(ARGS)
+
 bench-startup: ready-dev ## time from start to a usable window
 	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)
 
 bench-block: ready-dev ## what block verification gains on the token-wise rule
 	@$(BIN)/python tests/benchmarks/block.py $(ARGS)
 
-bench-length: ready-dev ## length=auto and ewma against the baseline and the best fixed length (10 minutes)
+bench-length: ready-dev ## length=auto and ewma against the baseline and the best fixed length (15 minutes)
 	@$(BIN)/python tests/benchmarks/length.py $(ARGS)
 
 bench-strategies: ready-dev ## every strategy on every category of prompt, on two pairs (10 minutes)

@@ -50,6 +50,12 @@ def test_the_files_are_those_that_the_recipe_made(card: dict[str, Any]) -> None:
     assert {entry["file"] for entry in card["files"].values()} == {path.name for path in PAIR.glob("*.gguf")}
 
 
+def test_the_card_tells_the_files_that_are_here(card: dict[str, Any]) -> None:
+    told = (PAIR / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert all(entry["sha256"] in told for entry in card["files"].values())
+    assert card["prompts"] == json.loads((RECIPE / "prompts.json").read_text(encoding="utf-8"))
+
+
 def test_target_and_draft_are_small_enough_for_a_repository(card: dict[str, Any]) -> None:
     assert sum(card["files"][role]["bytes"] for role in ("target", "draft")) <= MOST_BYTES
 

@@ -1,4 +1,4 @@
-"""Hold the GGUF files against what PyTorch says.
+"""Hold the GGUF files against what PyTorch says. Ends with 1 where the tokenizers differ.
 
 Runs in the app's environment: it needs llama-cpp-python, not PyTorch.
 """
@@ -30,7 +30,8 @@ def logits_of(model: Llama, ids: list[int]) -> np.ndarray:
     return model.scores[: len(ids)].copy()
 
 
-def check_tokens(model: Llama, work: Path) -> None:
+def check_tokens(model: Llama, work: Path) -> bool:
+    """Whether all texts have the tokens that they had in training."""
     known = json.loads((work / "texts.json").read_text())
     wrong = 0
     for text, ids in zip(known["texts"], known["ids"], strict=True):
@@ -39,6 +40,7 @@ def check_tokens(model: Llama, work: Path) -> None:
             wrong += 1
             print("differs:", repr(text[:80]), ids[:20], found[:20])
     print(f"tokenizer: {len(known['texts']) - wrong} of {len(known['texts'])} texts equal")
+    return not wrong
 
 
 def check_logits(model: Llama, role: str, work: Path) -> None:
@@ -66,9 +68,10 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--pair", type=Path, required=True, help="folder of GGUF files")
     args = parser.parse_args()
-    check_tokens(load(args.pair / "target.gguf"), args.work)
+    same = check_tokens(load(args.pair / "target.gguf"), args.work)
     for path in sorted(args.pair.glob("*.gguf")):
         check_logits(load(path), path.stem, args.work)
+    raise SystemExit(0 if same else 1)
 
 
 if __name__ == "__main__":

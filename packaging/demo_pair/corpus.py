@@ -55,7 +55,9 @@ def main() -> None:
         arrays[f"{name}_learnt"] = np.array([one for _, learnt in rendered for one in learnt], np.bool_)
         arrays[f"{name}_ends"] = np.cumsum([len(ids) for ids, _ in rendered])
         print(name, len(talks), "dialogues", len(arrays[f"{name}_ids"]), "tokens", flush=True)
-    np.savez(args.work / "corpus.npz", **arrays)
+    unfinished = args.work / "corpus.new.npz"  # what is cut off while it is written is made again
+    np.savez(unfinished, **arrays)
+    unfinished.replace(args.work / "corpus.npz")
 
 
 if __name__ == "__main__":

@@ -6,18 +6,20 @@
 # target back to where its learning rate began to fall.
 set -eu
 [ $# -ge 1 ] || { echo "usage: $0 WORK [OUT]" >&2; exit 2; }
-mkdir -p "$1"
-work=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=${2:-$root/resources/demo_pair}
+mkdir -p "$1" "$out"
+work=$(cd "$1" && pwd)
+out=$(cd "$out" && pwd)
 : "${TARGET:=--steps 1900 --cool-steps 450 --long-steps 200 --grow-step 400 --middle-step 1091}"
 : "${DRAFTS:=--steps 350 --cool-steps 160 --long-steps 30}"
 export GOMP_SPINCOUNT=1000 PYTHONDONTWRITEBYTECODE=1
 
-if [ ! -x "$work/venv/bin/python" ]; then
+if [ ! -f "$work/venv/made" ]; then
     "${PYTHON:-python3}" -m venv "$work/venv"
     "$work/venv/bin/python" -m pip install -q -r "$here/requirements.txt"
+    touch "$work/venv/made"
 fi
 train="$work/venv/bin/python"
 app="$root/.venv/bin/python" # `make ready` sets it up
@@ -30,6 +32,7 @@ cd "$here"
 "$train" train.py drafts --work "$work" $DRAFTS
 "$train" export.py --work "$work" --out "$work/pair"
 "$train" reference.py --work "$work"
-"$app" check.py --work "$work" --pair "$work/pair" | tee "$work/check.txt"
+"$app" check.py --work "$work" --pair "$work/pair" > "$work/check.txt" || { cat "$work/check.txt" >&2; exit 1; }
+cat "$work/check.txt"
 "$app" evaluate.py --pair "$work/pair" --table "$work/table.md"
 "$train" card.py --work "$work" --out "$out"

@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=256, help="tokens an answer")
     parser.add_argument("--prompts", type=int, default=5, help="of the bundled ones")
-    parser.add_argument("--case", nargs="*", choices=known, default=["costly", "bundled"])
+    parser.add_argument("--case", nargs="*", choices=known, default=["costly", "bundled", "near"])
     options = parser.parse_args()
     asked = demo_entries(options.prompts)
     for name in options.case:

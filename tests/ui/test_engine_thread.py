@@ -101,7 +101,7 @@ def test_ending_closes_the_home_and_the_thread(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: len(homes.made) == 1)
     began = time.perf_counter()
     thread.end()
-    assert time.perf_counter() - began < 1
+    assert time.perf_counter() - began < 5
     assert homes.last.closed and thread.isFinished()
 
 
