@@ -19,6 +19,7 @@ from app.settings import Settings
 
 VERSION = 1
 NAME_LENGTH = 60
+_DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +76,14 @@ class PresetStore:
     def load(self) -> LoadedPresets:
         """Read the file. Never raises: what is wrong is left out, named, and kept in another file."""
         try:
-            data = msgspec.json.decode(self.path.read_bytes())
-            entries = data["presets"] if isinstance(data, dict) else None
-            if not isinstance(entries, list):
-                raise msgspec.DecodeError("it holds no presets")
+            entries, version = self._read()
         except FileNotFoundError:
             return LoadedPresets()
         except OSError as error:
             return self._keep(f"could not be read ({reason(error)})", (), whole=True)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+        except _DAMAGED:
             return self._keep("was damaged", (), whole=True)
         presets, unusable = _sorted(entries)
-        version = data.get("version", VERSION)
         if not isinstance(version, int) or version > VERSION:
             return self._keep("is from a newer version", presets, whole=False)
         self._unusable = unusable
@@ -98,6 +95,16 @@ class PresetStore:
             f"{'they stay' if missing != 1 else 'it stays'} in the file."
         )
         return LoadedPresets(presets, (notice,))
+
+    def latest(self, known: tuple[Preset, ...]) -> tuple[Preset, ...]:
+        """What the file holds by now, for another window may have changed it: every change begins with that.
+        `known`, where it cannot be read."""
+        try:
+            entries, _version = self._read()
+        except (OSError, *_DAMAGED):
+            return known
+        presets, self._unusable = _sorted(entries)
+        return presets
 
     def save(self, presets: Sequence[Preset]) -> None:
         """Write the file, whole or not at all; raises UserError when that is not possible."""
@@ -119,6 +126,14 @@ class PresetStore:
                 f"The presets were not saved: {reason(error)}.",
                 f"Look at the folder {self.path.parent}.",
             ) from error
+
+    def _read(self) -> tuple[list[Any], Any]:
+        """(presets as they are written, the file's version); raises OSError or one of _DAMAGED."""
+        data = msgspec.json.decode(self.path.read_bytes())
+        entries = data["presets"] if isinstance(data, dict) else None
+        if not isinstance(entries, list):
+            raise msgspec.DecodeError("it holds no presets")
+        return entries, data.get("version", VERSION)
 
     def _keep(self, what: str, presets: tuple[Preset, ...], whole: bool) -> LoadedPresets:
         """Keep the file as it was under another name: itself where the whole of it is of no use."""

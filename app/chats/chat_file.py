@@ -39,11 +39,16 @@ _encode = msgspec.json.Encoder().encode
 def write_chat(folder: Path, chat: Conversation) -> None:
     """Write the chat into its folder, whole or not at all; raises UserError."""
     fields = {name: getattr(chat.head, name) for name in ChatHead.__struct_fields__}
-    lines = [
-        _encode(_Head(**fields, format=f"{MAJOR}.0")),
-        _encode(_Body(chat.system_prompt)),
-        *(_encode(turn) for turn in chat.turns),
-    ]
+    try:
+        lines = [
+            _encode(_Head(**fields, format=f"{MAJOR}.0")),
+            _encode(_Body(chat.system_prompt)),
+            *(_encode(turn) for turn in chat.turns),
+        ]
+    except UnicodeEncodeError as error:
+        raise UserError(
+            "The chat was not saved: something in it is not valid text.", "Look for odd characters in it."
+        ) from error
     try:
         folder.mkdir(exist_ok=True)
         write_atomic(folder / NAME, b"\n".join(lines) + b"\n")
@@ -66,7 +71,7 @@ def read_chat(folder: Path) -> Conversation:
     try:
         body = _body.decode(lines[1])
         turns = tuple(_turn.decode(line) for line in lines[2:] if line)
-    except (msgspec.DecodeError, IndexError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
         raise UserError(
             f"This chat could not be read: {NAME} is damaged.", f"The file is in {folder}."
         ) from error

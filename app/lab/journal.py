@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
-from app.files import reason
+from app.files import reason, write_atomic
 from app.lab.experiment import Experiment, Job
 from app.lab.identity import MadeWith, made_with
 from app.lab.run_record import RunRecord
@@ -62,15 +62,16 @@ class Journal:
     @classmethod
     def create(cls, path: Path, experiment: Experiment) -> Journal:
         """Begin one; raises UserError where the file is there already or cannot be written."""
+        if path.exists():
+            raise UserError(f"{path.name} is there already.", "Go on from it, or choose another name.")
         head = JournalHead(FORMAT, experiment, made_with(experiment))
         try:
-            with path.open("xb") as file:
-                file.write(_encode(head) + b"\n")
+            write_atomic(path, _encode(head) + b"\n")
             return cls(path, head)
-        except FileExistsError:
+        except UnicodeEncodeError as error:
             raise UserError(
-                f"{path.name} is there already.", "Go on from it, or choose another name."
-            ) from None
+                f"{path} cannot be written: a file name in it is not valid text.", "Rename the model file."
+            ) from error
         except OSError as error:
             raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
 

@@ -61,29 +61,29 @@ class PresetsController(QObject):
     @Slot(str)
     def _save(self, name: str) -> None:
         made = Preset.of(name, self._settings.now)
-        if any(one.name == name for one in self.presets):
-            changed = tuple(made if one.name == name else one for one in self.presets)
+        presets = self._latest()
+        if any(one.name == name for one in presets):
+            changed = tuple(made if one.name == name else one for one in presets)
         else:
-            changed = (*self.presets, made)
+            changed = (*presets, made)
         if self._keep(changed):
             self._panel.field.clear()
 
     @Slot(str, str)
     def _rename(self, name: str, wanted: str) -> None:
-        if any(one.name == wanted for one in self.presets):
+        presets = self._latest()
+        if any(one.name == wanted for one in presets):
             self._panel.notice.show_error(f"There is a preset “{wanted}” already.", "Choose another name.")
             return
-        changed = tuple(
-            dataclasses.replace(one, name=wanted) if one.name == name else one for one in self.presets
-        )
+        changed = tuple(dataclasses.replace(one, name=wanted) if one.name == name else one for one in presets)
         if self._keep(changed):
             self._panel.focus_row(wanted)
 
     @Slot(str)
     def _delete(self, name: str) -> None:
-        at = next(at for at, one in enumerate(self.presets) if one.name == name)
-        deleted = at, self.presets[at]
-        if self._keep(self.presets[:at] + self.presets[at + 1 :]):
+        presets = self._latest()
+        deleted = next(((at, one) for at, one in enumerate(presets) if one.name == name), None)
+        if self._keep(tuple(one for one in presets if one.name != name)) and deleted is not None:
             self._deleted = deleted
             self._panel.show_deleted(name)
 
@@ -92,8 +92,13 @@ class PresetsController(QObject):
         if self._deleted is None:
             return
         at, preset = self._deleted
-        if self._keep((*self.presets[:at], preset, *self.presets[at:])):
+        presets = tuple(one for one in self._latest() if one.name != preset.name)
+        if self._keep((*presets[:at], preset, *presets[at:])):
             self._panel.focus_row(preset.name)
+
+    def _latest(self) -> tuple[Preset, ...]:
+        """What is kept by now: another window may have changed it."""
+        return self._store.latest(self.presets)
 
     def _keep(self, changed: tuple[Preset, ...]) -> bool:
         """Write the list down and show it; False where it could not be written."""

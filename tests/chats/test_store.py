@@ -298,10 +298,19 @@ def test_a_newer_chat_is_named_as_such(store: ChatStore) -> None:
 def test_damage_behind_the_head_is_found_on_opening(store: ChatStore) -> None:
     chat = answered(store)
     file = store.folder / chat.id / NAME
-    file.write_bytes(file.read_bytes()[:-5])
-    assert not store.heads()[0].damaged
-    with pytest.raises(UserError, match="damaged"):
-        store.load(chat.id)
+    whole = file.read_bytes()
+    for damaged in (whole[:-5], whole.replace(b"Be short.", b"Be sh\xe8rt."), whole.splitlines()[0]):
+        assert damaged != whole
+        file.write_bytes(damaged)
+        assert not store.heads()[0].damaged
+        with pytest.raises(UserError, match="damaged"):
+            store.load(chat.id)
+
+
+def test_what_is_no_text_is_refused_and_leaves_nothing(store: ChatStore) -> None:
+    with pytest.raises(UserError, match="not valid text"):
+        store.ask(store.new(system_prompt="half a \ud83d"), "Hello")
+    assert store.heads() == [] and list(store.folder.glob("*/*.jsonl")) == []
 
 
 def test_a_folder_without_a_chat_is_listed_as_such(store: ChatStore) -> None:

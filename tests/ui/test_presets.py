@@ -180,6 +180,21 @@ def test_delete_and_undo(desk: Desk) -> None:
     assert names(desk) == ["B", "C"]
 
 
+def test_what_another_window_saved_stays(desk: Desk) -> None:
+    save(desk, "First")
+    other = PresetStore(desk.paths.presets)
+    theirs = dataclasses.replace(stored(desk)[0], name="Theirs", strategy="none")
+    other.save([*stored(desk), theirs])
+    save(desk, "Second")
+    assert [one.name for one in stored(desk)] == names(desk) == ["First", "Theirs", "Second"]
+    other.save([theirs])
+    row(desk, "First").delete.click()
+    assert [one.name for one in stored(desk)] == names(desk) == ["Theirs"], "it was gone already"
+    desk.paths.presets.write_text("{")
+    save(desk, "Third")
+    assert [one.name for one in stored(desk)] == ["Theirs", "Third"], "what cannot be read is what is known"
+
+
 def test_a_file_that_cannot_be_written_is_told_where_it_happened(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
