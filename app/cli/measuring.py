@@ -170,7 +170,10 @@ def summary_lines(report: Report) -> list[str]:
     lines = table(["strategy", *(column.title for column in shown)], rows)
     failed = sum(one.failed for one in report.summary)
     if failed:
-        lines.append(f"{words.count(failed, 'run')} failed; the reasons are in the JSON.")
+        lines.append(f"{words.count(failed, 'run')} failed:")
+        lines += dict.fromkeys(
+            f"  {report.lanes[one.lane].name}: {one.failure}" for one in report.runs if one.failure
+        )
     if not report.complete:
         lines.append("It was interrupted: these are the runs that came.")
     return lines

@@ -89,6 +89,9 @@ def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
     reader = Reader()
     try:
         room = reader.room()
+    except UserError as error:  # without it there are no lights; the rest was found
+        say(str(error))
+        return ["?"] * len(quantisations)
     finally:
         reader.close()
     fits: list[Fit] = [judge(one.size, room) for one in quantisations]

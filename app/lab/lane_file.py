@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from app.engine.errors import SettingError
+from app.engine.params import check_params
 from app.engine.types import ModelOptions
 from app.files import reason
 from app.lab.experiment import Lane, Pair
@@ -20,8 +22,8 @@ class LaneEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     strategy: str
     label: str = ""
-    target: str | ModelOptions | None = None
-    draft: str | ModelOptions | None = None
+    target: str | dict[str, Any] | None = None
+    draft: str | dict[str, Any] | None = None
 
 
 _entries = msgspec.json.Decoder(list[LaneEntry])
@@ -43,8 +45,8 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tu
             'Write a JSON list of {"strategy": "...", "target": "T.gguf", "draft": "D.gguf"}.',
         ) from error
 
-    def options(written: str | ModelOptions, like: ModelOptions) -> ModelOptions:
-        given = replace(like, path=written) if isinstance(written, str) else written
+    def options(written: str | dict[str, Any], like: ModelOptions) -> ModelOptions:
+        given = replace(like, path=written) if isinstance(written, str) else _options(written, path)
         return replace(given, path=os.path.abspath(path.parent / resolve(given.path)))
 
     def pair(entry: LaneEntry) -> Pair | None:
@@ -55,3 +57,20 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tu
         return Pair(target, draft)
 
     return tuple(Lane(entry.strategy, entry.label, pair(entry)) for entry in entries)
+
+
+def _options(written: dict[str, Any], file: Path) -> ModelOptions:
+    """A model with its options; a misspelt one, or a value that is not allowed, is refused."""
+    allowed = [one.name for one in fields(ModelOptions)]
+    unknown = [name for name in written if name not in allowed]
+    if unknown:
+        raise SettingError(
+            f"{file.name} cannot be used: a model has no option “{unknown[0]}”.",
+            f"Allowed: {', '.join(allowed)}.",
+        )
+    try:
+        given = msgspec.convert(written, ModelOptions)
+    except msgspec.ValidationError as error:
+        raise SettingError(f"{file.name} cannot be used: {error}.", "Mend the model's options.") from None
+    check_params(given)
+    return given

@@ -97,6 +97,7 @@ class Runner:
         self._left = TimeLeft()
         self._to_warm_up: list[int] = []  # lanes, on the pair that is loaded
         self._unfit: set[tuple[str, ...]] = set()  # which killed the engine in a warm-up
+        self._deaths: Counter[Pair] = Counter()  # of the engine, while it loaded a pair
         self._latest: dict[Job, Trace] = {}  # of the prompt at hand: those that are compared
 
     @property
@@ -197,8 +198,7 @@ class Runner:
         if self._engine.holds(pair):
             self._note(pair)
         else:
-            for file, fraction in self._engine.load(pair):
-                yield Loading(file, fraction)
+            yield from self._load(pair)
             lanes = self._note(pair)
             self._to_warm_up = self._one_of_each(lanes)
             info = self._engine.info
@@ -208,6 +208,23 @@ class Runner:
             yield WarmingUp(self._to_warm_up[0])
             self._warm_up(self._to_warm_up[0], job)
             del self._to_warm_up[0]
+
+    def _load(self, pair: Pair) -> Iterator[LabEvent]:
+        """A pair that ends the engine every time cannot be loaded: the next run need not find out again."""
+        try:
+            if self._deaths[pair] < _TRIES:
+                for file, fraction in self._engine.load(pair):
+                    yield Loading(file, fraction)
+                self._deaths[pair] = 0
+                return
+        except EngineGone:
+            self._deaths[pair] += 1
+            if self._deaths[pair] < _TRIES:
+                raise
+        raise UserError(
+            f"Loading {Path(pair.target.path).name} ended the engine {_TRIES} times.",
+            "Memory may be short: load fewer layers on the GPU, or a shorter context.",
+        )
 
     def _one_of_each(self, lanes: tuple[int, ...]) -> list[int]:
         """Lanes that warm up for all: one for each set of drafters, whatever their settings."""

@@ -84,8 +84,15 @@ def make_sweep(base: Experiment, strategy: str, x: Axis, y: Axis) -> tuple[Exper
         )
     for axis in (x, y):
         _check_axis(strategy, axis)
-    grid = [(a, b, *_cell_strategy(strategy, x.key, a, y.key, b)) for b in y.values for a in x.values]
+    temperature = base.sampling.temperature
+    grid = [
+        (a, b, *_cell_strategy(strategy, ((x.key, a), (y.key, b)), temperature))
+        for b in y.values
+        for a in x.values
+    ]
     asked = [Lane(spec) for _, _, spec, refused in grid if not refused]
+    if not asked:
+        raise SettingError(f"No cell can be measured: {grid[0][3]}")
     experiment = make_experiment(base.with_lanes(asked), most_lanes=MOST_CELLS + 1)
     lanes = {lane.strategy: index for index, lane in enumerate(experiment.lanes)}
     cells = tuple(Cell(a, b, None if refused else lanes[spec], refused) for a, b, spec, refused in grid)
@@ -136,10 +143,13 @@ def _check_axis(strategy: str, axis: Axis) -> None:
         raise problem
 
 
-def _cell_strategy(strategy: str, x: str, x_value: str, y: str, y_value: str) -> tuple[str, str]:
+def _cell_strategy(strategy: str, values: Sequence[tuple[str, str]], temperature: float) -> tuple[str, str]:
     """(the strategy of a cell, or why there is none)"""
     try:
-        return with_value(with_value(strategy, x, x_value), y, y_value), ""
+        for key, value in values:
+            strategy = with_value(strategy, key, value)
+        StrategySpec.parse(strategy).verification_at(temperature)
+        return strategy, ""
     except SettingError as error:
         return "", str(error)
 

@@ -27,7 +27,7 @@ from app.lab.runner import MakeHome, Runner
 from app.lab.tuned import WORTH_IT, Rung, Score, Tuned, scored
 
 _FIRST_TOKENS = 64  # of an answer in the first rung; each next one takes twice as many
-_MOST_REPEATS = 1000  # a rung ends by the clock
+_MOST_RUNS = 50_000  # a rung ends by the clock
 _BASELINE_ROUNDS = 200
 
 
@@ -112,12 +112,14 @@ class Tuner:
         most promising come first. Where every run of every prompt was refused, it ends as well. Returns None
         where nothing can be compared.
         """
+        lanes = (Lane(NONE), *map(Lane, strategies))
+        prompts = _mixed(self._base.prompts, rung)[: _MOST_RUNS // len(lanes)]
         experiment = msgspec.structs.replace(
             self._base,
-            lanes=(Lane(NONE), *map(Lane, strategies)),
-            prompts=_mixed(self._base.prompts, rung),
+            lanes=lanes,
+            prompts=prompts,
             max_tokens=min(self._base.max_tokens, _FIRST_TOKENS * 2**rung),
-            repeats=_MOST_REPEATS,
+            repeats=_MOST_RUNS // (len(lanes) * len(prompts)),
         )
         control = Ending(self.control)
         engine.control = control

@@ -169,6 +169,7 @@ def test_a_baseline_alone_is_no_success(measure: Command, tmp_path: Path) -> Non
     assert ended.code == 1
     report = Report.from_json(out.read_bytes())
     assert [(one.runs, one.failed) for one in report.summary] == [(2, 0), (0, 2)]
+    assert "2 runs failed:" in ended.out and "missing.gguf" in ended.out.split("2 runs failed:")[1]
 
 
 def test_an_error_on_the_way_leaves_what_came(

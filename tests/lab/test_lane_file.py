@@ -45,6 +45,19 @@ def test_what_is_no_lane_is_refused(tmp_path: Path, entry: dict[str, Any]) -> No
         lanes(tmp_path, entry)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_gpu_layer": 9}, "no option “n_gpu_layer”"),
+        ({"n_gpu_layers": "many"}, "cannot be used"),
+        ({"ctx_size": -5}, "ctx_size"),
+    ],
+)
+def test_options_of_a_model_are_checked(tmp_path: Path, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        lanes(tmp_path, {"strategy": "suffix", "target": {"path": "t.gguf", **options}})
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="cannot be read"):
         read_lanes(tmp_path / "missing.json", OWN)

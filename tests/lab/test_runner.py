@@ -15,7 +15,7 @@ import pytest
 from app.engine.engine import Engine
 from app.engine.errors import UserError
 from app.engine.host import ProcessHome, ThreadHome
-from app.engine.messages import AnyCommand, Event, Failed, Generate
+from app.engine.messages import AnyCommand, Event, Failed, Generate, Load
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
 from app.lab.control import Control
 from app.lab.events import (
@@ -269,6 +269,49 @@ def test_a_lane_alone_that_kills_the_engine_ends(pair_files: Files) -> None:
     assert ends == {0: "failed", 1: "length"}
     assert homes <= 5
     runner.close()
+
+
+class LoadGone(AlwaysGone):
+    """A home whose engine dies while it loads one target."""
+
+    def send(self, command: AnyCommand) -> None:
+        if isinstance(command, Load) and command.target.path == self.strategy:
+            self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)
+        else:
+            super().send(command)
+
+
+def test_a_pair_that_ends_the_engine_is_loaded_three_times_and_no_more(pair_files: Files) -> None:
+    made: list[LoadGone] = []
+
+    def make(path: str) -> LoadGone:
+        made.append(LoadGone(path))
+        return made[-1]
+
+    target = str(pair_files[0])
+    prompts = (Prompt("abc"), Prompt("abcabc"))
+    with pytest.raises(UserError, match="ended the engine 3 times"):
+        finished(small(pair_files, DRAFT, prompts=prompts), lambda: make(target))
+    assert len(made) == 3
+    # Another lane's pair costs that lane alone.
+    made.clear()
+    other = str(pair_files[1])
+    lanes = (Lane("none"), Lane(LOOKUP, pair=Pair(ModelOptions(other))))
+    runner, events = finished(small(pair_files, lanes=lanes, prompts=prompts), lambda: make(other))
+    assert events[-1] == Ended(complete=True)
+    assert {one.finish_reason for job, one in runner.records.items() if not job.lane} == {"length"}
+    assert {one.finish_reason for job, one in runner.records.items() if job.lane} == {"failed"}
+    assert len(made) <= 8
+    runner.close()
+
+
+def test_a_journal_of_a_name_that_is_no_text_leaves_no_file(pair_files: Files, tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"mod\xe8le.gguf")
+    odd.write_bytes(pair_files[0].read_bytes())
+    journal = tmp_path / "j.jsonl"
+    with pytest.raises(UserError, match="not valid text"):
+        finished(small((odd, pair_files[1])), journal=journal)
+    assert not journal.exists()
 
 
 def test_a_request_that_cannot_be_met_is_a_failed_run(pair_files: Files) -> None:

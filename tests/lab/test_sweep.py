@@ -88,6 +88,15 @@ def test_values_that_do_not_go_together_are_left_out() -> None:
     assert len(experiment.lanes) == 1 + 3
 
 
+def test_a_rule_that_needs_temperature_0_is_a_cell_left_out() -> None:
+    rules, lengths = Axis("verify", ("greedy", "speculative")), Axis("n_max", ("2", "4"))
+    experiment, facts = make_sweep(base(temperature=0.8), "draft-simple", rules, lengths)
+    assert [cell.x for cell in facts.cells if "needs temperature 0" in cell.refused] == ["greedy", "greedy"]
+    assert len(experiment.lanes) == 1 + 2
+    with pytest.raises(SettingError, match="needs temperature 0"):
+        make_sweep(base(temperature=0.8), "draft-simple", Axis("verify", ("greedy",)), lengths)
+
+
 @pytest.mark.parametrize(
     ("x", "y", "words"),
     [

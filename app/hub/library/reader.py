@@ -73,6 +73,10 @@ class Reader:
     def _ask_of(self, path: Path, question: Question) -> Answer:
         try:
             return self._ask(question)
+        except UnicodeEncodeError:
+            raise ModelFileError(
+                f"{path.name!a} cannot be read: its name is not valid text.", "Rename the file."
+            ) from None
         except TimeoutError:
             raise NoAnswerError(
                 f"{path.name} could not be read within {self._patience:.0f} seconds.",

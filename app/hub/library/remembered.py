@@ -69,6 +69,11 @@ class Places:
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomic(self._file, msgspec.json.format(msgspec.json.encode(_Places(added))))
+            except UnicodeEncodeError as error:
+                raise UserError(
+                    f"{_LIST} was not saved: a name in it is not valid text.",
+                    "Rename the file or the folder.",
+                ) from error
             except OSError as error:
                 raise UserError(
                     f"{_LIST} was not saved: {reason(error)}.",
@@ -129,7 +134,7 @@ class Known:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(self._file, msgspec.json.encode(self._known))
-        except OSError:
+        except (OSError, UnicodeEncodeError):
             return
 
 

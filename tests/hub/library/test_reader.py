@@ -179,6 +179,12 @@ def test_a_file_that_never_ends_is_given_up(folder: Path, put: Put) -> None:
         reader.close()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX")
+def test_a_name_that_is_no_text_is_a_sentence(reader: Reader, folder: Path) -> None:
+    with pytest.raises(ModelFileError, match="its name is not valid text"):
+        reader.facts(folder / os.fsdecode(b"mod\xe8le.gguf"))
+
+
 def test_what_is_free_on_this_machine(reader: Reader) -> None:
     room = reader.room()
     assert isinstance(room, Room) and room.memory > 100_000_000
