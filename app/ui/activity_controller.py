@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Slot
 
-from app.engine.types import Totals
+from app.engine.types import Totals, TraceHeader
 from app.ui.baseline_controller import BaselineController
 from app.ui.chat_controller import ChatController
 from app.ui.engine_session import BUSY, Activity, EngineSession
@@ -79,11 +79,8 @@ class ActivityController(QObject):
         pair = self._session.pair
         self._status.set_context(used, pair.target.n_ctx if pair else None)
 
-    @Slot(object)
-    def _prompt_measured(self, totals: Totals) -> None:
-        trace = self._chat.trace
-        if trace is None:
-            return
-        read = trace.header.prompt_tokens - 1 - trace.header.cached_tokens
+    @Slot(object, object)
+    def _prompt_measured(self, header: TraceHeader, totals: Totals) -> None:
+        read = header.prompt_tokens - 1 - header.cached_tokens
         speed = read / totals.prompt_seconds if read > 0 and totals.prompt_seconds > 0 else None
         self._status.set_prompt_speed(speed, totals.first_token_seconds)

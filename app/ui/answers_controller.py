@@ -27,7 +27,7 @@ class AnswersController(QObject):
 
     saved = Signal()  # the list of chats is another one
     context_used = Signal(int)
-    prompt_measured = Signal(object)  # Totals with prompt and first-token times
+    prompt_measured = Signal(object, object)  # TraceHeader and Totals, of an answer that is complete
 
     def __init__(self, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat) -> None:
         super().__init__()
@@ -65,12 +65,12 @@ class AnswersController(QObject):
     def answer_started(self, answering: Answering) -> None:
         if answering is self._shown.live:
             self._shown.start(answering)
-            self.saved.emit()
+        self.saved.emit()
 
     def answer_rounds(self, answering: Answering, rounds: list[Round], context_used: int) -> None:
         self.context_used.emit(context_used)
         if answering is self._shown.live:
-            self._shown.add_rounds(rounds)
+            self._shown.add_rounds(answering, rounds)
 
     def answer_finished(self, answering: Answering, totals: Totals) -> None:
         self._current = None
@@ -80,7 +80,8 @@ class AnswersController(QObject):
         words = NOTES.get(totals.finish_reason)
         note = Note(words, _HINTS.get(totals.finish_reason, "")) if words is not None else None
         self._shown.end(answering, totals, note)
-        self.prompt_measured.emit(totals)
+        if answering.trace is not None:
+            self.prompt_measured.emit(answering.trace.header, totals)
 
     def answer_failed(self, answering: Answering, failed: Failed) -> None:
         self._current = None

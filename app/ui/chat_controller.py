@@ -84,6 +84,7 @@ class ChatController(QObject):
         """Ask the pair; what cannot be sent now goes back to the prompt box."""
         self._page.prompt.clear_error()
         if self._session.activity is Activity.LOADING:
+            self._take_back()
             self._waiting = text
             self._page.prompt.set_busy(True)
             self._page.transcript.set_empty_words(
@@ -94,7 +95,7 @@ class ChatController(QObject):
 
     def ask_in_new_chat(self, text: str) -> None:
         """Ask in a chat of its own, as a message whatever the mode of new chats is."""
-        self._take_back()
+        self._leave()
         self.shown.show(self._new("chat"))
         self.send(text)
 
@@ -126,6 +127,7 @@ class ChatController(QObject):
         if self._session.activity is not Activity.READY:
             self._page.prompt.give_back(question, *why_not(self._session.activity))
             return
+        self._page.prompt.tell_system()
         chat = self.shown.chat
         self.answers.begin(chat, at, question, request_for(chat, at, question, self._settings.now))
 
@@ -174,6 +176,11 @@ class ChatController(QObject):
 
     # ------------------------------------------------------------------ which chat
 
+    def _leave(self) -> None:
+        """Another chat comes: nothing that was typed in this one is lost."""
+        self._take_back()
+        self._page.prompt.tell_system()
+
     def _new(self, mode: str = "") -> Conversation:
         settings = self._settings.now
         return self._store.new(mode or settings.mode, settings.system_prompt)
@@ -181,7 +188,7 @@ class ChatController(QObject):
     @Slot()
     def new_chat(self) -> None:
         """Begin an empty chat."""
-        self._take_back()
+        self._leave()
         self.shown.show(self._new())
         self._page.prompt.setFocus()
 
@@ -190,7 +197,7 @@ class ChatController(QObject):
         """Show a saved chat; an answer that is being written for it goes on there."""
         if chat_id == self.shown.chat.id and not self._is_stale():
             return
-        self._take_back()
+        self._leave()
         live = self.answers.of(chat_id)
         try:
             chat = live.chat if live is not None else self._store.load(chat_id)
@@ -220,6 +227,7 @@ class ChatController(QObject):
     def clear(self) -> None:
         """Put the chat on the screen into the trash, where Undo finds it, and begin a new one."""
         if self.shown.chat.turns:
+            self._page.prompt.tell_system()
             self.chats.delete(self.shown.chat.id)
         else:
             self.new_chat()

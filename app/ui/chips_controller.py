@@ -34,10 +34,7 @@ class ChipsController(QObject):
         self._pair = pair
         pair.changed.connect(self.show)
         header.sampling_panel.options_changed.connect(self._sampling_changed)
-        self._connect_strategies()
-
-    def _connect_strategies(self) -> None:
-        self._header.strategy_panel.spec_changed.connect(self._spec_changed)
+        header.strategy_panel.spec_changed.connect(self._spec_changed)
 
     # ------------------------------------------------------------------ showing
 
@@ -104,11 +101,6 @@ class ChipsController(QObject):
         """Answer with a strategy that was found elsewhere."""
         self._header.strategy_panel.set_spec(spec)
         self._spec_changed(spec)
-
-    def renew_strategies(self) -> None:
-        """Other strategies are known than before: offer them in a new panel, for `show_panels` to fill."""
-        self._header.renew_strategy_panel()
-        self._connect_strategies()
 
     def apply(self, preset: Preset) -> None:
         """Put a preset into use; a pair that is loaded already stays. Raises UserError."""

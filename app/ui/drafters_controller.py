@@ -50,7 +50,6 @@ class DraftersController(QObject):
             self._drafters.forget()
         self.use(files)
         settings.change(drafters=files)
-        self._chips.renew_strategies()
         before = settings.now.strategy
         try:
             StrategySpec.parse(before)

@@ -33,7 +33,7 @@ class Header(ChipRow):
         self.target = self._chip("target", self.target_panel, self.target_panel.foot)
         self.draft = self._chip("draft", self.draft_panel, self.draft_panel.foot)
         self.strategy = Chip(theme, "strategy", mono=True)
-        self._open_strategies()
+        self.strategy.set_popover(Popover(theme, self.strategy_panel, STRATEGY_WIDTH))
         self.sampling = self._chip("sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)
         self.presets = PanelButton(theme, "bookmark", "Presets", Popover(theme, self.presets_panel))
@@ -65,14 +65,6 @@ class Header(ChipRow):
         chip = Chip(self._theme, caption)
         chip.set_popover(Popover(self._theme, panel, foot=foot))
         return chip
-
-    def renew_strategy_panel(self) -> None:
-        """Other strategies are known than before: a new panel, for the window to fill and connect."""
-        self.strategy_panel = StrategyPanel(self._theme)
-        self._open_strategies()
-
-    def _open_strategies(self) -> None:
-        self.strategy.set_popover(Popover(self._theme, self.strategy_panel, STRATEGY_WIDTH))
 
     def set_busy(self, busy: bool) -> None:
         """Stop stands where Regenerate stood: one place for the one thing to do."""

@@ -127,6 +127,10 @@ class PromptBox(QWidget):
         self._system.show_text(text)
         self._refresh()
 
+    def tell_system(self) -> None:
+        """Tell now, if it was edited, and not when typing has paused for a moment."""
+        self._system.tell()
+
     def give_back(self, text: str | None, message: str, hint: str) -> None:
         """Put a text that could not be sent, if there is one, back into the field, and say why."""
         if text is not None:

@@ -66,7 +66,7 @@ class ShownChat(QObject):
             self._begin_live(live)
             if live.trace is not None:
                 self._show_live(live.trace)
-                self.add_rounds(live.trace.rounds)
+                self.add_rounds(live, live.trace.rounds)
         elif self._traces:
             self._show_numbers(self._traces[max(self._traces)])
         page.prompt.clear_error()
@@ -154,9 +154,10 @@ class ShownChat(QObject):
         if live.trace is not None:
             self._show_live(live.trace)
 
-    def add_rounds(self, rounds: list[Round]) -> None:
+    def add_rounds(self, live: Answering, rounds: list[Round]) -> None:
         self._page.transcript.append_rounds(rounds)
-        self._page.instruments.add_rounds(rounds)
+        if self.trace is live.trace:  # and not an earlier answer, chosen meanwhile
+            self._page.instruments.add_rounds(rounds)
 
     def end(self, live: Answering, totals: Totals | None, note: Note | None) -> None:
         """The answer is as it stays; None where the engine gave no totals."""
@@ -171,7 +172,7 @@ class ShownChat(QObject):
             transcript.set_note(str(live.turn), note)
             told.append(f"{note.message} {note.hint}")
         announce(transcript, "\n".join(told))
-        if totals is not None:
+        if totals is not None and self.trace is live.trace:
             self._page.instruments.finish(totals)
         self.answer_shown.emit()
 

@@ -68,6 +68,15 @@ def test_what_waits_for_the_models_does_not_end_up_in_another_chat(windows: Wind
     assert desk.items() == [] and desk.page.prompt.text() == "for the first chat\n\ntyped since"
 
 
+def test_another_message_while_the_models_load_loses_none(windows: Windows) -> None:
+    desk = windows.open()
+    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    desk.type("typed at length")
+    desk.page.transcript.suggestion_chosen.emit("suggested")
+    desk.answered()
+    assert desk.texts()[0] == "suggested" and desk.page.prompt.text() == "typed at length"
+
+
 @on_posix
 def test_stop_acts_within_a_tenth_of_a_second(slow: Callable[..., Desk]) -> None:
     desk = slow("process")
@@ -197,6 +206,23 @@ def test_a_chat_that_another_window_changed_is_opened_again(windows: Windows) ->
     store.ask(store.load(chat_id), "and again")
     desk.page.prompt.mode_changed.emit("completion")
     assert desk.texts()[-1] == "and again"
+
+
+def test_a_system_prompt_that_is_just_typed_counts(windows: Windows) -> None:
+    """It is told when typing pauses; keys that ask, or leave the chat, do not wait for that."""
+    desk = windows.open()
+    desk.ask("hello")
+    chat = desk.controller.chat_id
+    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.controller.regenerate()
+    desk.answered()
+    trace = desk.controller.trace
+    assert trace is not None and "In verse." in trace.header.prompt
+    desk.page.prompt._system.edit.set_text("In prose.")
+    desk.controller.new_chat()
+    assert desk.page.prompt._system.edit.text() == ""
+    desk.page.chats.chat_chosen.emit(chat)
+    assert desk.page.prompt._system.edit.text() == "In prose."
 
 
 def test_completion_mode_and_system_prompt(windows: Windows) -> None:

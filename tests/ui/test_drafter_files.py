@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import DrafterError
+from app.lab.experiment import Lane
 from app.ui.drafter_files import WARNING, DrafterFiles
 from app.ui.theme import Theme
 from tests.drafter_files import PHRASE_TRIE, write_drafter
@@ -198,3 +201,24 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
     desk.until(lambda: thread._home is not home)
     desk.until_ready()
     assert strategies_used() == {"echo"}
+
+
+def test_other_parameters_after_a_reload_are_shown_wherever_it_is_in_use(
+    windows: Windows, tmp_path: Path
+) -> None:
+    file = write_drafter(tmp_path)
+    desk = windows.open()
+    shown = add(desk, file)
+    desk.window.go("compare")
+    place = desk.window.compare.place
+    assert place is not None
+    place.chips.set_setup(dataclasses.replace(place.chips.setup, lanes=(Lane("echo"), Lane("suffix"))))
+    file.write_text(file.read_text().replace("n_max: int", "most: int"))
+    os.utime(file, (1, 1))
+    press(shown, "Reload the drafter files")
+    desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)
+    panel = place.head.lanes_panel
+    for at in (1, 0):
+        panel._select(at)
+    (card,) = panel.strategy.cards.shown
+    assert card.form is not None and card.form.field("most").value() == 4

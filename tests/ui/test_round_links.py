@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.ui.windows import Windows
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+
+from tests.ui.windows import Desk, Windows
 
 
 def test_choosing_a_round_in_a_plot_shows_its_tokens_and_back(windows: Windows) -> None:
@@ -25,3 +29,26 @@ def test_the_numbers_follow_the_answer_that_was_clicked(windows: Windows) -> Non
     desk.page.transcript.token_clicked.emit(first.id, 0)
     assert desk.page.instruments.statistics.rounds == rounds
     assert desk.controller.trace is not None and len(desk.controller.trace.rounds) == rounds
+
+
+def test_an_older_answer_is_looked_at_while_another_one_comes(slow: Callable[..., Desk]) -> None:
+    desk = slow()
+    desk.type("first")
+    desk.until_streaming(5)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    first = desk.answers()[0]
+    desk.type("second")
+    desk.until_streaming(5)
+    numbers = desk.page.instruments
+    desk.page.transcript.token_clicked.emit(first.id, 0)
+    seen = len(desk.answers()[1].rounds)
+    desk.until(lambda: len(desk.answers()[1].rounds) > seen + 5)
+    assert numbers.statistics.rounds == len(first.rounds), "of the one that was clicked alone"
+    desk.page.transcript.token_clicked.emit(desk.answers()[1].id, 0)
+    assert numbers.statistics.rounds == len(desk.answers()[1].rounds)
+    desk.page.transcript.token_clicked.emit(first.id, 0)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert numbers.statistics.rounds == len(first.rounds)
+    assert numbers._record.totals is not None and numbers._record.totals.text == first.text

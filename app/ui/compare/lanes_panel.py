@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
@@ -136,6 +137,11 @@ class LanesPanel(QWidget):
             self._show_surroundings()
 
     # ------------------------------------------------------------------ showing
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._setup is not None:
+            self._show_lane()  # its drafter may have been read again, with other parameters
 
     def _list_lanes(self) -> None:
         assert self._setup is not None

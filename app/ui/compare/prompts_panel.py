@@ -116,7 +116,8 @@ class PromptsPanel(QWidget):
             self.own.setPlainText(setup.own)
             self.own.blockSignals(False)
         self.chat.setChecked(setup.chat)
-        self.amount.set_value(setup.amount)
+        if not self.amount.valid() or self.amount.value() != setup.amount:  # what is typed keeps its cursor
+            self.amount.set_value(setup.amount)
         self._show()
 
     def _show(self) -> None:
@@ -142,7 +143,7 @@ class PromptsPanel(QWidget):
             chosen = words.count(len(setup.prompts), "prompt")
             self._about.setText(
                 f"{listed.about} {chosen} of {len(listed.prompts)} taken. Answers take up to "
-                f"{words.count(listed.max_tokens, 'token')}.".strip()
+                f"{words.count(setup.max_tokens, 'token')}.".strip()
             )
         else:
             self._about.setText("A JSON list, or text with one prompt a line.")
@@ -156,7 +157,11 @@ class PromptsPanel(QWidget):
     @Slot(str)
     def _pick_source(self, choice: str) -> None:
         self._notice.clear()
-        self._change(source=Source(choice), categories=())
+        source = Source(choice)
+        listed = dataclasses.replace(self._setup, source=source).listed
+        chat = self._setup.chat if listed is None else listed.chat
+        self.chat.setChecked(chat)
+        self._change(source=source, categories=(), chat=chat)
 
     @Slot(int)
     def _pick_suite(self, index: int) -> None:

@@ -43,7 +43,6 @@ class Canvas(pg.GraphicsView):
     clicked = Signal(int)
     double_clicked = Signal()
     stepped = Signal(int)  # arrow keys: one round on (1) or back (-1)
-    dismissed = Signal()  # Escape
     zoomed = Signal(float, float)  # factor, round that stays in place
     panned = Signal(float)  # rounds
     resized = Signal()
@@ -311,7 +310,5 @@ class Canvas(pg.GraphicsView):
                 self.zoomed.emit(1 / _ZOOM_STEP, middle)
             case Qt.Key.Key_Minus:
                 self.zoomed.emit(_ZOOM_STEP, middle)
-            case Qt.Key.Key_Escape:
-                self.dismissed.emit()
             case _:
                 event.ignore()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.engine.cost import CostModel
@@ -98,7 +99,6 @@ class InstrumentsPanel(QScrollArea):
             canvas.hovered.connect(self._hover)
             canvas.clicked.connect(self._click)
             canvas.stepped.connect(self._step)
-            canvas.dismissed.connect(self._unpin)
             canvas.zoomed.connect(self._zoom)
             canvas.panned.connect(self._pan)
             canvas.double_clicked.connect(self._show_all_rounds)
@@ -283,6 +283,12 @@ class InstrumentsPanel(QScrollArea):
             self.pin_round(min(max(at + by, record.start), record.last))
             card = next(card for card in self.cards if card.canvas is self.sender())
             card.read_out(self._pinned)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self._pinned is not None:
+            self._unpin()
+        else:
+            super().keyPressEvent(event)
 
     @Slot()
     def _unpin(self) -> None:

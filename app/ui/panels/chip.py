@@ -66,10 +66,7 @@ class Chip(QAbstractButton):
             self.update()
 
     def set_popover(self, popover: Popover) -> None:
-        """The panel that opens below the chip, in place of the one before."""
-        if self._popover is not None:
-            self._popover.close_panel()
-            self._popover.deleteLater()
+        """The panel that opens below the chip."""
         self._popover = popover
         popover.setParent(self)  # goes when the chip goes; once opened it is the window's
         popover.closed.connect(self._closed)

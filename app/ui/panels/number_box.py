@@ -35,12 +35,7 @@ class NumberBox(QAbstractSpinBox):
 
     def value(self) -> Value:
         """The number; raises SettingError where the text is none or out of range."""
-        text = self.lineEdit().text().strip().replace("−", "-")
-        if self._param.kind is float and "." not in text:
-            text = text.replace(",", ".")  # a decimal comma is what many keyboards have
-        elif self._param.kind is int:
-            text = text.replace(",", "").replace(" ", "")
-        return self._param.parse(text)
+        return self._param.parse(self._plain())
 
     def set_value(self, value: Value) -> None:
         """Show a number, without telling anyone."""
@@ -109,9 +104,16 @@ class NumberBox(QAbstractSpinBox):
 
     # ------------------------------------------------------------------ inside
 
+    def _plain(self) -> str:
+        """The text as a program writes numbers."""
+        text = self.lineEdit().text().strip().replace("−", "-")
+        if self._param.kind is int:
+            return text.replace(",", "").replace(" ", "")
+        return text if "." in text else text.replace(",", ".")  # many keyboards have a decimal comma
+
     def _number(self) -> float | int | None:
         """The number in the box, also where it is out of range."""
-        text = self.lineEdit().text().strip()
+        text = self._plain()
         try:
             number = int(text) if self._param.kind is int else float(text)
         except ValueError:

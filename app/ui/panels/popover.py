@@ -88,7 +88,7 @@ class Popover(QWidget):
         if not self.isHidden():
             had_focus = self._holds(QApplication.focusWidget())
             self.hide()
-            if had_focus and self._anchor is not None:
+            if had_focus and self._anchor is not None and self._anchor.isVisible():
                 self._anchor.setFocus(Qt.FocusReason.PopupFocusReason)
 
     # ------------------------------------------------------------------ events
@@ -113,6 +113,8 @@ class Popover(QWidget):
         resized = watched is self.parentWidget() and kind == QEvent.Type.Resize
         if grown or resized:
             self._place()
+        elif watched is self._anchor and kind == QEvent.Type.Hide and self.window().isVisible():
+            self.close_panel()  # its place was left
         elif kind == QEvent.Type.MouseButtonPress and isinstance(watched, QWidget):
             assert isinstance(event, QMouseEvent)
             if self.isVisible() and self._is_outside(watched, event.globalPosition().toPoint()):

@@ -147,14 +147,20 @@ class StrategyCards(QWidget):
         return [part.name for part in self._parts]
 
     def _card(self, name: str) -> StrategyCard:
-        if name not in self._cards:
-            card = StrategyCard(self._theme, KINDS.get(name), self)
-            card.edited.connect(self._edited)
-            card.pick_wanted.connect(lambda: self._pick_wanted(card))
-            card.moved.connect(lambda by: self._moved(card, by))
-            card.removed.connect(lambda: self._removed(card))
-            self._cards[name] = card
-        return self._cards[name]
+        """The strategy's card; a new one where its drafter was read again and is another."""
+        kind, before = KINDS.get(name), self._cards.get(name)
+        if before is not None and before.kind is kind:
+            return before
+        if before is not None:
+            self._column.removeWidget(before)
+            before.hide()
+            before.deleteLater()
+        card = self._cards[name] = StrategyCard(self._theme, kind, self)
+        card.edited.connect(self._edited)
+        card.pick_wanted.connect(lambda: self._pick_wanted(card))
+        card.moved.connect(lambda by: self._moved(card, by))
+        card.removed.connect(lambda: self._removed(card))
+        return card
 
     def _choices(self, current: str) -> Sequence[Choice]:
         """What the list offers in place of the strategy `current`; empty: in addition to all."""

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from app.cli.bench import parse_bench
@@ -26,6 +27,7 @@ from app.ui.compare.place import ComparePlace
 from app.ui.compare.setup import Amount, Source, first_setup
 from app.ui.compare.work import Stage
 from app.ui.engine_session import Activity
+from app.ui.panels.number_box import NumberBox
 from tests.ui.windows import Desk, Windows
 
 
@@ -50,6 +52,31 @@ def measured(desk: Desk, place: ComparePlace) -> Report:
     report = place.works.session.report()
     assert report is not None
     return report
+
+
+def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
+    place = opened(windows.open(), tokens=256)
+    box = place.head.prompts_panel.amount.field("max_tokens").control
+    assert isinstance(box, NumberBox)
+    box.lineEdit().setCursorPosition(0)
+    QTest.keyClicks(box.lineEdit(), "10")
+    assert box.lineEdit().text() == "10256" and place.chips.setup.amount.max_tokens == 10256
+
+
+def test_built_in_prompts_have_their_template_again_after_a_plain_file(
+    windows: Windows, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain.txt"
+    plain.write_text("Once upon\n")
+    place = opened(windows.open(), tokens=16)
+    panel = place.head.prompts_panel
+    panel._choose = lambda _parent: str(plain)
+    panel.source.picked.emit(Source.FILE)
+    panel.open.click()
+    assert not place.chips.setup.chat and not panel.chat.isChecked()
+    panel.source.picked.emit(Source.SUITE)
+    assert place.chips.setup.chat and panel.chat.isChecked()
+    assert "up to 16 tokens" in panel._about.text()
 
 
 def test_run_on_the_defaults_measures_every_lane_and_gives_the_engine_back(windows: Windows) -> None:

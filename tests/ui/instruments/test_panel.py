@@ -6,7 +6,7 @@ import csv
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QImage, QWheelEvent
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -265,6 +265,9 @@ def test_keys_walk_through_the_rounds(panel) -> None:
     QTest.keyClick(canvas, Qt.Key.Key_Escape)
     assert not panel.table.unpin.isVisible()
     assert not canvas.reading
+    left = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(canvas, left)
+    assert not left.isAccepted(), "the window's: it stops the answer"
 
 
 def wheel(canvas: Canvas, index: int, modifiers: Qt.KeyboardModifier) -> bool:

@@ -118,6 +118,12 @@ def test_escape_closes_the_panel_before_it_means_anything_else(qtbot: QtBot, ben
     assert stopped == [True]
 
 
+def test_it_closes_when_its_control_is_gone(qtbot: QtBot, bench: Bench) -> None:
+    click(qtbot, bench.chip)
+    bench.chip.hide()
+    assert not bench.popover.isVisible() and not bench.chip.hasFocus()
+
+
 def test_a_click_elsewhere_closes_it_and_still_counts(qtbot: QtBot, bench: Bench) -> None:
     clicked: list[bool] = []
     bench.beside.clicked.connect(lambda: clicked.append(True))

@@ -154,6 +154,15 @@ def test_keys_step_within_the_limits(qtbot: QtBot, form: ParamForm) -> None:
     assert form.value().share == 0.25
 
 
+@pytest.mark.parametrize(("name", "text", "value"), [("share", "0,5", 0.55), ("count", "0 4", 5)])
+def test_stepping_reads_numbers_as_people_write_them(
+    qtbot: QtBot, form: ParamForm, name: str, text: str, value: float
+) -> None:
+    type_over(qtbot, form, name, text)
+    qtbot.keyClick(control(form, name), Qt.Key.Key_Up)
+    assert getattr(form.value(), name) == value
+
+
 def test_stepping_mends_what_is_out_of_range(qtbot: QtBot, form: ParamForm) -> None:
     type_over(qtbot, form, "count", "99")
     qtbot.keyClick(control(form, "count"), Qt.Key.Key_Down)
