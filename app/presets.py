@@ -103,7 +103,7 @@ class PresetStore:
             entries, _version = self._read()
         except (OSError, *_DAMAGED):
             return known
-        presets, self._unusable = _sorted(entries)
+        presets, self._unusable = _sorted(entries, known)
         return presets
 
     def save(self, presets: Sequence[Preset]) -> None:
@@ -150,14 +150,15 @@ class PresetStore:
         return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
 
 
-def _sorted(entries: Sequence[Any]) -> tuple[tuple[Preset, ...], list[Any]]:
-    """The presets that can be used, of two with the same name the first; and the others."""
+def _sorted(entries: Sequence[Any], known: Sequence[Preset] = ()) -> tuple[tuple[Preset, ...], list[Any]]:
+    """The presets that can be used, or are `known`, of two with the same name the first; and the others."""
     found: dict[str, Preset] = {}
     others = []
     for entry in entries:
         try:
             preset = msgspec.convert(entry, Preset)
-            preset.check()
+            if preset not in known:
+                preset.check()
         except (msgspec.ValidationError, SettingError):
             others.append(entry)
             continue

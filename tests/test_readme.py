@@ -1,4 +1,4 @@
-"""The README's script runs as it stands there."""
+"""The README's script runs as it stands there, and the trace that ARCHITECTURE shows is one of today's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from app.engine.recheck import recheck
+from app.engine.trace import FORMAT, read_trace
+
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -32,3 +36,19 @@ def test_the_readme_script_prints_an_answer(demo_pair: tuple[Path, Path]) -> Non
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert len(done.stdout.strip()) > 20
+
+
+@pytest.mark.skipif(not ARCHITECTURE.exists(), reason="there is no ARCHITECTURE.md")
+def test_the_trace_in_the_architecture_is_of_this_format_and_this_pair(
+    demo_pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (lines,) = re.findall(r"^```json\n(.*?)^```", ARCHITECTURE.read_text(encoding="utf-8"), re.DOTALL | re.M)
+    file = tmp_path / "shown.jsonl"
+    file.write_text(lines, encoding="utf-8")
+    trace = read_trace(file)
+    assert trace.header.format == FORMAT
+    pair = trace.header.pair
+    assert pair.draft is not None
+    assert (pair.target.size, pair.draft.size) == tuple(one.stat().st_size for one in demo_pair)
+    assert [one.verdict for one in trace.rounds[0].drafted] == ["rejected", "ignored"]
+    assert not [fault for fault in recheck(trace) if fault.startswith("Round 0")]

@@ -33,13 +33,6 @@ class TriedDrafters:
         Returns what cannot be used: file, or entry point, -> why. Each file is tried once, until it changes
         or until `forget`.
         """
-        self.try_out(files)
-        tried = {file: self._tried[file][1] for file in files if file in self._tried}
-        problems = {file: error for file, error in tried.items() if error is not None}
-        return {**problems, **use_drafters([file for file in files if file not in problems])}
-
-    def try_out(self, files: Sequence[str]) -> None:
-        """What of `use` takes its time. On any thread, but on one at a time."""
         stamps = {file: file_stamp(file) for file in files}
         self._tried = {file: one for file, one in self._tried.items() if one[0] == stamps.get(file)}
         untried = [file for file in unread_files(files) if file not in self._tried]
@@ -47,6 +40,9 @@ class TriedDrafters:
             read, error = self._read(untried)
             done, untried = untried[: read + 1], untried[read + 1 :]
             self._tried |= {file: (stamps[file], error if file == done[-1] else None) for file in done}
+        tried = {file: self._tried[file][1] for file in files if file in self._tried}
+        problems = {file: error for file, error in tried.items() if error is not None}
+        return {**problems, **use_drafters([file for file in files if file not in problems])}
 
     def forget(self) -> None:
         """Try again what could not be used."""

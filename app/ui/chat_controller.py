@@ -127,8 +127,14 @@ class ChatController(QObject):
         if self._session.activity is not Activity.READY:
             self._page.prompt.give_back(question, *why_not(self._session.activity))
             return
+        seen = self.shown.chat.head.revision
         self._page.prompt.tell_system()
         chat = self.shown.chat
+        if chat.head.revision != seen:  # `at` is a place in what was on the screen
+            self._page.prompt.give_back(
+                question, "This chat was changed in another window.", "It is shown now: ask again."
+            )
+            return
         self.answers.begin(chat, at, question, request_for(chat, at, question, self._settings.now))
 
     def request_of_answer(self) -> GenerationRequest | None:
@@ -248,11 +254,13 @@ class ChatController(QObject):
 
     def _change(self, change: Callable[[], Conversation]) -> None:
         """Change what the chat on the screen is asked with."""
-        before = self.shown.chat
+        before, live = self.shown.chat, self.shown.live
         try:
             self.shown.chat = change()
         except UserError as error:
             self._page.prompt.show_error(error.message, error.hint)
             return
+        if live is not None:
+            live.chat = self.shown.chat
         if self.shown.chat.head.revision != before.head.revision:  # another window was there in between
-            self.shown.show(self.shown.chat, self.shown.live)
+            self.shown.show(self.shown.chat, live)

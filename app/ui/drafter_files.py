@@ -61,13 +61,10 @@ class DrafterFiles(QWidget):
         self._reload.setAccessibleName("Reload the drafter files")
         self._reload.setToolTip("Read the files again that have changed")
         self._reload.clicked.connect(self._read_again)
-        self._reading = QLabel("Reading…")
-        self._reading.setProperty("role", "caption")
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addWidget(add)
         buttons.addWidget(self._reload)
-        buttons.addWidget(self._reading)
         buttons.addStretch(1)
         layout.addLayout(buttons)
         self.set_files(())
@@ -76,7 +73,6 @@ class DrafterFiles(QWidget):
         """Show the files in use and, by file, why one cannot be used."""
         self._files = tuple(files)
         self._notice.clear()
-        self._reading.hide()
         while (item := self._rows.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -92,11 +88,6 @@ class DrafterFiles(QWidget):
                 words = "Not read yet."
             self._rows.addWidget(self._row(file, words, wrong=problem is not None))
         self._reload.setVisible(bool(self._files))
-
-    def show_reading(self) -> None:
-        """Say that files are being read."""
-        self._notice.clear()
-        self._reading.show()
 
     def show_error(self, message: str, hint: str = "") -> None:
         """Say why nothing was changed, or what changed besides."""

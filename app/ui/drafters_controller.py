@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-
-from PySide6.QtCore import QEventLoop, QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
@@ -18,8 +16,6 @@ from app.ui.settings_in_use import SettingsInUse
 
 class DraftersController(QObject):
     """Between the list, the strategies that are known, and the engine, which is told the files."""
-
-    _tried = Signal()
 
     def __init__(
         self,
@@ -43,22 +39,6 @@ class DraftersController(QObject):
         self._files.set_files(files, problems)
         self._session.drafters = tuple(file for file in files if file not in problems)
 
-    def _try_out(self, files: tuple[str, ...]) -> None:
-        """A file may take seconds to be read: the window goes on painting, but nothing can be pressed."""
-        self._files.show_reading()
-        loop = QEventLoop()
-        self._tried.connect(loop.quit)
-        reader = threading.Thread(target=self._read, args=(files,), daemon=True)
-        reader.start()
-        loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
-        reader.join()
-
-    def _read(self, files: tuple[str, ...]) -> None:
-        try:
-            self._drafters.try_out(files)
-        finally:
-            self._tried.emit()
-
     @Slot(object)
     def _files_changed(self, files: tuple[str, ...]) -> None:
         """Use exactly these drafter files; what they bring is offered at once."""
@@ -68,7 +48,6 @@ class DraftersController(QObject):
             return
         if files == settings.now.drafters:  # nothing added or removed: to be tried again
             self._drafters.forget()
-        self._try_out(files)
         self.use(files)
         settings.change(drafters=files)
         before = settings.now.strategy

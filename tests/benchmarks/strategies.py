@@ -6,9 +6,9 @@
 A figure is the median, over the prompts of a category and the repeats, of tokens/s over those of strategy
 `none` on the same prompt in the same repeat. Every run is cold and greedy, one thread, its seconds are the
 processor's, so that other work on the machine counts little, and hold the draft's reading of the prompt; all
-strategies take turns on a prompt, in another order each time. "same" counts answers whose text is
-`none`'s; where one parts, the gap between the baseline's two best logits is a near-tie or it is an error (`make
-verify` tells which).
+strategies take turns on a prompt, in another order each time. "same" counts answers whose text is `none`'s;
+where one parts, the gap between the baseline's two best logits is a near-tie or it is an error (`make verify`
+tells which).
 
 The costly pair is the bundled one with layers added to the target that change nothing: as dear, for its
 draft, as a real target.

@@ -225,6 +225,31 @@ def test_a_system_prompt_that_is_just_typed_counts(windows: Windows) -> None:
     assert desk.page.prompt._system.edit.text() == "In prose."
 
 
+def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    store = ChatStore(desk.paths.chats)
+    store.ask(store.load(desk.controller.chat_id), "from elsewhere")
+    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.controller.regenerate()
+    assert "changed in another window" in desk.error() and not desk.busy()
+    assert desk.texts()[-1] == "from elsewhere"
+
+
+def test_a_system_prompt_typed_while_its_answer_comes_stays(slow: Callable[..., Desk]) -> None:
+    desk = slow()
+    desk.type("one")
+    desk.until_streaming()
+    chat = desk.controller.chat_id
+    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.controller.new_chat()
+    desk.page.chats.chat_chosen.emit(chat)
+    assert desk.page.prompt._system.edit.text() == "In verse."
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert desk.controller.shown.chat.system_prompt == "In verse."
+
+
 def test_completion_mode_and_system_prompt(windows: Windows) -> None:
     desk = windows.open()
     desk.page.prompt._system.edit.set_text("Answer in verse.")

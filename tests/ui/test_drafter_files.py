@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
@@ -203,21 +203,6 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
     assert strategies_used() == {"echo"}
 
 
-def test_the_window_goes_on_while_a_file_is_read(windows: Windows, tmp_path: Path) -> None:
-    file = write_drafter(tmp_path)
-    file.write_text(f"import time\ntime.sleep(1)\n{file.read_text()}")
-    desk = windows.open()
-    desk.window.go("settings")
-    told: list[bool] = []
-    timer = QTimer(interval=20)
-    timer.timeout.connect(lambda: told.append("Reading…" in words(desk.window.settings_page.drafters)))
-    timer.start()
-    shown = add(desk, file)
-    timer.stop()
-    assert told.count(True) > 10
-    assert "Reading…" not in words(shown) and any(text.startswith("echo:") for text in words(shown))
-
-
 def test_other_parameters_after_a_reload_are_shown_wherever_it_is_in_use(
     windows: Windows, tmp_path: Path
 ) -> None:
@@ -237,3 +222,7 @@ def test_other_parameters_after_a_reload_are_shown_wherever_it_is_in_use(
         panel._select(at)
     (card,) = panel.strategy.cards.shown
     assert card.form is not None and card.form.field("most").value() == 4
+    desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)
+    press(shown, "Remove echo.py from the list; the file stays")
+    desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)
+    assert "There is no strategy “echo”" in panel.strategy._notice.message

@@ -14,6 +14,7 @@ from app.ui.engine_session import Activity
 from app.ui.panels.preset_row import PresetRow, preset_words
 from app.ui.panels.presets_panel import PresetsPanel
 from app.ui.panels.sampling_panel import AnswerOptions
+from tests.drafter_files import write_drafter
 from tests.ui.windows import Desk, Windows
 
 WARM = Sampling(temperature=0.8, top_k=40, seed=7)
@@ -193,6 +194,18 @@ def test_what_another_window_saved_stays(desk: Desk) -> None:
     desk.paths.presets.write_text("{")
     save(desk, "Third")
     assert [one.name for one in stored(desk)] == ["Theirs", "Third"], "what cannot be read is what is known"
+
+
+def test_a_preset_whose_drafter_is_gone_can_be_deleted(desk: Desk, known_strategies: None) -> None:
+    register_echo = write_drafter(desk.paths.presets.parent)
+    desk.window.settings_page.drafters.files_changed.emit((str(register_echo),))
+    change(desk, "echo")
+    save(desk, "Mine")
+    desk.window.settings_page.drafters.files_changed.emit(())
+    save(desk, "Other")
+    assert names(desk) == ["Mine", "Other"]
+    row(desk, "Mine").delete.click()
+    assert names(desk) == ["Other"] and b"Mine" not in desk.paths.presets.read_bytes()
 
 
 def test_a_file_that_cannot_be_written_is_told_where_it_happened(

@@ -140,7 +140,7 @@ class LanesPanel(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._setup is not None:
+        if self._setup is not None and not event.spontaneous():
             self._show_lane()  # its drafter may have been read again, with other parameters
 
     def _list_lanes(self) -> None:

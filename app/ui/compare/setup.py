@@ -143,6 +143,7 @@ def setup_of(experiment: Experiment, before: Setup) -> Setup:
         experiment.title or "Earlier prompts",
         experiment.prompts,
         max_tokens=experiment.max_tokens,
+        chat=experiment.chat,
     )
     return dataclasses.replace(
         before,

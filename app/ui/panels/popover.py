@@ -113,8 +113,9 @@ class Popover(QWidget):
         resized = watched is self.parentWidget() and kind == QEvent.Type.Resize
         if grown or resized:
             self._place()
-        elif watched is self._anchor and kind == QEvent.Type.Hide and self.window().isVisible():
-            self.close_panel()  # its place was left
+        elif watched is self._anchor and kind == QEvent.Type.Hide and not event.spontaneous():
+            if self.window().isVisible():  # its place was left
+                self.close_panel()
         elif kind == QEvent.Type.MouseButtonPress and isinstance(watched, QWidget):
             assert isinstance(event, QMouseEvent)
             if self.isVisible() and self._is_outside(watched, event.globalPosition().toPoint()):

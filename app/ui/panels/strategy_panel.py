@@ -185,6 +185,11 @@ class StrategyPanel(QWidget):
             return
         one = self._with
         try:
+            StrategySpec.parse(self.spec())
+        except SettingError as error:  # its drafter was taken away
+            self._notice.show_error(error.message, error.hint)
+            return
+        try:
             self.command.set_command(
                 llama_command(self._spec, one.target, one.draft, one.sampling, one.max_tokens, one.n_ctx)
             )

@@ -124,6 +124,14 @@ def test_it_closes_when_its_control_is_gone(qtbot: QtBot, bench: Bench) -> None:
     assert not bench.popover.isVisible() and not bench.chip.hasFocus()
 
 
+def test_minimising_the_window_leaves_it_open(qtbot: QtBot, bench: Bench) -> None:
+    click(qtbot, bench.chip)
+    bench.showMinimized()
+    bench.showNormal()
+    qtbot.waitUntil(lambda: not bench.isMinimized())
+    assert bench.popover.isVisible()
+
+
 def test_a_click_elsewhere_closes_it_and_still_counts(qtbot: QtBot, bench: Bench) -> None:
     clicked: list[bool] = []
     bench.beside.clicked.connect(lambda: clicked.append(True))
