@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.errors import DrafterError
 from app.lab.experiment import Lane
 from app.ui.drafter_files import WARNING, DrafterFiles
+from app.ui.engine_session import Activity
 from app.ui.theme import Theme
 from tests.drafter_files import PHRASE_TRIE, write_drafter
 from tests.ui.windows import Desk, Windows
@@ -197,8 +198,10 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
     thread = desk.session._thread
     home = thread._home
     assert home is not None
+    seen: list[Activity] = []
+    desk.session.activity_changed.connect(seen.append)
     os.kill(home.pid, signal.SIGKILL)  # type: ignore[attr-defined]
-    desk.until(lambda: thread._home is not home)
+    desk.until(lambda: Activity.LOADING in seen)
     desk.until_ready()
     assert strategies_used() == {"echo"}
 
