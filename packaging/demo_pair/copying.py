@@ -73,6 +73,12 @@ def told(dice: Dice) -> str:
             lambda: f"The road to {town(dice)} is {dice.randint(2, 99)} kilometres long.",
             lambda: f"Every {dice.choice(NOUNS)} needs a {dice.choice(NOUNS)} and a {dice.choice(NOUNS)}.",
             lambda: f"{full_name(dice)} sold the {dice.choice(NOUNS)} to {name(dice)}.",
+            lambda: f"In {dice.randint(1950, 2025)} the {dice.choice(NOUNS)} of {town(dice)} was mended.",
+            lambda: f"{name(dice)} keeps {dice.randint(2, 99)} {dice.choice(NOUNS)}s for {full_name(dice)}.",
+            lambda: f"Nobody in {town(dice)} knows the {dice.choice(NOUNS)} that {name(dice)} lost.",
+            lambda: f"From {town(dice)} to {town(dice)} it takes {dice.randint(2, 99)} minutes.",
+            lambda: f"When {name(dice)} comes, the {dice.choice(NOUNS)} is next to the {dice.choice(NOUNS)}.",
+            lambda: f"{name(dice)}, {name(dice)} and {name(dice)} share a {dice.choice(NOUNS)}.",
         )
     )()
 

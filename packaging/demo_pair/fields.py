@@ -58,6 +58,12 @@ PERSON = Form(
         "{name} ({age}) is a {job} from {town}.",
         "The {job} {name}, aged {age}, lives in {town}.",
         "In {town} there is a {job} called {name}, who is {age} years old.",
+        "{name} comes from {town}, is {age} and earns a living as a {job}.",
+        "Meet {name}, a {job} of {age} years, who lives in {town}.",
+        "{town} is where {name}, {age}, works as a {job}.",
+        "At the age of {age}, {name} moved to {town} and became a {job}.",
+        "Ask {name} in {town}: a {job}, {age} years old.",
+        "The name is {name}, the job {job}, the age {age}, the town {town}.",
     ),
     {
         "name": full_name,
@@ -74,6 +80,9 @@ FORMS = (
             "{customer} ordered {quantity} {item}s for {price} euros on {date}.",
             "On {date} we sold {quantity} {item}s to {customer}. The price was {price} euros.",
             "Order of {date}: {quantity} {item}s, {price} euros, to be sent to {customer}.",
+            "{customer} paid {price} euros for {quantity} {item}s. That was on {date}.",
+            "For {price} euros {customer} bought {quantity} {item}s on {date}.",
+            "The order that {customer} placed on {date} was for {quantity} {item}s and {price} euros.",
         ),
         {
             "customer": full_name,
@@ -88,6 +97,10 @@ FORMS = (
             "The talk {title} by {speaker} begins at {time} on {date} in the {place}.",
             "{speaker} speaks about {title} on {date}, at {time}, in the {place}.",
             "On {date} the {place} opens at {time} for {speaker}, whose talk is called {title}.",
+            "{title}, a talk by {speaker}: {date}, {time}, {place}.",
+            "The {place} invites you to {title} with {speaker}, on {date} at {time}.",
+            "At {time} on {date} {speaker} opens the evening in the {place} with {title}.",
+            "The guest of the {place} is {speaker}. The talk, {title}, is on {date} and begins at {time}.",
         ),
         {
             "title": lambda dice: f"{word(dice).capitalize()} {dice.choice(NOUNS)}s",
@@ -102,6 +115,9 @@ FORMS = (
             "{title} is a book by {author}. It came out in {year} and has {pages} pages.",
             "In {year} {author} published {title}, a book of {pages} pages.",
             "{author} wrote {title} ({year}, {pages} pages).",
+            "The {pages} pages of {title} were written by {author} in {year}.",
+            "{year}: {title} by {author}, {pages} pages.",
+            "With {title}, {author} finished a book of {pages} pages in {year}.",
         ),
         {
             "title": lambda dice: f"The {word(dice).capitalize()} {dice.choice(NOUNS).capitalize()}",
@@ -115,6 +131,9 @@ FORMS = (
             "The train to {destination} leaves {start} at {time} from platform {platform}.",
             "From {start} to {destination}: {time}, platform {platform}.",
             "At {time} a train goes from {start} to {destination}. It stands on platform {platform}.",
+            "Platform {platform}: the train to {destination}, from {start}, at {time}.",
+            "To get from {start} to {destination}, take the train at {time} on platform {platform}.",
+            "A train leaves platform {platform} at {time}. It runs from {start} to {destination}.",
         ),
         {
             "start": town,
@@ -128,6 +147,11 @@ FORMS = (
             "{package} {version} is out. It needs {size} MB and is licensed under {licence}.",
             "Version {version} of {package} ({licence}) takes {size} MB.",
             "We use {package} in version {version}, {size} MB, under the licence {licence}.",
+            "{package} is at version {version}, has a size of {size} MB "
+            "and comes with the licence {licence}.",
+            "The licence of {package} {version} is {licence}; the download has {size} MB.",
+            "Install {package}, version {version}: {size} MB, {licence}.",
+            "There is a new version of {package}: {version}. It is {size} MB large, under {licence}.",
         ),
         {
             "package": lambda dice: f"{word(dice)}-{dice.choice(NOUNS)}",

@@ -12,7 +12,7 @@ out=${2:-$root/resources/demo_pair}
 mkdir -p "$1" "$out"
 work=$(cd "$1" && pwd)
 out=$(cd "$out" && pwd)
-: "${TARGET:=--steps 1900 --cool-steps 450 --long-steps 200 --grow-step 400 --middle-step 1091}"
+: "${TARGET:=--steps 2000 --cool-steps 480 --long-steps 200 --grow-step 400 --middle-step 400}"
 : "${DRAFTS:=--steps 350 --cool-steps 160 --long-steps 30}"
 export GOMP_SPINCOUNT=1000 PYTHONDONTWRITEBYTECODE=1
 
