@@ -197,8 +197,8 @@ def test_what_another_window_saved_stays(desk: Desk) -> None:
 
 
 def test_a_preset_whose_drafter_is_gone_can_be_deleted(desk: Desk, known_strategies: None) -> None:
-    register_echo = write_drafter(desk.paths.presets.parent)
-    desk.window.settings_page.drafters.files_changed.emit((str(register_echo),))
+    drafter = write_drafter(desk.paths.presets.parent)
+    desk.window.settings_page.drafters.files_changed.emit((str(drafter),))
     change(desk, "echo")
     save(desk, "Mine")
     desk.window.settings_page.drafters.files_changed.emit(())

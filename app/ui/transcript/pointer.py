@@ -170,7 +170,8 @@ class Pointer(QObject):
     def _choose(self, token: Token | None) -> None:
         if token is not None:
             self._view.show_token(token)
-            announce(self._view, self._hover.card.accessibleDescription())
+            facts = self._hover.card.facts
+            announce(self._view, facts.spoken() if facts is not None else "")
 
     def _token(self, point: QPoint) -> Token | None:
         return self._stack.token_at(*self._view.to_column(point))
