@@ -290,7 +290,7 @@ class AnswerItem(Item):
         if not isinstance(last, ParagraphBlock):
             return
         if last.paragraph.spans or len(self.blocks) == section.base + 1:
-            last.cut = True
+            last.paragraph.cut = True
         else:
             self.blocks.pop()
             self.heights.truncate(len(self.blocks))

@@ -70,7 +70,6 @@ class ParagraphBlock:
         """`before` is the block whose line this paragraph goes on in; `fold` what it is folded away by."""
         self.paragraph = paragraph
         self.fold = fold
-        self.cut = False  # no newline ends it: the next block only stands on a line of its own
         self._before = before if before is not None and before.paragraph.continued else None
         self._layout: ParagraphLayout | None = None
 
@@ -80,7 +79,7 @@ class ParagraphBlock:
 
     @property
     def joint(self) -> str:
-        return "" if self.paragraph.continued or self.cut else "\n"
+        return "" if self.paragraph.continued or self.paragraph.cut else "\n"
 
     @property
     def runs_on(self) -> bool:
@@ -157,9 +156,12 @@ class ParagraphBlock:
 
     def holds(self, token: Span) -> bool:
         """Whether a token, or the newline in it, is here."""
-        end = self.paragraph.end
-        here = any(span.same_token(token) for span in self.paragraph.spans)
-        return here or (end is not None and end.same_token(token))
+        end, spans = self.paragraph.end, self.paragraph.spans
+        if end is not None and end.same_token(token):
+            return True
+        # Most blocks of a long answer are dismissed by their rounds, which only grow.
+        near = bool(spans) and spans[0].round <= token.round <= spans[-1].round
+        return near and any(span.same_token(token) for span in spans)
 
     def end_rect(self) -> QRectF:
         return self._layout.end_rect() if self._layout is not None else QRectF()

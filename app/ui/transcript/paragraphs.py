@@ -14,6 +14,10 @@ MAX_LENGTH = 200
 """A paragraph that shows more characters than this, struck ones included, is continued in another one, so
 that laying out and painting the last one stays cheap however long a line grows."""
 
+MOST_JOINED = 32
+"""So many paragraphs share their lines at most, because where one begins is known only once all before it are
+laid out. The next begins on a line of its own."""
+
 _SLACK = 60
 
 _OPENS = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
@@ -30,7 +34,7 @@ class Kind(StrEnum):
 class Paragraph:
     """One line of the text, as long as it may be. Offsets count characters of `text`."""
 
-    __slots__ = ("_text", "continued", "end", "kind", "length", "shown", "spans")
+    __slots__ = ("_text", "continued", "cut", "end", "kind", "length", "shown", "spans")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -39,6 +43,7 @@ class Paragraph:
         self.shown = 0  # characters with the struck ones
         self.end: Span | None = None  # the token whose newline ended it
         self.continued = False  # the next paragraph goes on in the same line
+        self.cut = False  # no newline ends it: the next paragraph only stands on a line of its own
         self._text: str | None = ""
 
     @property
@@ -63,6 +68,7 @@ class ParagraphBuilder:
         """`all_code` sets every line as code: a plain completion has no fences to go by."""
         self._all_code = all_code
         self._fence = ""  # the marks that opened the code we are in
+        self._joined = 1  # paragraphs that share lines with the last one, itself included
         self.paragraphs = [self._open()]
 
     def add(self, spans: Iterable[Span]) -> int:
@@ -85,12 +91,13 @@ class ParagraphBuilder:
             self._put(msgspec.structs.replace(span, text=part))
 
     def _put(self, span: Span) -> None:
-        while span.counts and len(span.text) > MAX_LENGTH:  # a pasted message is one span
-            space = span.text.rfind(" ", 1, MAX_LENGTH)
-            cut = space if space > 0 else MAX_LENGTH
-            self._append(msgspec.structs.replace(span, text=span.text[:cut]))
-            span = msgspec.structs.replace(span, text=span.text[cut:])
-        self._append(span)
+        text, at = span.text, 0
+        while span.counts and len(text) - at > MAX_LENGTH:  # a pasted message is one span
+            space = text.rfind(" ", at + 1, at + MAX_LENGTH)
+            cut = space if space > 0 else at + MAX_LENGTH
+            self._append(msgspec.structs.replace(span, text=text[at:cut]))
+            at = cut
+        self._append(msgspec.structs.replace(span, text=text[at:]) if at else span)
 
     def _append(self, span: Span) -> None:
         last = self.paragraphs[-1]
@@ -102,12 +109,16 @@ class ParagraphBuilder:
 
     def _continue(self) -> Paragraph:
         self._classify()
-        self.paragraphs[-1].continued = True
-        self.paragraphs.append(Paragraph(self.paragraphs[-1].kind))
+        last = self.paragraphs[-1]
+        last.cut = self._joined == MOST_JOINED
+        last.continued = not last.cut
+        self._joined = 1 if last.cut else self._joined + 1
+        self.paragraphs.append(Paragraph(last.kind))
         return self.paragraphs[-1]
 
     def _break(self, span: Span) -> None:
         self._classify()
+        self._joined = 1
         last = self.paragraphs[-1]
         last.end = span
         if last.kind is Kind.FENCE:
@@ -129,7 +140,7 @@ class ParagraphBuilder:
 
 
 def _continues(paragraphs: Sequence[Paragraph]) -> bool:
-    return len(paragraphs) > 1 and paragraphs[-2].continued
+    return len(paragraphs) > 1 and (paragraphs[-2].continued or paragraphs[-2].cut)
 
 
 def opens_fence(line: str) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ui.transcript.paragraphs import MAX_LENGTH, Kind, Paragraph, ParagraphBuilder
+from app.ui.transcript.paragraphs import MAX_LENGTH, MOST_JOINED, Kind, Paragraph, ParagraphBuilder
 from app.ui.transcript.spans import Span, spans_of
 from tests.ui.traces import drawing
 
@@ -19,7 +19,7 @@ def built(text: str, all_code: bool = False) -> list[Paragraph]:
 
 
 def joined(paragraphs: list[Paragraph]) -> str:
-    parts = [one.text + ("" if one.continued else "\n") for one in paragraphs]
+    parts = [one.text + ("" if one.continued or one.cut else "\n") for one in paragraphs]
     return "".join(parts)[:-1]
 
 
@@ -83,6 +83,18 @@ def test_long_lines_are_continued_between_words() -> None:
     assert [one.continued for one in paragraphs] == [True] * (len(paragraphs) - 1) + [False]
 
 
+def test_a_very_long_line_is_cut_into_stretches_laid_out_apart() -> None:
+    paragraphs = built("```\n" + "word " * 20_000 + "\nshort\n" + "word " * 2_000)
+    stretches = [1]
+    for one in paragraphs:
+        stretches[-1] += one.continued
+        if not one.continued:
+            stretches.append(1)
+    assert max(stretches) == MOST_JOINED
+    assert joined(paragraphs).count("\n") == 3
+    assert {one.kind for one in paragraphs[1:]} == {Kind.CODE}
+
+
 def test_a_line_without_spaces_is_continued_too() -> None:
     builder = ParagraphBuilder()
     builder.add(token("abcdefg", place) for place in range(500))
@@ -134,7 +146,7 @@ def _lines(paragraphs: list[Paragraph]) -> list[tuple[str, Kind]]:
             found[-1] = (found[-1][0] + one.text, one.kind)
         else:
             found.append((one.text, one.kind))
-        before = one.continued
+        before = one.continued or one.cut
     return found
 
 

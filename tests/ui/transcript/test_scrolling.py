@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
-from tests.ui.traces import simulate
+from tests.ui.traces import make_round, make_trace, simulate
 from tests.ui.transcript.places import position
 
 PROSE = (
@@ -182,3 +182,21 @@ def test_a_short_chat_has_nothing_to_scroll(view: TranscriptView) -> None:
     view.set_turns([UserTurn("u", "Hi")])
     assert view.verticalScrollBar().maximum() == 0
     assert not view.verticalScrollBar().isEnabled()
+
+
+def test_a_paragraph_of_any_length_opens_and_scrolls(view: TranscriptView) -> None:
+    """Paragraphs that share a line are laid out one after another: not one inside another."""
+    words = "word " * 40_000
+    rounds = [make_round(index, ["word "] * 4, "word ") for index in range(8_000)]
+    for turns in ([UserTurn("u", words)], [AnswerTurn("a", "m", make_trace(rounds))]):
+        view.set_turns(turns)
+        bar = view.verticalScrollBar()
+        assert bar.value() == bar.maximum() > 5000
+        laid_out = [block for block in view.stack.items[0].blocks if block.laid_out]
+        assert len(laid_out) < 100, "only what is seen, and what shares its lines"
+        bar.setValue(bar.maximum() // 2)
+        view.resize(view.width() - 50, 600)
+        view.select_all()
+        assert view.selected_text == words
+    view.show_round("a", 7_990)
+    assert view.hover.token is not None and view.hover.token.span.round == 7_990
