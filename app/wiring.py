@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QApplication
 
 from app import __version__
 from app.chats.store import ChatStore
+from app.cli.console import tell
 from app.demo import read_demo
-from app.engine.errors import UserError
 from app.engine.host import make_home
 from app.engine.trace import read_trace
 from app.engine.tried_drafters import TriedDrafters
@@ -101,20 +101,16 @@ def _settle_memory() -> None:
 
 
 def run_window(engine: str = "process", trace: str | None = None, demo: bool = False) -> int:
-    """Open the window and run until it is closed; returns the exit code."""
+    """Open the window and run until it is closed; returns the exit code. Raises UserError."""
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Draftscope")
     application.setApplicationVersion(__version__)
     application.setDesktopFileName("draftscope")
-    try:
-        paths = find_paths()
-        window = make_window(application, paths, engine)
-        _keep_log(paths.logs)
-        if trace is not None:
-            window.show_trace(read_trace(Path(trace)))
-    except UserError as error:
-        print(f"draftscope: {error}", file=sys.stderr)
-        return 1
+    paths = find_paths()
+    window = make_window(application, paths, engine)
+    _keep_log(paths.logs)
+    if trace is not None:
+        window.show_trace(read_trace(Path(trace)))
     if window.size().width() < 800:
         window.resize(1280, 800)
     window.show()
@@ -132,7 +128,8 @@ def _keep_log(folder: Path) -> None:
     logging.getLogger().addHandler(handler)
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        log.error("".join(traceback.format_exception(kind, error, trace)))
-        sys.__excepthook__(kind, error, trace)
+        text = "".join(traceback.format_exception(kind, error, trace))
+        log.error(text)
+        tell(text)  # what went wrong may quote a file
 
     sys.excepthook = hook

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from app.cli.arguments import Parser, UsageError
+from app.cli.console import put
 from app.cli.drafters import know_drafters
 from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.measure_options import (
@@ -91,7 +92,7 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
         report, problem = measured(runner, interrupt, plan.outputs)
     finally:
         runner.close()
-    print("\n".join(summary_lines(report)))
+    put(summary_lines(report))
     if problem is not None:
         raise problem
     return exit_code(report, interrupt)

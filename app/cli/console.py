@@ -1,17 +1,39 @@
-"""What is said on the terminal: UTF-8 whatever the locale, and never to a reader who has left."""
+"""What is said on the terminal: UTF-8 whatever the locale, and never to a reader who has left.
+
+Names, texts and errors come from files and from the network, where anyone may have written terminal commands
+into them. Whatever is printed for people is made `printable` here, and nothing else prints.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
+import shutil
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
 from app.engine.errors import UserError
 from app.files import reason
 
 PROGRAM = "draftscope"
+
+_PICTURES = {code: 0x2400 + code for code in range(32)} | {0x7F: 0x2421}  # ␀ … ␛ … ␡
+_NO_PICTURE = (*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""C1 controls, which terminals obey too; line breaks of their own; what turns the direction of a line."""
+_TEXT = {**_PICTURES, **dict.fromkeys(_NO_PICTURE, 0xFFFD), ord("\n"): ord("\n"), ord("\t"): ord("\t")}
+_LINE = {**_TEXT, ord("\n"): ord(" "), ord("\t"): ord(" ")}
+
+
+def printable(text: str) -> str:
+    """`text` with every control character but line breaks and tabs shown as a character of one column."""
+    return text.translate(_TEXT)
+
+
+def printable_line(text: str) -> str:
+    """The same in one line."""
+    return text.translate(_LINE)
 
 
 def use_utf8() -> None:
@@ -21,12 +43,32 @@ def use_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="replace")
 
 
+def put(lines: Iterable[str]) -> None:
+    """Lines on standard output, for people. Raises OSError where nobody reads them."""
+    print(*map(printable_line, lines), sep="\n")
+
+
+def hand_over(text: str) -> None:
+    """What another program may take from standard output: unchanged, unless a terminal shows it."""
+    print(printable(text) if sys.stdout.isatty() else text)
+
+
 def say(line: str) -> None:
     """One line on standard error."""
-    tell(f"{line}\n")
+    _write(f"{printable_line(line)}\n")
 
 
 def tell(text: str) -> None:
+    """Lines on standard error, each with its break."""
+    _write(printable(text))
+
+
+def say_over(line: str) -> None:
+    """A line on standard error, a terminal, in place of the one that was written so before; "" for none."""
+    _write(f"\r\x1b[K{printable_line(line)[: shutil.get_terminal_size().columns - 1]}")
+
+
+def _write(text: str) -> None:
     """Text on standard error, as it is. That nobody can read it is no reason to end the work."""
     try:
         print(text, end="", file=sys.stderr, flush=True)
@@ -58,13 +100,15 @@ def drop(stream: TextIO) -> None:
 class AnswerPrinter:
     """Prints an answer on standard output as it comes, for as long as somebody reads it.
 
-    An output that cannot be written (a full disk) is a UserError, once.
+    A terminal gets it printable, a pipe or a file as it is. An output that cannot be written (a full disk)
+    is a UserError, once.
     """
 
     def __init__(self) -> None:
         self.open = True  # somebody reads
         self._printed = 0
         self._last = ""
+        self._terminal = sys.stdout.isatty()
 
     def add(self, text: str) -> None:
         """Print the next part."""
@@ -73,7 +117,7 @@ class AnswerPrinter:
         self._printed += len(text)
         self._last = text[-1]
         try:
-            sys.stdout.write(text)
+            sys.stdout.write(printable(text) if self._terminal else text)
             sys.stdout.flush()
         except OSError as error:
             self.open = False

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.cli.arguments import Parser, UsageError
+from app.cli.console import hand_over, put
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.run_options import DRAFT, TARGET, chosen_pair
 from app.cli.table import aligned, table
@@ -74,9 +75,9 @@ def _print(
     if listed is None or (pair is not None and measured is None):
         return INTERRUPTED
     if arguments.json:
-        print(_json(listed, measured))
+        hand_over(_json(listed, measured))
     else:
-        print("\n".join(_lines(listed, measured, arguments.fit)))
+        put(_lines(listed, measured, arguments.fit))
     return 0
 
 
@@ -105,7 +106,8 @@ def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Itera
     ]
     yield from aligned(("DEVICE", "KIND", "BACKEND", "FREE", "TOTAL", "DESCRIPTION"), rows)
     built = ", ".join(gpu_backends(listed.backends)) or "none: it computes on the CPU"
-    yield f"\nGPU backends of this build: {built}."
+    yield ""
+    yield f"GPU backends of this build: {built}."
     others = "; ".join(f"{command} for {name}" for name, command in other_builds(listed.backends).items())
     yield f"Another build, in the source folder: {others}."
     if measured is None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from app.cli.console import say, tell
+from app.cli.console import say, say_over
 from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure_options import Outputs
 from app.cli.recorder import cannot_write, is_special, write_file
@@ -49,14 +49,14 @@ class Progress:
         elif isinstance(event, EngineReplaced):
             self._line(f"{event.message} Another engine goes on.")
         elif isinstance(event, RunStarted) and self._live:
-            self._over(f"{self._name(event.job.lane)} …")
+            say_over(f"{self._name(event.job.lane)} …")
         elif isinstance(event, RunDone):
             self._run_done(event)
 
     def end(self) -> None:
         """Leave the line that is written over."""
         if self._live:
-            self._over("")
+            say_over("")
 
     def _run_done(self, event: RunDone) -> None:
         left = f", {words.duration(event.seconds_left)} left" if event.seconds_left is not None else ""
@@ -68,18 +68,15 @@ class Progress:
         if failure or not self._live:
             self._line(text)
         else:
-            self._over(text)
+            say_over(text)
 
     def _name(self, lane: int) -> str:
         return self._names[lane] if self._names else ""
 
     def _line(self, text: str) -> None:
         if self._live:
-            self._over("")
+            say_over("")
         say(text)
-
-    def _over(self, text: str) -> None:
-        tell(f"\r\x1b[K{text[:100]}")
 
 
 def measure(runner: Runner, interrupt: Interrupt) -> None:

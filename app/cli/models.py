@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.cli.arguments import Parser
-from app.cli.console import say
+from app.cli.console import put, say
 from app.cli.models_table import open_shelf
 from app.cli.table import aligned
 from app.engine.errors import UserError
@@ -90,7 +90,7 @@ def _print_models(found: list[LocalModel]) -> None:
                 str(one.path),
             )
         )
-    print(*aligned(head, rows, right=("PARAMETERS", "CONTEXT", "SIZE")), sep="\n")
+    put(aligned(head, rows, right=("PARAMETERS", "CONTEXT", "SIZE")))
     for one in found:
         if one.problem:
             say(f"{one.path.name} cannot be used: {one.problem}")
@@ -105,4 +105,4 @@ def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel]) -> None:
     if not rows:
         say("No other model is here.")
         return
-    print(*aligned(("DRAFT", "SIZE", "VERDICT", "PATH"), rows, right=("SIZE",)), sep="\n")
+    put(aligned(("DRAFT", "SIZE", "VERDICT", "PATH"), rows, right=("SIZE",)))

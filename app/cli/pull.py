@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.cli.arguments import Parser, UsageError
-from app.cli.console import say, tell
+from app.cli.console import hand_over, say, say_over
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.models_table import make_hub
 from app.engine.errors import UserError
@@ -85,7 +85,7 @@ def _print_what_is_here(found: Mapping[str, Path | None]) -> int:
         )
     say("Offline mode is on; all of it is here.")
     for path in found.values():
-        print(path)
+        hand_over(str(path))
     return 0
 
 
@@ -121,7 +121,7 @@ def _fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> int:
         say(f"{PROG}: interrupted. What came is kept: the same command goes on.")
         return INTERRUPTED
     for id in ids:
-        print(items[id].path)
+        hand_over(str(items[id].path))
     return 0
 
 
@@ -145,7 +145,7 @@ class _ProgressLine:
         self._terminal = sys.stderr.isatty()
         self._next = 0.0
         self._told = ""
-        self._width = 0
+        self._open = False  # the line that changes stands there
 
     def show(self, items: Sequence[Download]) -> None:
         trouble = next((one for one in items if one.state is State.WAITING), None)
@@ -158,17 +158,16 @@ class _ProgressLine:
             return
         self._next = now + (_BETWEEN if self._terminal else _LINE_SECONDS)
         if self._terminal:
-            line = _words(items)
-            tell("\r" + line.ljust(self._width))
-            self._width = len(line)
+            say_over(_words(items))
+            self._open = True
         else:
             say(_words(items))
 
     def end(self) -> None:
         """Leave the line that changes."""
-        if self._width:
+        if self._open:
             say("")
-            self._width = 0
+            self._open = False
 
 
 def _words(items: Sequence[Download]) -> str:

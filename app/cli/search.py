@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.cli.arguments import Parser, plain_text
-from app.cli.console import say
+from app.cli.console import put, say
 from app.cli.models_table import make_hub
 from app.cli.table import aligned
 from app.engine.errors import UserError
@@ -59,7 +59,7 @@ def _print_hits(found: tuple[RepoHit, ...]) -> None:
         )
         for one in found
     ]
-    print(*aligned(head, rows, right=("PARAMETERS", "DOWNLOADS")), sep="\n")
+    put(aligned(head, rows, right=("PARAMETERS", "DOWNLOADS")))
 
 
 def _print_repo(repo: Repo) -> None:
@@ -77,7 +77,7 @@ def _print_repo(repo: Repo) -> None:
         say(notice)
     if not rows:
         raise UserError(f"{repo.repo} has no GGUF file.", "Choose another repository.")
-    print(*aligned(("QUANTISATION", "SIZE", "FIT", "FILE", ""), rows, right=("SIZE",)), sep="\n")
+    put(aligned(("QUANTISATION", "SIZE", "FIT", "FILE", ""), rows, right=("SIZE",)))
 
 
 def _is_here(cache: Cache, repo: Repo, one: Quantisation) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from app.cli.arguments import Parser
+from app.cli.console import put
 from app.cli.drafters import know_drafters
 from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.measure_options import (
@@ -68,7 +69,7 @@ def _measure(runner: Runner, facts: SweepFacts, files: Outputs, interrupt: Inter
         report, problem = measured(runner, interrupt, files, facts)
     finally:
         runner.close()
-    print("\n".join(_maps(report, facts)))
+    put(_maps(report, facts))
     if problem is not None:
         raise problem
     return exit_code(report, interrupt)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from app.cli.arguments import Parser
-from app.cli.console import say
+from app.cli.console import put, say
 from app.cli.drafters import know_drafters
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.measure_options import add_measure_options, asked_experiment
@@ -80,7 +80,7 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     assert result is not None
     if arguments.json is not None:
         write_file(arguments.json, result.to_json())
-    print("\n".join([*_tried(result), "", result.reason, result.winner]))
+    put([*_tried(result), "", result.reason, result.winner])
     if interrupt.pressed:
         return INTERRUPTED
     return 0 if result.speedup is not None or result.winner != NONE else 1

@@ -20,6 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from app.engine.errors import PromptError
 
 TIME_LIMIT = 2.0  # seconds; real templates take milliseconds
+_LONGEST_ERROR = 160  # characters
 _LARGEST = 1_000_000  # numbers handed to functions, lengths of repeated texts, bits of numbers
 
 
@@ -85,16 +86,22 @@ def run_template(source: str, filters: dict[str, Callable[..., Any]], values: di
         return _within_time(render)
     except jinja2.TemplateError as error:
         raise PromptError(
-            f"The model's chat template refused the messages: {error}.",
+            f"The model's chat template refused the messages: {_brief(error)}.",
             "Change the messages, or use completion mode.",
         ) from error
     except PromptError:
         raise
     except Exception as error:  # whatever a stranger's program can raise
         raise PromptError(
-            f"The model's chat template failed: {type(error).__name__}: {error}.",
+            f"The model's chat template failed: {type(error).__name__}: {_brief(error)}.",
             "Use completion mode, or another file.",
         ) from error
+
+
+def _brief(error: Exception) -> str:
+    """What an error says, in a line or two: a template may raise a text of any length."""
+    words = " ".join(str(error)[:_LONGEST_ERROR].split())
+    return f"{words}…" if len(str(error)) > _LONGEST_ERROR else words.removesuffix(".")
 
 
 def _within_time(render: Callable[[], str]) -> str:

@@ -23,6 +23,7 @@ from app.ui.relative_time import relative_time
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.tips import as_text
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -84,7 +85,7 @@ class ChatRows(QAbstractListModel):
         if role == IS_OPEN:
             return head.id == self._open
         if role == Qt.ItemDataRole.ToolTipRole:
-            return head.damaged or self._titles.get(head.id, head.title)
+            return as_text(head.damaged or self._titles.get(head.id, head.title))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{self._titles.get(head.id, head.title)}, {self.data(index, TIME)}"
         return None

@@ -17,6 +17,7 @@ from app.ui.panels.model_words import file_name
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.tips import as_text
 
 WARNING = (
     "A drafter file is Python code: it runs with all your rights, as soon as it is added and at every start. "
@@ -96,7 +97,7 @@ class DrafterFiles(QWidget):
     def _row(self, file: str, words: str, wrong: bool) -> QWidget:
         name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         name.set_text(file_name(file))
-        name.setToolTip(file)
+        name.setToolTip(as_text(file))
         name.setProperty("role", "strong")
         told = QLabel(words)
         told.setTextFormat(Qt.TextFormat.PlainText)

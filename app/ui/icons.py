@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from app.paths import resource_folder
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 SIZES = (16, 20, 24, 32, 40, 48)  # device pixels: one and two a point, plain and enlarged text
 
@@ -74,7 +75,7 @@ class IconButton(QToolButton):
 
     def set_tooltip(self, text: str) -> None:
         """Say what the button does."""
-        self.setToolTip(text)
+        self.setToolTip(as_text(text))
         self.setAccessibleName(text)
 
     @Slot()

@@ -128,6 +128,7 @@ class SettingsPage(QScrollArea):
         for words, folder in (("Chats", paths.chats), ("Settings", paths.config), ("Logs", paths.logs)):
             row = QHBoxLayout()
             text = QLabel(str(folder))
+            text.setTextFormat(Qt.TextFormat.PlainText)
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             text.setWordWrap(True)
             button = QPushButton("Open")

@@ -13,6 +13,7 @@ from app.ui.instruments.elided_label import ElidedLabel
 from app.ui.instruments.styles import flat_button
 from app.ui.instruments.throttle import Throttle
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"
@@ -109,7 +110,7 @@ class StatusBar(QWidget):
         """What the engine is doing, in a few words; `busy` while it does it."""
         self._busy = busy
         self.state.setText(text)
-        self.state.setToolTip(text)
+        self.state.setToolTip(as_text(text))
         self._show_state()
         self._show_baseline()
 

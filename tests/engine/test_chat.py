@@ -185,6 +185,15 @@ def test_a_refusal_of_the_template_is_told(render: Render) -> None:
 
 
 @pytest.mark.parametrize(
+    "source", ["{{ raise_exception('long\n' * 9999) }}", "{{ ('x' * 99999) | nothing }}", "{{ " + "a" * 99999]
+)
+def test_a_long_error_of_a_template_is_cut(render: Render, source: str) -> None:
+    with pytest.raises(PromptError) as refused:
+        render(source)
+    assert len(refused.value.message) < 250 and "\n" not in refused.value.message
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "{% for %}",

@@ -25,6 +25,7 @@ from app.ui.instruments.export import Cell, ChooseFile, choose_file
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
+from app.ui.tips import as_text
 
 METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None], str]]] = {
     "tokens/s": (lambda one: one.tokens_per_second, words.digits),
@@ -181,7 +182,7 @@ class HeatView(Plot):
         if isinstance(event, QHelpEvent):
             at = self._cell_at(event.x(), event.y())
             if at is not None:
-                QToolTip.showText(event.globalPos(), cell_words(self._cells[at]), self)
+                QToolTip.showText(event.globalPos(), as_text(cell_words(self._cells[at])), self)
                 return True
         return super().event(event)
 

@@ -12,6 +12,7 @@ from app.ui.compare.small_theme import SmallTheme
 from app.ui.instruments.export import ChooseFile
 from app.ui.panels.elided import ElidedLabel
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 from app.ui.transcript import AnswerTurn, TranscriptView
 
 WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
@@ -35,7 +36,7 @@ class LaneCard(QWidget):
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         self._name.setProperty("role", "mono")
         self._name.set_text(name)
-        self._name.setToolTip(detail or name)
+        self._name.setToolTip(as_text(detail or name))
         self.speed = QLabel("–")
         self.speed.setToolTip("Emitted tokens / wall time from the start of round 0")
         self._unit = QLabel("tok/s")
@@ -117,12 +118,12 @@ class LaneCard(QWidget):
         self.speed.setText(speed)
         self.factor.setText(factor)
         self.caption.set_text(caption)
-        self.caption.setToolTip(caption)
+        self.caption.setToolTip(as_text(caption))
 
     def set_badge(self, text: str, definition: str) -> None:
         """Whether the answer is the baseline's."""
         self.badge.set_text(text)
-        self.badge.setToolTip(definition)
+        self.badge.setToolTip(as_text(definition))
 
     def set_best(self, best: bool) -> None:
         """This one is the fastest."""

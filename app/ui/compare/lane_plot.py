@@ -15,6 +15,7 @@ from app.ui.instruments.export import Cell, ChooseFile
 from app.ui.instruments.series import RATE_WINDOW, RoundSeries
 from app.ui.numbers import SPACE, count, per_second, significant
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 HEIGHT = 56  # pixels at text scale 1
 _STRIP = 8
@@ -161,7 +162,7 @@ class LanePlot(Plot):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         text = self.reading(event.position().x())
         if text:
-            QToolTip.showText(event.globalPosition().toPoint(), text, self)
+            QToolTip.showText(event.globalPosition().toPoint(), as_text(text), self)
         else:
             QToolTip.hideText()
 

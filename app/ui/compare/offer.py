@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
 
 from app.lab import words
@@ -19,6 +19,7 @@ class Offer(QFrame):
         super().__init__()
         self.setProperty("kind", "card")
         self._words = QLabel()
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
         self._words.setWordWrap(True)
         self.accept = QPushButton()
         self.accept.clicked.connect(self.accepted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 WORDS = (
@@ -22,6 +22,7 @@ class PairPanel(QWidget):
         title = QLabel("Pair")
         title.setProperty("role", "title")
         self._pair = QLabel()
+        self._pair.setTextFormat(Qt.TextFormat.PlainText)
         self._pair.setWordWrap(True)
         words = QLabel(WORDS)
         words.setProperty("role", "secondary")

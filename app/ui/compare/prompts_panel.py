@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QFileDialog,
@@ -73,6 +73,7 @@ class PromptsPanel(QWidget):
         self.open = QPushButton("Choose a file…")
         self.open.clicked.connect(self._ask)
         self._about = QLabel()
+        self._about.setTextFormat(Qt.TextFormat.PlainText)
         self._about.setProperty("role", "caption")
         self._about.setWordWrap(True)
         self._categories = QWidget()

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.ui.panels.elided import ElidedLabel
+from app.ui.tips import as_text
 
 
 class RunStrip(QWidget):
@@ -40,7 +41,7 @@ class RunStrip(QWidget):
     def say(self, words: str, left: str = "") -> None:
         """Show these words."""
         self.words.set_text(words)
-        self.words.setToolTip(words)
+        self.words.setToolTip(as_text(words))
         self.left.setText(left)
 
     def set_share(self, share: float | None) -> None:

@@ -14,6 +14,7 @@ from app.lab.report import Report
 from app.ui.compare.plot import Plot
 from app.ui.instruments.export import Cell, ChooseFile, choose_file
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 NEAR = 14  # pixels within which a point is read out
 STEPS = (0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -216,7 +217,8 @@ class Scatter(Plot):
             if pointed is None:
                 QToolTip.hideText()
             else:
-                QToolTip.showText(event.globalPosition().toPoint(), self._points[pointed].reading, self)
+                reading = as_text(self._points[pointed].reading)
+                QToolTip.showText(event.globalPosition().toPoint(), reading, self)
 
     def leaveEvent(self, event: QEvent) -> None:
         self._pointed = None

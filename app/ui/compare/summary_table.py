@@ -22,6 +22,7 @@ from app.lab.report import ReportLane
 from app.lab.summary import Summary
 from app.ui.quiet_table import fit_rows, quiet_table
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 Index = QModelIndex | QPersistentModelIndex
 SORT = Qt.ItemDataRole.UserRole
@@ -78,7 +79,7 @@ class SummaryRows(QAbstractTableModel):
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
             failed = f"\n{summary.failed} of its runs failed." if summary.failed else ""
-            return f"{lane.strategy}{failed}" if not column else COLUMNS[column - 1].definition
+            return as_text(f"{lane.strategy}{failed}") if not column else COLUMNS[column - 1].definition
         if role == Qt.ItemDataRole.FontRole:
             return self._theme.mono(-0.5) if not column else self._theme.sans()
         if role == Qt.ItemDataRole.ForegroundRole and summary.failed and not column:

@@ -28,6 +28,7 @@ class SweepPage(QWidget):
         self.number.picked.connect(self.heat.set_metric)
         self.heat.chosen.connect(self._show_cell)
         self.cell = QLabel()
+        self.cell.setTextFormat(Qt.TextFormat.PlainText)
         self.cell.setWordWrap(True)
         self.cell.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.use = QPushButton("Use it in the chat")

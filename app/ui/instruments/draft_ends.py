@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy
 from app.ui import numbers
 from app.ui.draft_end import end_words
 from app.ui.instruments import definitions
+from app.ui.tips import as_text
 
 LINES = 2
 
@@ -34,7 +35,7 @@ class DraftEnds(QLabel):
         ordered = sorted(ends.items(), key=lambda one: -one[1])
         self._reasons = [f"{numbers.count(rounds)}× {end_words(end)}" for end, rounds in ordered]
         self.setText(" · ".join(self._reasons))
-        self.setToolTip("\n".join([definitions.DRAFT_ENDS, *self._reasons]))
+        self.setToolTip(as_text("\n".join([definitions.DRAFT_ENDS, *self._reasons])))
 
     def lines(self, width: int) -> list[str]:
         """What is shown in a width in pixels, before a line that is still too long is elided."""

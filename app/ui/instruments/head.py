@@ -11,6 +11,7 @@ from app.ui.instruments.record import Record
 from app.ui.instruments.styles import flat_button
 from app.ui.numbers import count
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 _ENDINGS = {
     FinishReason.CANCELLED: "stopped",
@@ -59,7 +60,7 @@ class Head(QWidget):
             words.append(_ENDINGS[record.totals.finish_reason])
         text = " · ".join(words) if record.header is not None else ""
         self.scope.setText(text)
-        self.scope.setToolTip(text)
+        self.scope.setToolTip(as_text(text))
         if record.start:
             name, tip = "All rounds", "Count all rounds of this answer again"
         else:

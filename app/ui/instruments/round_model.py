@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from app.ui.instruments import definitions
 from app.ui.instruments.round_rows import RoundRow, cells
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 _HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")
 
@@ -90,7 +91,7 @@ class RoundModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return cells(row)[column]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row.details
+            return as_text(row.details)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:

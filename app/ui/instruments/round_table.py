@@ -29,6 +29,7 @@ from app.ui.instruments.round_rows import (
 from app.ui.instruments.styles import flat_button, scroll_bar
 from app.ui.numbers import count
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 
 class RoundTable(QWidget):
@@ -110,10 +111,10 @@ class RoundTable(QWidget):
         self.title.setText(f"Round {count(one.index)}")
         self.times.setText(times_text(one))
         details = times_details(one)
-        self.title.setToolTip(details)
-        self.times.setToolTip(details)
+        self.title.setToolTip(as_text(details))
+        self.times.setToolTip(as_text(details))
         self.draft.setText(draft_text(one))
-        self.draft.setToolTip(draft_text(one))
+        self.draft.setToolTip(as_text(draft_text(one)))
         self.model.show_rows(round_rows(one))
         if one.drafted:  # a round without a draft does not change the columns
             self._has_q, before = has_q(one), (self._has_q, self._has_draft_p)

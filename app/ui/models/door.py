@@ -51,6 +51,7 @@ class ModelsDoor(QWidget):
         self._imports.finished.connect(self._open)
         self._closed = False
         self._words = QLabel("Opening…")
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
         self._words.setProperty("role", "secondary")
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         layout = QVBoxLayout(self)

@@ -19,6 +19,7 @@ from app.ui.models.words import joined, progress_words, share, state_words
 from app.ui.numbers import file_size
 from app.ui.panels.elided import ElidedLabel
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 BARS = 1000
 PAUSABLE = (State.QUEUED, State.RUNNING, State.CHECKING, State.WAITING)
@@ -38,7 +39,7 @@ class DownloadRow(QWidget):
         title = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         title.set_text(one.title)
         title.setProperty("role", "strong")
-        title.setToolTip("\n".join([one.repo, *(file.name for file in one.files[:12])]))
+        title.setToolTip(as_text("\n".join([one.repo, *(file.name for file in one.files[:12])])))
         self._state = QLabel()
         self._state.setProperty("role", "caption")
         self.pause = self._button("pause", "Pause", lambda queue: queue.pause)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.tips import as_text
 
 Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole
@@ -66,7 +67,7 @@ class EntryRows(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return entry.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return entry.tooltip or None
+            return as_text(entry.tooltip) or None
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return ", ".join(part for part in (entry.title, entry.detail, entry.words) if part)
         return None

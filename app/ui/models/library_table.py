@@ -23,6 +23,7 @@ from app.ui.models.words import ORIGINS
 from app.ui.numbers import NONE, count, file_size
 from app.ui.quiet_table import quiet_table
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 Index = QModelIndex | QPersistentModelIndex
 SORT = Qt.ItemDataRole.UserRole
@@ -91,7 +92,7 @@ class LibraryRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{model.path}\n{model.refusal}".strip()
+            return as_text(f"{model.path}\n{model.refusal}".strip())
         if role == Qt.ItemDataRole.ForegroundRole and (model.refusal or column != NAME):
             return QColor(self._theme.palette.secondary)
         if role == Qt.ItemDataRole.FontRole and model.refusal:

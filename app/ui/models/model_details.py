@@ -21,6 +21,7 @@ from app.ui.numbers import file_size
 from app.ui.panels.elided import ElidedLabel
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 from app.ui.wrap_layout import WrapLayout
 
 EMPTY = ("", "Choose a model to see what it is, and which others can draft for it.")
@@ -147,7 +148,7 @@ class ModelDetails(QWidget):
         ]
         self._name.set_text(model.name)
         self._file.set_text(joined(model.repo, model.path.name))
-        self._file.setToolTip("\n".join(map(str, model.files[:12])))
+        self._file.setToolTip(as_text("\n".join(map(str, model.files[:12]))))
         self._facts.setText(model_words(model))
         used = f"the chat's {' and '.join(roles)}" if roles else ""
         self._more.setText(joined(more_words(model), used))
@@ -156,9 +157,9 @@ class ModelDetails(QWidget):
         self._refusal.setVisible(bool(model.refusal))
         usable = not model.refusal
         self.target.setEnabled(usable)
-        self.target.setToolTip("Load it into the chat" if usable else model.refusal)
+        self.target.setToolTip("Load it into the chat" if usable else as_text(model.refusal))
         self.draft.setEnabled(usable)
-        self.draft.setToolTip("Load it as the chat's draft" if usable else model.refusal)
+        self.draft.setToolTip("Load it as the chat's draft" if usable else as_text(model.refusal))
         for part in (self._drafts_title, self.drafts, self.pair):
             part.setVisible(usable)
         self._drafts_state.setVisible(usable and bool(self._drafts_state.text()))

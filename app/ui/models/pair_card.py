@@ -22,6 +22,7 @@ from app.ui.panels.elided import ElidedLabel
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.tips import as_text
 
 BARS = 1000  # steps of a progress bar
 
@@ -64,7 +65,7 @@ class PairCard(QFrame):
             role.setProperty("role", "caption")
             told.setProperty("role", "caption")
             name.set_text(entry.file.rsplit("/", 1)[-1].removesuffix(".gguf"))
-            name.setToolTip(f"{entry.repo}\n{entry.file}")
+            name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
             models.addWidget(role, row, 0)
             models.addWidget(name, row, 1)
             models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight)
@@ -251,7 +252,7 @@ class PairCard(QFrame):
         """What the button does next; None for something that cannot be done now."""
         self._action = action or (lambda: None)
         self.button.setText(words)
-        self.button.setToolTip(tooltip)
+        self.button.setToolTip(as_text(tooltip))
         self.button.setAccessibleName(f"{words}: {self.pair.title}")
         self.button.setEnabled(action is not None)
         set_role(self.button, kind=kind)

@@ -21,6 +21,7 @@ from app.ui.numbers import file_size, percent
 from app.ui.panels.elided import ElidedLabel
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.tips import as_text
 
 SIZE_WIDTH, LIGHT_WIDTH, BUTTON_WIDTH = 72, 128, 104  # pixels at text scale 1
 WORDLESS = 460  # a row below this width shows the light without words
@@ -48,9 +49,10 @@ class QuantisationRow(QFrame):
         name: QLabel = QLabel(quantisation.name) if known else ElidedLabel(Qt.TextElideMode.ElideMiddle)
         if isinstance(name, ElidedLabel):
             name.set_text(quantisation.file)
+        name.setTextFormat(Qt.TextFormat.PlainText)
         name.setProperty("role", "strong")
         files = [one.name for one in quantisation.files]
-        name.setToolTip("\n".join(files[:12] + ["…"] * (len(files) > 12)))
+        name.setToolTip(as_text("\n".join(files[:12] + ["…"] * (len(files) > 12))))
         self._parts = f"{len(files)} files" if len(files) > 1 else ""
         self._size = QLabel(file_size(quantisation.size))
         self._size.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -118,7 +120,7 @@ class QuantisationRow(QFrame):
         if one.state is State.FAILED:
             set_role(self._state, role="error")
             self._say("stopped")
-            self._state.setToolTip(f"{one.message} {one.hint}")
+            self._state.setToolTip(as_text(f"{one.message} {one.hint}"))
         else:
             words = state_words(one, self._session.retry_in(one))
             running = one.state in (State.RUNNING, State.PAUSED)
@@ -151,7 +153,7 @@ class QuantisationRow(QFrame):
         """What the button does next; None for something that cannot be done now."""
         self._action = action or (lambda: None)
         self.button.setText(words)
-        self.button.setToolTip(tooltip)
+        self.button.setToolTip(as_text(tooltip))
         self.button.setAccessibleName(f"{words} {self.quantisation.name}")
         self.button.setEnabled(action is not None)
 

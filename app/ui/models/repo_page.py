@@ -29,6 +29,7 @@ from app.ui.models.words import repo_words
 from app.ui.panels.elided import ElidedLabel
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 EMPTY = ("", "Choose a repository to see its quantisations.")
 
@@ -154,7 +155,7 @@ class RepoPage(QWidget):
     def _show(self, repo: Repo) -> None:
         self._repo = repo
         self._title.set_text(repo.repo)
-        self._title.setToolTip(repo.repo)
+        self._title.setToolTip(as_text(repo.repo))
         self._facts.setText(repo_words(repo))
         self.token.set_repo(repo.repo)
         self.token.setVisible(repo.gated)

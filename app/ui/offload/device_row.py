@@ -11,6 +11,7 @@ from app.engine.params import Param
 from app.ui.numbers import file_size, percent
 from app.ui.panels.elided import ElidedLabel
 from app.ui.panels.number_box import NumberBox
+from app.ui.tips import as_text
 
 SHARE = Param("share", float, 1.0, "Its share of the layers, beside those of the others.", 0, 1_000_000)
 
@@ -39,7 +40,7 @@ class DeviceRow(QWidget):
         words = ElidedLabel()
         words.setProperty("role", "caption")
         words.set_text(describe_device(device))
-        words.setToolTip(device.description if device else "")
+        words.setToolTip(as_text(device.description) if device else "")
         memory = QLabel(memory_words(device) if device else "")
         memory.setProperty("role", "caption")
         head = QHBoxLayout()

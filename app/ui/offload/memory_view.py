@@ -11,6 +11,7 @@ from app.ui.offload.memory_bar import MemoryBar, shade
 from app.ui.offload.memory_rows import HEADINGS, KINDS, MemoryRow, advice, memory_rows
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.tips import as_text
 
 EXPECTED = "Memory that Apply would take"
 MEASURING = "Memory: measuring…"
@@ -94,7 +95,8 @@ class MemoryView(QWidget):
         at = 0
         for number, row in enumerate(rows):
             name = QLabel(row.name)
-            name.setToolTip(row.device.description)
+            name.setTextFormat(Qt.TextFormat.PlainText)
+            name.setToolTip(as_text(row.device.description))
             words = QLabel(row.sentence)
             words.setProperty("role", "error" if row.excess else "caption")
             grid.addWidget(name, at, 0, 1, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.errors import SettingError
@@ -54,6 +54,7 @@ class Placement(QWidget):
         self._main.activated.connect(self._main_picked)
         self._main_row = _row("main_gpu", self._main)
         self._error = QLabel()
+        self._error.setTextFormat(Qt.TextFormat.PlainText)
         self._error.setProperty("role", "error")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

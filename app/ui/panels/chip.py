@@ -11,6 +11,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
+from app.ui.tips import as_text
 
 PADDING = 12
 GAP = 8
@@ -56,7 +57,7 @@ class Chip(QAbstractButton):
         """The words for those who point, or listen."""
         words = f"{self._words}: does not work as it is set" if self._alert else self._words
         self.setAccessibleName(words)
-        self.setToolTip(words)
+        self.setToolTip(as_text(words))
 
     def set_alert(self, alert: bool) -> None:
         """Mark that what is chosen does not work; the panel says why."""

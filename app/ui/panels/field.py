@@ -50,6 +50,7 @@ class Field(QWidget):
         numbers.setProperty("role", "caption")
         right = Qt.AlignmentFlag.AlignRight
         self._error = QLabel()
+        self._error.setTextFormat(Qt.TextFormat.PlainText)
         self._error.setProperty("role", "error")
         self._error.setWordWrap(True)
         self._error.hide()

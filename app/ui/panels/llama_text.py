@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -27,6 +27,7 @@ class LlamaText(QWidget):
         self._copy_button.clicked.connect(self._copy)
         self._text = MonoText(theme)
         self._differences = QLabel()
+        self._differences.setTextFormat(Qt.TextFormat.PlainText)
         self._differences.setProperty("role", "caption")
         self._differences.setWordWrap(True)
         row = QHBoxLayout()

@@ -26,6 +26,7 @@ from app.ui.panels.elided import ElidedButton, ElidedLabel
 from app.ui.panels.model_words import describe_load, describe_model, file_name
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 RECENT_SHOWN = 5
 TITLES = {"target": "Target model", "draft": "Draft model"}
@@ -166,7 +167,7 @@ class ModelPanel(QWidget):
         for path in [one for one in paths if one != self._bundled][:RECENT_SHOWN]:
             button = ElidedButton(file_name(path))
             button.setProperty("kind", "row")
-            button.setToolTip(path)
+            button.setToolTip(as_text(path))
             button.setAccessibleName(f"Recent file {file_name(path)}")
             button.clicked.connect(lambda _checked=False, chosen=path: self._pick(chosen))
             self._recent.addWidget(button)
@@ -322,7 +323,7 @@ class ModelPanel(QWidget):
         same_file = self._applied is not None and self._path == self._applied.path
         info = self._info if same_file else None
         self._load.setVisible(info is not None)
-        self._name.setToolTip(self._path or "")
+        self._name.setToolTip(as_text(self._path or ""))
         if self._path is None:
             self._name.set_text("No draft")
             self._state.setText("Strategies that need a draft model cannot be used.")

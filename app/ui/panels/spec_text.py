@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
@@ -29,6 +29,7 @@ class SpecText(QWidget):
         copy = IconButton(theme, "copy", "Copy the strategy")
         copy.clicked.connect(self._copy)
         self.error = QLabel()
+        self.error.setTextFormat(Qt.TextFormat.PlainText)
         self.error.setProperty("role", "error")
         self.error.setWordWrap(True)
         self.error.hide()

@@ -15,6 +15,7 @@ from app.ui.panels.notice import Notice
 from app.ui.panels.sampling_panel import chip_words
 from app.ui.panels.two_line_button import TwoLineButton
 from app.ui.theme import Theme
+from app.ui.tips import as_text
 
 WIDTH = 720  # of the panel's popover
 _TWO_COLUMNS = 560  # at text scale 1
@@ -63,7 +64,7 @@ class TryPanel(QWidget):
         """The prompts to choose from; called once."""
         for one in prompts:
             row = TwoLineButton(self._theme, one.title, manner_words(one), self)
-            row.setToolTip(f"Ask:\n{one.prompt}")
+            row.setToolTip(as_text(f"Ask:\n{one.prompt}"))
             row.clicked.connect(lambda _checked=False, prompt=one.prompt: self.chosen.emit(prompt))
             self.rows[one.prompt] = row
         self._lay_out()

@@ -10,6 +10,7 @@ from app.ui.icons import pixmap
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.tips import as_text
 
 _PADDING = 8
 _CHECK = 14
@@ -26,7 +27,7 @@ class TwoLineButton(QAbstractButton):
         self._words = words
         self._current = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setToolTip(words)
+        self.setToolTip(as_text(words))
         self.set_current(False)
         theme.changed.connect(self.updateGeometry)
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWi
 
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+from app.ui.tips import as_text
 
 MOST = 5  # prompts to choose from: a start, not a catalogue
 
@@ -78,7 +79,7 @@ class EmptyState(QWidget):
     def _button(self, prompt: str) -> QPushButton:
         button = _PromptButton(prompt, self)
         button.setAccessibleName(prompt)
-        button.setToolTip(f"Send this prompt:\n{prompt}")
+        button.setToolTip(as_text(f"Send this prompt:\n{prompt}"))
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         button.clicked.connect(lambda: self.suggestion_chosen.emit(prompt))
         return button
