@@ -84,7 +84,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
             metavar="R",
             type=_positive,
             default=DEFAULT_REPEATS,
-            help=f"Measure everything R times; two or more give a confidence interval "
+            help="Measure everything R times; a confidence interval needs three repeats or three prompts "
             f"(default {DEFAULT_REPEATS})",
         )
     answers.add_argument(

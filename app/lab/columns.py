@@ -50,8 +50,8 @@ COLUMNS = (
     Column(
         "speedup",
         "speed-up (95 %)",
-        "tokens/s over that of strategy none on the same target, prompt and repeat: geometric mean, and "
-        "Student's t interval over repeats.",
+        "tokens/s over that of strategy none on the same target, prompt and repeat: geometric mean over "
+        "prompts. The interval is where it would lie for other prompts like these at another time.",
         lambda one, _lane: words.speedup(one.speedup),
         lambda one, _lane: one.speedup.factor if one.speedup else None,
     ),

@@ -1,11 +1,11 @@
-"""A speed-up from paired repeats, and how sure it is."""
+"""A speed-up over prompts and repeats, and how sure it is."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from statistics import fmean, median, stdev
+from statistics import fmean, median, variance
 
 import msgspec
 
@@ -14,6 +14,8 @@ _T = (
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
 """Student's t at 97.5 % for 1 to 30 degrees of freedom."""
+FEWEST = 3
+"""An interval needs so many prompts, or so many repeats: with two, Student's t is 12.7 and says nothing."""
 
 
 class Finding(StrEnum):
@@ -22,7 +24,7 @@ class Finding(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     SAME = "no difference shown"
-    UNSURE = "fewer than two whole repeats"
+    UNSURE = "fewer than three prompts and three repeats"
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -40,12 +42,13 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Speedup(msgspec.Struct, frozen=True):
-    """A factor and its 95 % confidence interval; without bounds where fewer than two repeats were whole."""
+    """A factor and its 95 % confidence interval; without bounds where there is too little for one."""
 
     factor: float
     low: float | None = None
     high: float | None = None
     repeats: int = 1  # that the interval is over
+    prompts: int = 1  # likewise
 
     @property
     def finding(self) -> Finding:
@@ -59,22 +62,57 @@ class Speedup(msgspec.Struct, frozen=True):
     def of(cls, ratios: Mapping[int, Mapping[int, float]]) -> Speedup | None:
         """`ratios` by repeat, then by prompt, each against the baseline's run of the same prompt and repeat.
 
-        The factor is the geometric mean over prompts, each with the mean of its repeats. Repeats are the
-        independent measurements: a repeat is the mean of its log ratios, and the interval is Student's t
-        over those means. It says how far a measurement on these prompts may be off, not how other prompts
-        would fare. A repeat without some of the prompts would bring their difference into the interval: it
-        counts for the factor only.
+        The factor is the geometric mean over prompts, each with the mean of its repeats. The interval says
+        where it would lie for other prompts like these, measured at another time: prompts and repeats are
+        both taken as drawn at random (`_half_width`). With one prompt it is over the repeats alone, with one
+        repeat over the prompts alone; there are at least FEWEST of either. A repeat without some of the
+        prompts counts for the factor only.
         """
         factor = mean_factor((prompt, one) for each in ratios.values() for prompt, one in each.items())
         if factor is None:
             return None
-        prompts = {prompt for each in ratios.values() for prompt in each}
-        means = [fmean(map(math.log, one.values())) for one in ratios.values() if len(one) == len(prompts)]
-        if len(means) < 2:
+        prompts = sorted({prompt for each in ratios.values() for prompt in each})
+        logs = [
+            [math.log(one[prompt]) for prompt in prompts]
+            for one in ratios.values()
+            if len(one) == len(prompts)
+        ]
+        if not logs or max(len(logs), len(prompts)) < FEWEST:
             return cls(factor)
-        middle = math.log(factor)
-        reach = student_t(len(means) - 1) * stdev(means) / math.sqrt(len(means))
-        return cls(factor, math.exp(middle - reach), math.exp(middle + reach), len(means))
+        middle, reach = math.log(factor), _half_width(logs)
+        return cls(factor, math.exp(middle - reach), math.exp(middle + reach), len(logs), len(prompts))
+
+
+def _half_width(logs: Sequence[Sequence[float]]) -> float:
+    """Half the 95 % interval of the mean of `logs`, rows of repeats and columns of prompts.
+
+    Two-way random effects without replication: a value is the mean, what its prompt adds, what its repeat
+    adds, and noise. The variance of the mean is (prompts' + repeats' - residual mean square) / values, with
+    Satterthwaite's degrees of freedom (1946), so that two repeats that agree do not count as one observation.
+    The difference is never taken below the larger of the two, which it estimates where the other is noise.
+    """
+    rows, columns = len(logs), len(logs[0])
+    of_rows = [fmean(row) for row in logs]
+    of_columns = [fmean(column) for column in zip(*logs, strict=True)]
+    if rows == 1 or columns == 1:
+        values = of_columns if rows == 1 else of_rows
+        return student_t(len(values) - 1) * math.sqrt(variance(values) / len(values))
+    mean = fmean(of_rows)
+    prompts, repeats = rows * variance(of_columns), columns * variance(of_rows)
+    left = (rows - 1) * (columns - 1)
+    noise = (
+        math.fsum(
+            (value - of_rows[row] - of_columns[column] + mean) ** 2
+            for row, each in enumerate(logs)
+            for column, value in enumerate(each)
+        )
+        / left
+    )
+    square = max(prompts + repeats - noise, prompts, repeats)
+    if square == 0:
+        return 0.0
+    degrees = square**2 / (prompts**2 / (columns - 1) + repeats**2 / (rows - 1) + noise**2 / left)
+    return student_t(degrees) * math.sqrt(square / (rows * columns))
 
 
 def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
@@ -91,7 +129,14 @@ def merit(one: Speedup) -> tuple[int, float]:
     return {Finding.FASTER: 2, Finding.SLOWER: 0}.get(one.finding, 1), one.factor
 
 
-def student_t(degrees: int) -> float:
-    """The quantile of a two-sided 95 % interval."""
-    # Behind the table the first term of its expansion around the normal's is exact to three digits.
-    return _T[degrees - 1] if degrees <= len(_T) else 1.960 + 2.372 / degrees
+def student_t(degrees: float) -> float:
+    """The quantile of a two-sided 95 % interval; below 1 degree of freedom that of 1."""
+    if degrees > len(_T):
+        # Behind the table the first term of its expansion around the normal's is exact to three digits.
+        return 1.960 + 2.372 / degrees
+    below = max(math.floor(degrees), 1)
+    if below >= degrees or below == len(_T):
+        return _T[below - 1]
+    # Between two entries its logarithm is nearly straight over 1 / degrees.
+    share = (1 / below - 1 / degrees) * below * (below + 1)
+    return math.exp((1 - share) * math.log(_T[below - 1]) + share * math.log(_T[below]))

@@ -84,7 +84,7 @@ def summarise(
         runs=len(measured),
         failed=len(mine) - len(measured),
         tokens_per_second=Spread.of(one.tokens_per_second for one in measured),
-        speedup=Speedup.of(_by_repeat(baselines)),
+        speedup=Speedup.of(ratios_of(baselines)),
         whole_speedup=_whole_speedup(baselines, rates),
         acceptance_rate=accepted / drafted if drafted else None,
         alpha=accepted / judged if judged and not by_block else None,
@@ -110,7 +110,8 @@ def _sum(runs: Iterable[RunRecord], name: str) -> int:
     return sum(getattr(one, name) for one in runs)
 
 
-def _by_repeat(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:
+def ratios_of(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:
+    """The speed-ups of compared runs by repeat, then by prompt."""
     ratios: dict[int, dict[int, float]] = {}
     for one in runs:
         ratios.setdefault(one.repeat, {})[one.prompt_index] = one.speedup or 1.0

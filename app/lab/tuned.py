@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import geometric_mean
 
 import msgspec
 
@@ -12,6 +11,7 @@ from app.lab.experiment import Experiment
 from app.lab.halving import kept_of, survivors
 from app.lab.interval import Speedup
 from app.lab.run_record import RunRecord
+from app.lab.summary import ratios_of
 
 WORTH_IT = 1.03
 """A smaller gain is not worth a setting, even where it is shown."""
@@ -61,23 +61,17 @@ class Tuned(msgspec.Struct, frozen=True):
 
 
 def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], seconds: float) -> Rung | None:
-    """The scores over groups of runs of one prompt each; None where nothing could be compared.
-
-    Prompts are the measurements here, each the mean of its repeats: the interval says how far the factor
-    would be off on other prompts like these. With one prompt it is over its repeats.
-    """
+    """The scores over groups of runs of one prompt each; None where nothing could be compared."""
     scores: dict[str, float] = {}
     found: dict[str, Score] = {}
     for lane, one in enumerate(experiment.lanes):
         runs = [group[lane] for group in groups if lane in group]
         if one.strategy == NONE or not runs:
             continue
-        measured = [(run.prompt_index, run.speedup) for run in runs if run.speedup is not None]
-        prompts = _by_prompt(measured)
-        over_repeats = len(prompts) == 1 < len(measured)
-        each = [ratio for _, ratio in measured] if over_repeats else prompts
+        measured = [run for run in runs if run.speedup is not None]
+        over_repeats = len({run.prompt_index for run in measured}) == 1 < len(measured)
         drafted = sum(run.drafted for run in runs)
-        speedup = Speedup.of({at: {0: ratio} for at, ratio in enumerate(each)})
+        speedup = Speedup.of(ratios_of(measured))
         if speedup is not None:
             scores[one.strategy] = speedup.factor
         rate = sum(run.accepted for run in runs) / drafted if drafted else None
@@ -94,11 +88,3 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
         seconds,
         tuple(msgspec.structs.replace(found[name], kept=name in kept) for name in order),
     )
-
-
-def _by_prompt(measured: Sequence[tuple[int, float]]) -> list[float]:
-    """The geometric mean of each prompt's ratios."""
-    ratios: dict[int, list[float]] = {}
-    for prompt, ratio in measured:
-        ratios.setdefault(prompt, []).append(ratio)
-    return [geometric_mean(each) for each in ratios.values()]

@@ -233,7 +233,7 @@ def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path
     ratios = {(repeat, prompt): (1.2, 1.8)[prompt] for repeat in range(50) for prompt in range(2)}
     rung = scored(experiment, groups_of(experiment, ratios), 1.0)
     assert rung is not None and rung.scores[0].speedup is not None
-    assert rung.scores[0].speedup.repeats == 2 and not rung.scores[0].over_repeats
+    assert rung.scores[0].speedup.prompts == 2 and not rung.scores[0].over_repeats
     assert rung.scores[0].speedup.finding is Finding.SAME
     assert rung.scores[0].prompts == 100
 

@@ -30,7 +30,7 @@ def speedup_chart(report: Report) -> str:
     if not values:
         return ""
     low, high = min(1.0, *values, 0.9), max(1.0, *values, 1.1)
-    # An interval of two repeats may reach far out of sight.
+    # A wide interval may reach far out of sight.
     high = min(high, 2.5 * max(1.0, *(one.speedup.factor for one in shown if one.speedup)))
     x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
     bottom = _ROW * len(shown) + 14
@@ -175,7 +175,8 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
         (
             "Speed-up over none",
             "A small dot is one run against the baseline's of the same prompt and repeat; the large one is "
-            "their geometric mean, the bar its 95\u00a0% interval over repeats. Right of 1× is faster.",
+            "their geometric mean, the bar its 95\u00a0% interval over prompts and repeats. Right of 1× is "
+            "faster.",
             "" if report.sweep else speedup_chart(report),
         ),
         (

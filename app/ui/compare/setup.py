@@ -34,7 +34,10 @@ class Amount:
     """How much is measured."""
 
     repeats: int = param(
-        3, "Each lane answers each prompt this often; two or more give an interval.", low=1, high=100
+        3,
+        "Each lane answers each prompt this often. An interval needs three repeats or three prompts.",
+        low=1,
+        high=100,
     )
     per_category: int = param(
         1, "Prompts taken of each category, from the front; 0 takes all.", low=0, high=10_000
