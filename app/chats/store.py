@@ -28,6 +28,7 @@ from app.chats.conversation import (
     Turn,
     title_from,
 )
+from app.chats.measurement import Measurement, read_measurement, run_files, write_measurement
 from app.chats.recorder import AnswerRecorder
 from app.chats.search import SearchTexts
 from app.chats.trash import KEPT, Trash
@@ -76,6 +77,10 @@ class ChatStore:
         """The trace of an answer, complete up to where it was cut off; raises TraceError."""
         return read_trace(self._folder(chat_id) / _plain_name(answer.trace))
 
+    def load_measurement(self, chat_id: str, answer: Answer) -> Measurement | None:
+        """The baseline measured for an answer, if there is one; raises TraceError."""
+        return read_measurement(self._folder(chat_id) / _plain_name(answer.trace)) if answer.trace else None
+
     def search(self, words: str) -> list[ChatHead]:
         """The chats in whose title or turns every word occurs, whatever its case; newest first."""
         wanted = words.casefold().split()
@@ -111,6 +116,22 @@ class ChatStore:
             recorder.discard()
             raise
         return chat, recorder
+
+    def keep_measurement(self, chat_id: str, answer: Answer, measurement: Measurement) -> None:
+        """Save the baseline measured for an answer; nothing where the answer is not on disk any more."""
+        with self._locked():
+            folder = self._folder(chat_id)
+            folder = folder if folder.exists() else self._trash.find(chat_id) or folder
+            trace = folder / _plain_name(answer.trace)
+            if not trace.is_file():
+                return
+            try:
+                write_measurement(trace, measurement)
+            except OSError as error:
+                raise UserError(
+                    f"The measured baseline was not saved: {reason(error)}.",
+                    f"It is shown as long as this answer is. Look at the folder {trace.parent}.",
+                ) from error
 
     def truncate(self, seen: Conversation, keep: int) -> Conversation:
         """Drop all turns from index `keep` on."""
@@ -241,16 +262,17 @@ class ChatStore:
     def _supersede(self, chat_id: str, turns: tuple[Turn, ...]) -> None:
         """Move the traces of dropped answers out of the way; `purge` removes them later."""
         folder = self._folder(chat_id)
-        for turn in turns:
-            if isinstance(turn, Answer):
-                trace = folder / _plain_name(turn.trace)
-                try:
-                    (folder / _SUPERSEDED).mkdir(exist_ok=True)
-                    moved = folder / _SUPERSEDED / trace.name
-                    os.replace(trace, moved)
-                    os.utime(moved)  # when it was replaced, for `purge`
-                except OSError:
-                    continue  # it stays where it is; nothing names it any more
+        traces = [
+            folder / _plain_name(turn.trace) for turn in turns if isinstance(turn, Answer) and turn.trace
+        ]
+        for file in [file for trace in traces for file in (trace, *run_files(trace))]:
+            try:
+                (folder / _SUPERSEDED).mkdir(exist_ok=True)
+                moved = folder / _SUPERSEDED / file.name
+                os.replace(file, moved)
+                os.utime(moved)  # when it was replaced, for `purge`
+            except OSError:
+                continue  # it stays where it is; nothing names it any more
 
     def _completed(self, chat_id: str, turn: Turn) -> Turn:
         if isinstance(turn, Question) or turn.text is not None:

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from app.engine.cost import CostModel
+from app.chats.measurement import Measurement
+from app.engine.errors import TraceError
 from app.engine.messages import Failed
-from app.engine.stats import Statistics
+from app.engine.trace import Trace
 from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
 from app.ui.engine_session import EngineSession
 
 ANOTHER_PROMPT = "The chat's system prompt, mode or messages are not those of this answer any more."
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two speeds of one request, measured one after the other from empty caches. In tokens/s."""
-
-    baseline: float
-    strategy: float
-    cost: CostModel  # of both runs: passes over one token come from the baseline's
-
-    @property
-    def factor(self) -> float:
-        return self.strategy / self.baseline
-
-
 class BaselineMeasurement:
-    """Runs a request twice and reports the comparison; a RunSink."""
+    """Runs a request twice and hands over the measurement; a RunSink."""
 
     def __init__(
         self,
@@ -38,10 +25,10 @@ class BaselineMeasurement:
         answer: TraceHeader,
         expected: int,
         on_progress: Callable[[float], None],
-        on_end: Callable[[Comparison | None, str], None],
+        on_end: Callable[[Measurement | None, str], None],
     ) -> None:
         """`answer` heads the answer that is measured again, `expected` is its number of tokens. `on_end` gets
-        the comparison, or None and why there is none."""
+        the measurement, or None and why there is none."""
         sampling = dataclasses.replace(request.sampling, seed=answer.seed)
         cold = dataclasses.replace(request, sampling=sampling, cold=True)
         self._requests = [dataclasses.replace(cold, strategy="none"), cold]
@@ -51,13 +38,12 @@ class BaselineMeasurement:
         self._expected = max(1, expected)
         self._on_progress = on_progress
         self._on_end = on_end
-        self._speeds: list[float] = []
-        self._statistics = Statistics()
-        self._cost = CostModel()
+        self._runs: list[Trace] = []  # begun
+        self._emitted = 0  # tokens of the run at hand
 
     def start(self) -> None:
-        self._statistics = Statistics()
-        self._session.generate(self._requests[len(self._speeds)], self)
+        self._emitted = 0
+        self._session.generate(self._requests[len(self._runs)], self)
 
     def run_progress(self, model: str, done: int, total: int) -> None:
         """The prompt is short beside the answer: no progress of its own."""
@@ -67,29 +53,32 @@ class BaselineMeasurement:
             self._another = True
             self._session.stop()
             return
+        self._runs.append(Trace(header))
         self._report()
 
     def run_rounds(self, rounds: list[Round], context_used: int) -> None:
-        for one in rounds:
-            self._statistics.add(one)
-            self._cost.add(one)
+        if self._another:
+            return
+        self._runs[-1].rounds.extend(rounds)
+        self._emitted += sum(len(one.emitted) for one in rounds)
         self._report()
 
     def _report(self) -> None:
-        here = min(1.0, self._statistics.emitted / self._expected)
-        self._on_progress((len(self._speeds) + here) / len(self._requests))
+        here = min(1.0, self._emitted / self._expected)
+        self._on_progress((len(self._runs) - 1 + here) / len(self._requests))
 
     def run_finished(self, totals: Totals) -> None:
-        speed = self._statistics.tokens_per_second
-        if self._another or totals.finish_reason == "cancelled" or not speed:
+        if self._another or totals.finish_reason == "cancelled":
             self._on_end(None, ANOTHER_PROMPT if self._another else "The measurement was stopped.")
             return
-        self._speeds.append(speed)
-        if len(self._speeds) < len(self._requests):
+        self._runs[-1].totals = totals
+        if len(self._runs) < len(self._requests):
             self.start()
-        else:
-            baseline, strategy = self._speeds
-            self._on_end(Comparison(baseline, strategy, self._cost), "")
+            return
+        try:
+            self._on_end(Measurement(*self._runs), "")
+        except TraceError as error:
+            self._on_end(None, error.message)
 
     def run_failed(self, failed: Failed) -> None:
         self._on_end(None, failed.message)

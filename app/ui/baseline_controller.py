@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+from app.chats.conversation import Answer
+from app.chats.measurement import Measurement
+from app.chats.store import ChatStore
+from app.engine.errors import UserError
 from app.engine.trace import Trace
 from app.engine.types import ModelInfo, PairInfo
-from app.ui.baseline import BaselineMeasurement, Comparison
+from app.ui.baseline import BaselineMeasurement
 from app.ui.chat_controller import ChatController
 from app.ui.chat_page import ChatPage
 from app.ui.engine_session import Activity, EngineSession
@@ -14,26 +18,32 @@ from app.ui.status_bar import StatusBar
 
 
 class BaselineController(QObject):
-    """One measurement at a time; its numbers are shown as long as its answer is."""
+    """One measurement at a time. It belongs to its answer: it is kept beside it, and shown with it."""
 
     ended = Signal()  # the engine is free again
 
     def __init__(
-        self, page: ChatPage, status: StatusBar, chat: ChatController, session: EngineSession
+        self,
+        page: ChatPage,
+        status: StatusBar,
+        store: ChatStore,
+        chat: ChatController,
+        session: EngineSession,
     ) -> None:
         super().__init__()
         self._page = page
         self._status = status
+        self._store = store
         self._chat = chat
         self._session = session
-        self._measurement: BaselineMeasurement | None = None
-        self._measured_trace: Trace | None = None
+        self._at_work: BaselineMeasurement | None = None
+        self._shown: tuple[Trace, Measurement | None] | None = None  # of the answer on the screen
         status.measure_baseline_requested.connect(self._measure)
-        chat.shown.answer_shown.connect(self._forget)
+        chat.shown.answer_shown.connect(self._show)
 
     @property
     def is_measuring(self) -> bool:
-        return self._measurement is not None
+        return self._at_work is not None
 
     @Slot()
     def _measure(self) -> None:
@@ -51,41 +61,64 @@ class BaselineController(QObject):
                 "Load it as it was, or answer again with this one.",
             )
             return
-        self._measured_trace = trace
-        self._measurement = BaselineMeasurement(
+        chat_id, answer = self._chat.chat_id, self._chat.shown.answer
+        self._at_work = BaselineMeasurement(
             self._session,
             request,
             trace.header,
             len(trace.token_ids),
             self._status.set_measuring,
-            self._measured,
+            lambda measurement, why: self._measured(trace, chat_id, answer, measurement, why),
         )
         if self._status.measure.hasFocus():  # it cannot be pressed while it measures
             self._page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
         self._status.set_measuring(0.0)
-        self._measurement.start()
+        self._at_work.start()
 
-    def _measured(self, comparison: Comparison | None, why_not: str) -> None:
-        self._measurement = None
+    def _measured(
+        self,
+        trace: Trace,
+        chat_id: str,
+        answer: Answer | None,
+        measurement: Measurement | None,
+        why_not: str,
+    ) -> None:
+        self._at_work = None
         self._status.set_measuring(None)
-        # The numbers are about one answer; another one may be on the screen by now.
-        if self._chat.trace is self._measured_trace:
-            self._show(comparison)
-        if comparison is None:
+        if measurement is None:
             self._page.prompt.show_error(f"The baseline was not measured: {why_not}")
+        elif answer is not None and answer.trace:
+            try:
+                self._store.keep_measurement(chat_id, answer, measurement)
+            except UserError as error:
+                self._page.prompt.show_error(error.message, error.hint)
+        # Another answer may be on the screen by now, or this one read anew from the disk.
+        self._shown = (trace, measurement)
+        self._show()
         self.ended.emit()
 
     @Slot()
-    def _forget(self) -> None:
-        self._show(None)
-        if self._chat.trace is None:
+    def _show(self) -> None:
+        """Show the measurement of the answer on the screen, if there is one."""
+        trace = self._chat.trace
+        if trace is None:
+            self._shown = None
             self._status.set_statistics(None)
+        elif self._shown is None or self._shown[0] is not trace:
+            self._shown = (trace, self._load())
+        measurement = self._shown[1] if self._shown is not None else None
+        self._page.instruments.set_measurement(measurement)
+        self._status.set_measurement(measurement)
 
-    def _show(self, comparison: Comparison | None) -> None:
-        baseline = comparison.baseline if comparison else None
-        factor = comparison.factor if comparison else None
-        self._page.instruments.set_baseline(baseline, factor, comparison.cost if comparison else None)
-        self._status.set_baseline(baseline, factor)
+    def _load(self) -> Measurement | None:
+        answer = self._chat.shown.answer
+        if answer is None:
+            return None
+        try:
+            return self._store.load_measurement(self._chat.chat_id, answer)
+        except UserError as error:
+            self._page.prompt.show_error(error.message, error.hint)
+            return None
 
 
 def _loaded_alike(one: PairInfo, other: PairInfo) -> bool:

@@ -89,7 +89,7 @@ class MainWindow(QMainWindow):
 
         header, page, status, prompt = self.header, self.page, self.status, self.page.prompt
         self.controller = ChatController(page, chat_store, session, settings)
-        self.baseline = BaselineController(page, status, self.controller, session)
+        self.baseline = BaselineController(page, status, chat_store, self.controller, session)
         self.pair = PairController(header, status, prompt, session, settings)
         self.chips = ChipsController(header, session, settings, self.pair)
         self.trying = TryController(prompt, self.controller, session, prompts, settings, self.chips.apply)

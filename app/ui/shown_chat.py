@@ -50,6 +50,12 @@ class ShownChat(QObject):
         """The turn of the answer that the instruments show; None where it is no answer of this chat."""
         return next((turn for turn, trace in self._traces.items() if trace is self.trace), None)
 
+    @property
+    def answer(self) -> Answer | None:
+        """The answer of this chat that the instruments show."""
+        turn = self.chat.turns[self.turn] if self.turn is not None else None
+        return turn if isinstance(turn, Answer) else None
+
     def _questions(self) -> list[str]:
         return [turn.text for turn in self.chat.turns if isinstance(turn, Question)]
 

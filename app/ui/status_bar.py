@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
+from app.chats.measurement import Measurement
 from app.engine.stats import Statistics
 from app.ui import numbers
 from app.ui.instruments import definitions
@@ -72,8 +73,7 @@ class StatusBar(QWidget):
         super().__init__()
         self._theme = theme
         self._statistics: Statistics | None = None
-        self._baseline: float | None = None
-        self._factor: float | None = None
+        self._measurement: Measurement | None = None
         self._busy = False
         self._measuring = ""
         self.state = ElidedLabel()
@@ -119,12 +119,9 @@ class StatusBar(QWidget):
         self._statistics = statistics
         self._numbers.request()
 
-    def set_baseline(self, tokens_per_second: float | None, factor: float | None = None) -> None:
-        """The measured speed of strategy none; None: not measured on this prompt. `factor` is the speed-up
-        where the strategy was measured beside it; else the answer's own speed is compared."""
-        self._baseline = tokens_per_second
-        self._factor = factor
-        self._measuring = ""
+    def set_measurement(self, measurement: Measurement | None) -> None:
+        """The measured baseline of the answer; None: it was not measured."""
+        self._measurement = measurement
         self._numbers.now()
 
     def set_measuring(self, fraction: float | None) -> None:
@@ -160,19 +157,16 @@ class StatusBar(QWidget):
         self._show_baseline()
 
     def _show_baseline(self) -> None:
-        speed = self._statistics.tokens_per_second if self._statistics is not None else None
-        known = self._baseline is not None and not self._measuring
-        self.measure.setVisible(not known)
-        self.speed_up.setVisible(known)
-        if self._baseline and known:
-            own = speed / self._baseline if speed is not None else None
-            factor = numbers.factor(own if self._factor is None else self._factor)
-            words = f"measured against baseline {numbers.significant(self._baseline)}"
-            if self._factor is not None:
-                # The run beside the baseline has a speed of its own, which the factor is about.
-                measured = numbers.significant(self._factor * self._baseline)
-                words = f"measured, {measured} against baseline {numbers.significant(self._baseline)}"
-            self.speed_up.setText(f"{factor} {words}")
+        measurement = self._measurement if not self._measuring else None
+        self.measure.setVisible(measurement is None)
+        self.speed_up.setVisible(measurement is not None)
+        if measurement is not None:
+            # The run beside the baseline has a speed of its own, which the factor is about.
+            measured, baseline = map(
+                numbers.significant, (measurement.strategy_speed, measurement.baseline_speed)
+            )
+            factor = numbers.factor(measurement.factor)
+            self.speed_up.setText(f"{factor} measured, {measured} against baseline {baseline}")
             self.speed_up.setToolTip(definitions.SPEED_UP)
         share = f" {self._measuring}" if self._measuring else ""
         self.measure.setText(f"Measuring baseline{share}" if share else "Measure baseline")

@@ -12,8 +12,10 @@ import pytest
 from app.chats import store as module
 from app.chats.chat_file import NAME, write_chat
 from app.chats.conversation import Answer, ChatHead, Conversation, Question
+from app.chats.measurement import Measurement
 from app.chats.store import CUT_OFF, ChatStore
 from app.engine.errors import TraceError, UserError
+from app.engine.trace import Trace
 from app.engine.types import FinishReason
 from tests.chats.samples import TEXT, Clock, header, rounds, totals
 
@@ -158,6 +160,31 @@ def test_a_replaced_trace_is_kept_for_a_while(store: ChatStore, clock: Clock) ->
     clock.advance(days=2)
     store.purge()
     assert not kept.exists()
+
+
+def measured() -> Measurement:
+    """The answer's rounds as both runs."""
+    run = Trace(header(), rounds(), totals())
+    return Measurement(run, run)
+
+
+def test_a_measured_baseline_is_kept_beside_its_answer(store: ChatStore) -> None:
+    chat = answered(store)
+    answer = chat.turns[1]
+    assert isinstance(answer, Answer)
+    assert store.load_measurement(chat.id, answer) is None
+    store.keep_measurement(chat.id, answer, measured())
+    kept = store.load_measurement(chat.id, answer)
+    assert kept is not None
+    assert (kept.baseline, kept.strategy) == (measured().baseline, measured().strategy)
+    store.delete(chat.id)
+    store.keep_measurement(chat.id, answer, measured())  # ended after the chat was deleted
+    store.restore(chat.id)
+    assert store.load_measurement(chat.id, answer) is not None
+    store.truncate(chat, 1)
+    assert store.load_measurement(chat.id, answer) is None
+    store.keep_measurement(chat.id, answer, measured())  # ended after the answer was replaced
+    assert store.load_measurement(chat.id, answer) is None
 
 
 def test_a_crash_while_replacing_loses_nothing(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:

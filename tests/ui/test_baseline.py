@@ -11,10 +11,11 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
+from app.chats.measurement import Measurement
 from app.engine.host import ProcessHome
 from app.engine.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
-from app.ui.baseline import BaselineMeasurement, Comparison
+from app.ui.baseline import BaselineMeasurement
 from app.ui.engine_session import Activity, RunSink
 from tests.tiny import Tiny
 from tests.ui.traces import make_header, make_round, make_totals
@@ -39,14 +40,14 @@ class Measured:
     def __init__(self) -> None:
         self.session = Session()
         self.progress: list[float] = []
-        self.ends: list[tuple[Comparison | None, str]] = []
+        self.ends: list[tuple[Measurement | None, str]] = []
         self.run = BaselineMeasurement(
             self.session,  # type: ignore[arg-type]
             REQUEST,
             msgspec.structs.replace(make_header(), seed=77),
             4,
             self.progress.append,
-            lambda comparison, why: self.ends.append((comparison, why)),
+            lambda measurement, why: self.ends.append((measurement, why)),
         )
         self.run.start()
 
@@ -69,9 +70,11 @@ def test_both_runs_are_cold_and_alike_but_for_the_strategy() -> None:
         assert (request.messages, request.max_tokens) == (REQUEST.messages, 9)
     assert measured.progress[0] == 0 and measured.progress[-1] == 1
     assert measured.progress == sorted(measured.progress)
-    comparison = measured.ends[0][0]
-    assert comparison is not None and comparison.baseline == pytest.approx(2)
-    assert comparison.factor == pytest.approx(2)
+    measurement = measured.ends[0][0]
+    assert measurement is not None and measurement.baseline_speed == pytest.approx(2)
+    assert measurement.factor == pytest.approx(2)
+    for run in (measurement.baseline, measurement.strategy):
+        assert (len(run.rounds), run.totals) == (4, make_totals("aaaa", FinishReason.LENGTH))
 
 
 def test_a_stopped_run_gives_no_number() -> None:
@@ -82,6 +85,10 @@ def test_a_stopped_run_gives_no_number() -> None:
     failed = Measured()
     failed.run.run_failed(Failed(1, "The engine stopped unexpectedly."))
     assert failed.ends == [(None, "The engine stopped unexpectedly.")]
+    instant = Measured()
+    instant.answer(0.0)
+    instant.answer(0.0)
+    assert instant.ends == [(None, "The measured run has no tokens, or took no time.")]
 
 
 def test_the_same_prompt_or_none(windows: Windows) -> None:
@@ -147,8 +154,6 @@ def test_the_button_measures_and_shows_the_factor(windows: Windows) -> None:
     assert "Measuring" in said
     assert "× measured, " in status.speed_up.text() and " against baseline " in status.speed_up.text()
     assert desk.texts() == texts and desk.error() == ""
-    factor = desk.page.instruments._record.factor
-    assert factor is not None and 0.01 < factor < 100
     desk.header.regenerate.click()
     assert not status.speed_up.isVisible(), "another answer was not measured"
     desk.answered()
@@ -176,9 +181,42 @@ def test_the_numbers_do_not_go_to_another_answer(windows: Windows) -> None:
     desk.controller.new_chat()
     desk.until_ready()
     assert not desk.window.status.speed_up.isVisible()
-    assert desk.page.instruments._record.baseline is None
+    assert "measured" not in desk.page.instruments.speed.note.text()
     desk.controller.open_chat(chat_id)
+    assert desk.window.status.speed_up.isVisible(), "it was measured meanwhile"
+
+
+def test_a_measured_baseline_is_shown_with_its_answer_ever_after(windows: Windows) -> None:
+    desk = windows.open(max_tokens=100)
+    desk.ask("hello")
+    desk.until(desk.window.status.measure.isEnabled)
+    measuring(desk)
+    desk.until(desk.window.status.speed_up.isVisible)
+    desk.until_ready()
+
+    def shown(desk: Desk) -> tuple[str, ...]:
+        instruments = desk.page.instruments
+        return (
+            desk.window.status.speed_up.text(),
+            instruments.speed.note.text(),
+            instruments.speed.value.text(),
+        )
+
+    numbers = shown(desk)
+    chat_id = desk.controller.chat_id
+    desk.controller.new_chat()
+    desk.ask("hello again")
     assert not desk.window.status.speed_up.isVisible()
+    desk.controller.open_chat(chat_id)
+    assert desk.window.status.speed_up.isVisible() and shown(desk) == numbers
+    windows.close(desk)
+    again = windows.open()
+    again.controller.open_chat(chat_id)
+    assert again.window.status.speed_up.isVisible() and shown(again) == numbers
+    again.header.regenerate.click()
+    again.answered()
+    assert not again.window.status.speed_up.isVisible(), "another answer was not measured"
+    assert again.error() == ""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")

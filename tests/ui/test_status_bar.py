@@ -15,7 +15,7 @@ from app.ui.instruments import definitions
 from app.ui.instruments.throttle import INTERVAL_MS
 from app.ui.status_bar import StatusBar
 from app.ui.theme import Theme
-from tests.ui.instruments.answers import answer
+from tests.ui.instruments.answers import answer, measurement
 
 FONTS = Path(__file__).parents[2] / "resources" / "fonts"
 
@@ -118,15 +118,15 @@ def test_measuring_is_possible_when_an_answer_is_there_and_nothing_runs(bar, qtb
 
 
 def test_measuring_shows_how_far_it_is(bar, qtbot) -> None:
-    statistics = fed(bar, qtbot)
+    fed(bar, qtbot)
     bar.set_state("Ready", busy=False)
     bar.set_measuring(0.431)
     assert bar.measure.text() == f"Measuring baseline 43{numbers.SPACE}%"
     assert not bar.measure.isEnabled()
-    bar.set_baseline(151)
+    bar.set_measuring(None)
+    bar.set_measurement(measurement(2.13))
     assert bar.measure.isHidden()
-    speed_up = numbers.factor(statistics.tokens_per_second / 151)
-    assert bar.speed_up.text() == f"{speed_up} measured against baseline 151"
+    assert bar.speed_up.text() == "2.13× measured, 213 against baseline 100"
     assert bar.speed_up.toolTip() == definitions.SPEED_UP
 
 
@@ -142,8 +142,8 @@ def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:
 def test_another_prompt_needs_another_baseline(bar, qtbot) -> None:
     fed(bar, qtbot)
     bar.set_state("Ready", busy=False)
-    bar.set_baseline(151)
-    bar.set_baseline(None)
+    bar.set_measurement(measurement())
+    bar.set_measurement(None)
     assert bar.speed_up.isHidden()
     assert bar.measure.isVisible()
     assert bar.measure.isEnabled()

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from app.engine.cost import CostModel
+from app.chats.measurement import Measurement
 from app.engine.stats import Statistics
 from app.engine.trace import Trace
 from app.engine.types import Round, Totals, TraceHeader
@@ -142,14 +142,9 @@ class InstrumentsPanel(QScrollArea):
         self._begin(None)
         self._show_all()
 
-    def set_baseline(
-        self, tokens_per_second: float | None, factor: float | None = None, cost: CostModel | None = None
-    ) -> None:
-        """The measured speed of strategy none on this prompt; None: not measured. `factor` and `cost` are
-        the speed-up and the costs where the strategy was measured beside it; else the answer's own count."""
-        self._record.baseline = tokens_per_second
-        self._record.measured_cost = cost
-        self._record.factor = factor
+    def set_measurement(self, measurement: Measurement | None) -> None:
+        """The measured baseline of the answer shown; None: it was not measured."""
+        self._record.measure(measurement)
         self._show_all()
 
     @Slot()

@@ -31,6 +31,13 @@ def nice_above(value: float) -> float:
     return next(step * unit for step in _NICE if step * unit >= value * (1 - 1e-9))
 
 
+def _usual(rates: np.ndarray) -> float:
+    """The most that a rate comes to: a round that the clock caught short must not flatten all others."""
+    if not len(rates):
+        return 0.0
+    return float(np.percentile(rates, 98) if len(rates) > 20 else rates.max())
+
+
 def _grouped(step: int, mark: str) -> str:
     """Says so where a mark stands for several rounds."""
     return f"{numbers.count(step)} rounds a {mark}" if step > 1 else ""
@@ -108,54 +115,83 @@ class SpeedPlot(PlotCard):
     definition = "emitted / wall time"
     tooltip = (
         f"{definitions.TOKENS_PER_SECOND}\n"
-        f"Line: the rate over the last {RATE_WINDOW} rounds. Dashed: the measured baseline."
+        f"Line: the rate over the last {RATE_WINDOW} rounds.\n"
+        "Once the baseline is measured, the lines are the two runs of that measurement, over the tokens "
+        "of these rounds: dark with the strategy, grey without. Dashed: the grey one's mean."
     )
     empty = "Emitted tokens a second, over the last rounds; dashed, the measured baseline."
     file_name = "tokens-per-second"
 
     def set_up(self) -> None:
         self._highest = 0.0
+        self._plain = pg.PlotCurveItem(antialias=True, connect="finite")
         self._rate = pg.PlotCurveItem(antialias=True, connect="finite")
-        self.canvas.box.addItem(self._rate, ignoreBounds=True)
+        for item in (self._plain, self._rate):
+            self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
 
     def apply_theme(self) -> None:
         super().apply_theme()
         self._rate.setPen(pg.mkPen(self._theme.palette.text, width=1.5))
+        self._plain.setPen(pg.mkPen(self._theme.palette.faint, width=1.5))
 
     def draw(self, first: int, last: int) -> None:
         bins = self.record.series.bins(first, last, self.canvas.plot_width // _LINE_PIXELS)
-        self._rate.setData(bins.right - 1, bins.rate)
-        rates = bins.rate[np.isfinite(bins.rate)]
-        if not len(rates):
+        rate, plain = bins.rate, np.full(len(bins.rate), np.nan)
+        if self.record.clocks is not None:
+            rate, plain = (clock.rate(bins.before, bins.behind) for clock in self.record.clocks)
+        self._rate.setData(bins.right - 1, rate)
+        self._plain.setData(bins.right - 1, plain)
+        drawn = [run[np.isfinite(run)] for run in (rate, plain)]
+        if not any(map(len, drawn)):
             self._highest = 0.0
             self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
             self.canvas.set_level(None)
             return
-        # A single round that the clock caught short must not flatten all others.
-        usual = float(np.percentile(rates, 98) if len(rates) > 20 else rates.max())
-        baseline = self.record.baseline
+        measurement = self.record.measurement
+        baseline = measurement.baseline_speed if measurement is not None else None
         # While an answer grows the axis only grows.
         floor = self._highest if self.record.live else 0.0
-        self._highest = max(floor, usual * 1.08, (baseline or 0) * 1.15)
+        self._highest = max(floor, *(_usual(run) * 1.08 for run in drawn), (baseline or 0) * 1.15)
         top = nice_above(self._highest)
         self.canvas.set_ticks([Tick(value, f"{value:,g}") for value in (0, top / 2, top)])
         self.canvas.set_level(baseline, f"baseline {numbers.significant(baseline)}")
 
     def show_numbers(self) -> None:
-        self.value.setText(numbers.significant(self.record.statistics.tokens_per_second))
-        speed_up = self.record.speed_up
-        known = speed_up is not None
-        self.note.setText(f"{numbers.factor(speed_up)} measured" if known else self.definition)
-        self.note.setToolTip(definitions.SPEED_UP if known else self.tooltip)
+        own = self.record.statistics.tokens_per_second
+        measurement = self.record.measurement
+        if measurement is None:
+            shown, note, about = own, self.definition, self.tooltip
+        else:
+            shown, note = measurement.strategy_speed, f"{numbers.factor(measurement.factor)} measured"
+            about = f"{definitions.SPEED_UP}\nThe answer itself came at {numbers.per_second(own)}."
+        self.value.setText(numbers.significant(shown))
+        self.note.setText(note)
+        for label in (self.note, self.value):
+            label.setToolTip(about)
 
     def read(self, index: int) -> str:
         one = self.record.rounds[index]
+        rate, plain = self._rates(index)
+        if self.record.measurement is not None:
+            return (
+                f"round {numbers.count(index)}: {numbers.per_second(rate)}, "
+                f"baseline {numbers.significant(plain)}"
+            )
         return (
-            f"round {numbers.count(index)}: "
-            f"{numbers.per_second(self.record.series.rate_at(index))}, "
+            f"round {numbers.count(index)}: {numbers.per_second(rate)}, "
             f"{len(one.emitted)} in {numbers.duration(one.seconds)}"
         )
+
+    def _rates(self, index: int) -> tuple[float | None, float | None]:
+        """What the lines show at a round: the rate with the strategy and, where it was measured, without."""
+        series, clocks = self.record.series, self.record.clocks
+        if clocks is None:
+            return series.rate_at(index), None
+        before, behind = (np.array([tokens]) for tokens in series.tokens_at(index))
+        rates = [float(clock.rate(before, behind)[0]) for clock in clocks]
+        with_strategy, without = (rate if math.isfinite(rate) else None for rate in rates)
+        return with_strategy, without
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
         names = (
@@ -163,10 +199,9 @@ class SpeedPlot(PlotCard):
             f"tokens_per_second_over_{RATE_WINDOW}_rounds", "baseline_tokens_per_second",
         )  # fmt: skip
         rounds = self.record.rounds[self.record.start :]
-        rate = self.record.series.rate_at
         return names, (
             (r.index, r.offset, r.seconds, r.draft_seconds, r.verify_seconds, r.sample_seconds,
-             len(r.emitted), rate(at), self.record.baseline)
+             len(r.emitted), *self._rates(at))
             for at, r in enumerate(rounds, self.record.start)
         )  # fmt: skip
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.chats.measurement import Measurement
 from app.engine.advice import Advice, advise
 from app.engine.cost import CostModel
 from app.engine.errors import SettingError
 from app.engine.stats import Statistics, strategy_names
 from app.engine.strategy import StrategySpec
 from app.engine.types import Round, Totals, TraceHeader
-from app.ui.instruments.series import RoundSeries
+from app.ui.instruments.series import RoundSeries, RunClock
 
 
 class Record:
@@ -23,9 +24,8 @@ class Record:
         self.series = RoundSeries()
         self.statistics = Statistics()
         self._cost = CostModel()
-        self.measured_cost: CostModel | None = None  # of the baseline's run and the one beside it
-        self.baseline: float | None = None  # tokens/s of strategy none, measured
-        self.factor: float | None = None  # tokens/s over it, of the run measured beside it
+        self.measurement: Measurement | None = None  # of the answer's request, again and without drafts
+        self.clocks: tuple[RunClock, RunClock] | None = None  # of its runs: with the strategy, without
 
     @property
     def start(self) -> int:
@@ -49,16 +49,20 @@ class Record:
 
     @property
     def speed_up(self) -> float | None:
-        """Tokens/s over the measured baseline's, as measured side by side where that was done."""
-        if self.factor is not None:
-            return self.factor
-        speed = self.statistics.tokens_per_second
-        return speed / self.baseline if speed is not None and self.baseline else None
+        """The measured factor; None where no baseline was measured."""
+        return self.measurement.factor if self.measurement is not None else None
+
+    def measure(self, measurement: Measurement | None) -> None:
+        """Take the measured baseline of this answer, or None where there is none."""
+        self.measurement = measurement
+        self.clocks = None
+        if measurement is not None:
+            self.clocks = RunClock(measurement.strategy.rounds), RunClock(measurement.baseline.rounds)
 
     @property
     def cost(self) -> CostModel:
         """What passes and drafts take: as measured with the baseline, else as far as this answer tells."""
-        return self.measured_cost or self._cost
+        return self.measurement.cost if self.measurement is not None else self._cost
 
     def advice(self) -> Advice | None:
         """What the numbers mean, where a strategy drafts; None too where it is known no more."""
@@ -78,6 +82,7 @@ class Record:
         self.series = RoundSeries()
         self.statistics = Statistics()
         self._cost = CostModel()
+        self.measure(None)
 
     def add(self, rounds: Sequence[Round]) -> None:
         self.rounds += rounds

@@ -42,11 +42,29 @@ class Bins:
     acceptance: Floats  # accepted / drafted of the group; nan where nothing was drafted
     pooled: Floats  # accepted / drafted from the start of the statistics to the group's end
     rate: Floats  # tokens/s over the group, or over RATE_WINDOW rounds where that is more
+    before: Floats  # tokens that the answer had before the rounds of `rate`
+    behind: Floats  # and behind them
 
     @property
     def centre(self) -> Floats:
         """Where a group is drawn: round i covers i - 0.5 to i + 0.5."""
         return (self.left + self.right - 1) / 2
+
+
+class RunClock:
+    """When a run had how many tokens: tells its speed over the tokens of another run's rounds."""
+
+    def __init__(self, rounds: Sequence[Round]) -> None:
+        first = rounds[0].offset if rounds else 0.0
+        self._seconds = np.array([first, *(one.offset + one.seconds for one in rounds)])
+        self._tokens = np.cumsum([0, *(len(one.emitted) for one in rounds)])
+
+    def rate(self, before: Floats, behind: Floats) -> Floats:
+        """Tokens/s from that many tokens to that many; nan behind the run's end."""
+        start, end = (
+            np.interp(tokens, self._tokens, self._seconds, right=np.nan) for tokens in (before, behind)
+        )
+        return _divide(behind - before, end - start)
 
 
 class RoundSeries:
@@ -78,10 +96,17 @@ class RoundSeries:
 
     def rate_at(self, index: int) -> float | None:
         """Tokens/s over the RATE_WINDOW rounds that end with this one."""
-        behind = max(index + 1 - RATE_WINDOW, min(self.start, index))
-        seconds = self._end[index] - self._begin[behind]
-        emitted = self._sums[_EMITTED, index + 1] - self._sums[_EMITTED, behind]
-        return float(emitted / seconds) if seconds > 0 else None
+        seconds = self._end[index] - self._begin[self._window(index)]
+        before, behind = self.tokens_at(index)
+        return float((behind - before) / seconds) if seconds > 0 else None
+
+    def tokens_at(self, index: int) -> tuple[float, float]:
+        """Tokens of the answer before the rounds of `rate_at`, and behind them."""
+        emitted = self._sums[_EMITTED]
+        return float(emitted[self._window(index)]), float(emitted[index + 1])
+
+    def _window(self, index: int) -> int:
+        return max(index + 1 - RATE_WINDOW, min(self.start, index))
 
     def pooled_at(self, index: int) -> float | None:
         """accepted / drafted from `start` to this round."""
@@ -112,7 +137,7 @@ class RoundSeries:
         means = sums / np.maximum(size, 1)
         since = self._sums[:, right] - self._sums[:, self.start, None]
         behind = np.maximum(np.minimum(left, right - RATE_WINDOW), self.start)
-        emitted = self._sums[_EMITTED, right] - self._sums[_EMITTED, behind]
+        tokens = self._sums[_EMITTED]
         seconds = self._end[right - 1] - self._begin[behind]
         return Bins(
             step=step,
@@ -125,7 +150,9 @@ class RoundSeries:
             plain=means[_PLAIN],
             acceptance=_divide(sums[_ACCEPTED], sums[_DRAFTED]),
             pooled=_divide(since[_ACCEPTED], since[_DRAFTED]),
-            rate=_divide(emitted, seconds),
+            rate=_divide(tokens[right] - tokens[behind], seconds),
+            before=tokens[behind],
+            behind=tokens[right],
         )
 
 

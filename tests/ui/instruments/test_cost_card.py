@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from app.chats.measurement import Measurement
 from app.engine.cost import LONGEST, CostModel
 from app.engine.stats import Statistics
+from app.engine.trace import Trace
 from app.engine.types import Round
 from app.ui import numbers
-from tests.ui.instruments.answers import answer, header, totals
+from tests.ui.instruments.answers import answer, header, measurement, totals
 
 ROUNDS = answer(60)  # the drafts of some are empty: passes over one token were measured
 
@@ -85,14 +87,15 @@ def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
     panel.start_answer(header())
     panel.add_rounds(ROUNDS)
     panel.finish(totals(ROUNDS))
-    slower = CostModel.of(ROUNDS)
-    for _ in range(200):
-        slower.passes.add(1, 1.0)  # a pass over one token takes a second
-    panel.set_baseline(1.0, 3.0, slower)
-    assert panel.cost.record.cost is slower
-    assert panel.cost.value.text() == numbers.factor(slower.over_rounds)
-    panel.set_baseline(None)
-    assert panel.cost.record.cost is not slower
+    own = CostModel.of(ROUNDS).over_rounds
+    assert panel.cost.value.text() == numbers.factor(own)
+    measured = measurement()
+    slower = [replace(one, verify_seconds=1.0) for one in measured.baseline.rounds]
+    measured = Measurement(Trace(header("none"), slower), measured.strategy)
+    panel.set_measurement(measured)
+    assert panel.cost.value.text() == numbers.factor(measured.cost.over_rounds) != numbers.factor(own)
+    panel.set_measurement(None)
+    assert panel.cost.value.text() == numbers.factor(own)
 
 
 def test_a_draft_length_is_read_out(panel) -> None:

@@ -16,7 +16,7 @@ from app.ui import numbers
 from app.ui.instruments import InstrumentsPanel
 from app.ui.instruments.canvas import Canvas
 from app.ui.instruments.throttle import INTERVAL_MS
-from tests.ui.instruments.answers import answer, header, replace_offset, totals, trace
+from tests.ui.instruments.answers import answer, header, measurement, replace_offset, totals, trace
 
 
 def point(canvas: Canvas, index: float) -> QPoint:
@@ -113,18 +113,38 @@ def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
     made = trace(64)
     panel.show_trace(made)
     before = panel.speed.canvas.grab().toImage()
-    panel.set_baseline(100)
-    speed = Statistics.of(made.rounds).tokens_per_second
-    assert panel.speed.note.text() == f"{numbers.factor(speed / 100)} measured"
+    panel.set_measurement(measurement(2.0, 64))
+    assert panel.speed.note.text() == f"{numbers.factor(2)} measured"
     canvas = panel.speed.canvas
     after = canvas.grab().toImage()
     y = round(canvas.y_of(100))
     row = [after.pixelColor(x, y) for x in range(60, canvas.width() - 4)]
     dashed = sum(colour != before.pixelColor(x, y) for x, colour in enumerate(row, 60))
     assert dashed > len(row) / 3
-    panel.set_baseline(None)
+    panel.set_measurement(None)
     assert panel.speed.note.text() == panel.speed.definition
     assert canvas.grab().toImage() == before
+
+
+def test_factor_number_and_lines_are_those_of_one_measurement(panel) -> None:
+    """The answer itself came at another speed: it says nothing about the factor."""
+    panel.show_trace(trace(64))
+    own = panel.speed.value.text()
+    panel.set_measurement(measurement(2.13, 64))
+    assert panel.speed.note.text() == "2.13× measured"
+    assert panel.speed.value.text() == "213" != own
+    assert f"came at {own}" in panel.speed.value.toolTip()
+    panel.speed.canvas.hovered.emit(40)
+    assert panel.speed.canvas.reading == f"round 40: 213{numbers.SPACE}tok/s, baseline 100"
+    panel.show_trace(trace(20))
+    assert panel.speed.note.text() == panel.speed.definition, "another answer was not measured"
+
+
+def test_a_measured_run_that_ended_earlier_ends_its_line(panel) -> None:
+    panel.show_trace(trace(64))
+    panel.set_measurement(measurement(2.0, 30))
+    panel.speed.canvas.hovered.emit(60)
+    assert panel.speed.canvas.reading == "round 60: –, baseline –"
 
 
 def test_why_an_answer_ended_early_is_said(panel) -> None:
@@ -457,7 +477,7 @@ def test_a_larger_scale_enlarges_the_numbers(panel, theme) -> None:
 def test_csv_of_every_plot_has_a_line_a_round(panel, dialog) -> None:
     made = trace(50)
     panel.show_trace(made)
-    panel.set_baseline(151.5)
+    panel.set_measurement(measurement(2.0, 50))
     panel._count_from(10)
     for card in panel.cards:
         card.save_table()
@@ -475,7 +495,8 @@ def test_csv_of_every_plot_has_a_line_a_round(panel, dialog) -> None:
         assert int(row["drafted"]) == len(one.drafted)
     rate = Statistics.of(made.rounds[10:]).acceptance_rate
     assert float(acceptance[-1]["pooled_acceptance_rate"]) == rate
-    assert {row["baseline_tokens_per_second"] for row in speed} == {"151.5"}
+    rates = [[float(row[name]) for row in speed] for name in list(speed[0])[-2:]]
+    assert rates == [pytest.approx([200] * 40), pytest.approx([100] * 40)]
     assert length[0]["origin_of_last"] == str(made.rounds[10].emitted[-1].origin)
     assert panel.acceptance.notice.text() == "Saved acceptance.csv."
     assert panel.acceptance.notice.isVisible()

@@ -1,0 +1,48 @@
+"""A measured baseline: an answer's request twice, from empty caches, without its strategy and with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.engine.cost import CostModel
+from app.engine.errors import TraceError
+from app.engine.stats import Statistics
+from app.engine.trace import Trace, read_trace, write_trace
+
+
+class Measurement:
+    """The traces of both runs, which followed one another, and what they come down to."""
+
+    def __init__(self, baseline: Trace, strategy: Trace) -> None:
+        """`baseline` was made with strategy none. Raises TraceError where a run took no time."""
+        self.baseline = baseline
+        self.strategy = strategy
+        self.baseline_speed = _speed(baseline)  # tokens/s
+        self.strategy_speed = _speed(strategy)
+        self.factor = self.strategy_speed / self.baseline_speed
+        self.cost = CostModel.of([*baseline.rounds, *strategy.rounds])
+
+
+def _speed(trace: Trace) -> float:
+    speed = Statistics.of(trace.rounds).tokens_per_second
+    if not speed:
+        raise TraceError("The measured run has no tokens, or took no time.", "Measure the baseline again.")
+    return speed
+
+
+def run_files(trace: Path) -> tuple[Path, Path]:
+    """Where the runs of an answer's measurement are kept: beside its trace. The baseline's comes first."""
+    return trace.with_suffix(".baseline.jsonl"), trace.with_suffix(".strategy.jsonl")
+
+
+def write_measurement(trace: Path, measurement: Measurement) -> None:
+    """Write both runs beside an answer's trace; raises OSError."""
+    baseline, strategy = run_files(trace)
+    write_trace(strategy, measurement.strategy)
+    write_trace(baseline, measurement.baseline)  # last: its file says that the measurement is there
+
+
+def read_measurement(trace: Path) -> Measurement | None:
+    """The measurement of an answer, None where it was not measured; raises TraceError."""
+    baseline, strategy = run_files(trace)
+    return Measurement(read_trace(baseline), read_trace(strategy)) if baseline.exists() else None
