@@ -13,8 +13,9 @@ BOOTSTRAP := command -v $(PYTHON) > /dev/null || { \
     echo "        Install it, or name another: make run PYTHON=python3.12" >&2; exit 1; }; \
   $(PYTHON) packaging/setup/bootstrap.py --gpu "$(GPU)"
 
-# The window stays off the screen in tests, and llama.cpp's threads do not spin on shared cores.
-TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000
+# The window stays off the screen in tests, and neither llama.cpp's threads spin nor numpy's multiply
+# on cores that other tests share.
+TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help run test verify lint format lock clean peer \
@@ -34,11 +35,12 @@ ready-dev:
 run: ready ## start Draftscope; GPU=cuda|vulkan|metal|hip|none picks the backend, ARGS="..." goes to it
 	@exec $(BIN)/python -m app $(ARGS)
 
-test: lint ## lint, then every test except the long grid
-	@$(TEST_ENV) $(BIN)/python -m pytest $(ARGS)
+test: lint ## lint, then every test except the long grid; ARGS="-n0" runs them one by one
+	@$(TEST_ENV) $(BIN)/python -m pytest -n auto --dist loadfile --max-worker-restart 1 $(ARGS)
 
-verify: ready-dev ## the long grid: every strategy, k, sampler and model against the baseline
-	@$(TEST_ENV) $(BIN)/python -m pytest -m verify tests/ $(ARGS)
+verify: ready-dev ## the long grid, every strategy, k, sampler and model against the baseline; and properties by chance
+	@$(TEST_ENV) $(BIN)/python -m pytest -m "verify or hypothesis" --hypothesis-profile=chance \
+	  -o faulthandler_timeout=0 tests/ $(ARGS)
 
 lint: ready-dev ## ruff, mypy and the import rules
 	@$(BIN)/ruff check .

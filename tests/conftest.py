@@ -8,12 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from app.engine.cores import cores
 
 if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
     from app.engine.engine import Engine
     from tests.commands import Command
     from tests.equality import Baselines, Parting
     from tests.tiny import Tiny
+
+# A busy machine makes every example slow.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", _PATIENT, derandomize=True)
+settings.register_profile("chance", _PATIENT, print_blob=True)  # `make verify` asks for it
+settings.load_profile("same")
 
 DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 
@@ -124,6 +135,7 @@ def law_engine_through_text(tiny_file: Callable[[Tiny], Path]) -> Iterator[Engin
 
 
 _PARTINGS = pytest.StashKey[list["Parting"]]()
+_TOLD = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -140,9 +152,28 @@ def baselines(partings: list[Parting]) -> Baselines:
     return Baselines(partings)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return cores()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:  # a worker of pytest-xdist
+        output["partings"] = [str(parting) for parting in session.config.stash.get(_PARTINGS, [])]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    # A worker that crashed has put nothing out.
+    told = getattr(node, "workeroutput", {}).get("partings", [])
+    node.config.stash.setdefault(_TOLD, []).extend(told)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    found = config.stash.get(_PARTINGS, [])
+    own = [str(parting) for parting in config.stash.get(_PARTINGS, [])]
+    found = own + config.stash.get(_TOLD, [])
     if found:
         terminalreporter.section(f"answers that left the baseline's: {len(found)}")
-        for one in found:
-            terminalreporter.line(str(one))
+        for parting in found:
+            terminalreporter.line(parting)

@@ -91,7 +91,7 @@ def test_text_that_people_type_never_becomes_a_control_token(vocabulary: Vocabul
 
 
 @given(st.text(alphabet="<|end|>im_start\ufdd0 ", max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_text_at_all_becomes_a_control_token(vocabulary: Vocabulary, content: str) -> None:
     ids = ids_of(vocabulary, content)
     assert [id for id in ids if id >= END] == [BEGIN, END_OF_TURN, BEGIN]

@@ -58,7 +58,7 @@ requests = st.builds(
 
 
 @given(requests)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_invariants(shared_engine: Engine, request: GenerationRequest) -> None:
     events = events_of(shared_engine, request)
     trace = trace_of(events)
@@ -102,7 +102,7 @@ def test_the_invariants(shared_engine: Engine, request: GenerationRequest) -> No
 
 
 @given(requests)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_draw_is_ever_used_twice(shared_engine: Engine, request: GenerationRequest) -> None:
     keys: list[tuple[int, Purpose, int]] = []
     real = Draws.uniform
@@ -118,7 +118,7 @@ def test_no_draw_is_ever_used_twice(shared_engine: Engine, request: GenerationRe
 
 
 @given(requests)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_cold_answer_repeats_exactly(shared_engine: Engine, request: GenerationRequest) -> None:
     settings = {
         name: getattr(request, name) for name in ("prompt", "strategy", "sampling", "stop", "ignore_eos")

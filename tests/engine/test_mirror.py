@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.engine.drafters.mirror import Mirror
@@ -117,7 +117,10 @@ def test_pairs() -> None:
 
 
 @given(st.text(), st.text(min_size=1))
-@settings(deadline=None)
+@example("", "\n")  # merges with a line break before it
+@example("", "\n\n")
+@example("", "\nx")
+@example("\n", "\n")
 @pytest.mark.parametrize("name", ["demo", "words", "pieces"])
 def test_what_is_spelled_behind_a_text_is_that_text(
     spelling: dict[str, Spelling], name: str, before: str, text: str
@@ -179,7 +182,7 @@ def test_the_mirror_reads_as_the_draft_would(spelling: dict[str, Spelling], targ
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @pytest.mark.parametrize(("target", "draft"), PAIRS)
 def test_the_mirror_keeps_in_step(spelling: dict[str, Spelling], target: str, draft: str, data) -> None:
     """Growing token by token, cut back, edited: the text is the target's, to the last whole character."""

@@ -59,7 +59,6 @@ def near_a_limit(logits: np.ndarray, sampling: Sampling, context: Sequence[int])
 
 
 @given(st.integers(0, 10**6), st.sampled_from([8, 32, 259]), samplings, contexts)
-@settings(deadline=None)
 def test_distribution_is_the_references(seed: int, size: int, sampling: Sampling, context: list[int]) -> None:
     logits = logits_of(seed, size)
     assume(not near_a_limit(logits, sampling, context))
@@ -99,7 +98,7 @@ def llama_probabilities(logits: np.ndarray, sampling: Sampling, context: Sequenc
 
 
 @given(st.integers(0, 10**6), st.sampled_from([8, 259, 4096]), samplings, contexts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_distribution_is_llama_cpps(seed: int, size: int, sampling: Sampling, context: list[int]) -> None:
     logits = logits_of(seed, size)
     assume(not near_a_limit(logits, sampling, context))

@@ -179,7 +179,7 @@ def test_the_joint_law_of_three_drafted_tokens() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 7), st.integers(0, 7), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_law_of_the_first_token_for_any_p_and_q(
     seed: int, p_zeros: int, q_zeros: int, sampled: bool
 ) -> None:

@@ -195,7 +195,7 @@ def test_a_planted_fault_breaks_the_law(monkeypatch: pytest.MonkeyPatch, fault: 
 
 
 @given(st.integers(0, 10**6), st.integers(0, 7), st.integers(0, 7), st.booleans())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_the_law_of_two_drafted_tokens_for_any_p_and_q(
     seed: int, p_zeros: int, q_zeros: int, sampled: bool
 ) -> None:
@@ -210,7 +210,6 @@ def test_the_law_of_two_drafted_tokens_for_any_p_and_q(
     st.integers(0, 10**6), st.integers(0, 6), st.booleans(), st.integers(0, VOCABULARY - 1),
     st.floats(0, ALMOST_ONE), st.floats(0, ALMOST_ONE),
 )  # fmt: skip
-@settings(deadline=None)
 def test_a_draft_of_one_token_is_judged_as_by_the_token_wise_rule(
     seed: int, zeros: int, sampled: bool, choice: int, u: float, v: float
 ) -> None:
@@ -233,7 +232,7 @@ def test_a_draft_of_one_token_is_judged_as_by_the_token_wise_rule(
 
 
 @given(st.integers(0, 10**6), st.integers(0, 6), st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_one_hot_drafts_have_the_law_of_the_token_wise_rule(seed: int, zeros: int, k: int) -> None:
     p, q = Model(seed, zeros), Model(seed + 1)
     ((draft, _),) = drafts_of(q, k, sampled=False)
@@ -245,7 +244,7 @@ def test_one_hot_drafts_have_the_law_of_the_token_wise_rule(seed: int, zeros: in
 
 
 @given(st.integers(0, 10**6), st.integers(0, 6), st.integers(0, 6), st.integers(2, 3))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_sampled_drafts_lose_no_accepted_tokens(seed: int, p_zeros: int, q_zeros: int, k: int) -> None:
     p, q = Model(seed, p_zeros), Model(seed + 1, max(q_zeros, 4 if k == 3 else 0))
     block = accepted_in_the_mean(rule_of(verify_block, p, q), block_emissions, q, k)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.native import Model, Vocabulary
@@ -27,7 +27,6 @@ def spelled(vocabulary: Vocabulary, ids: np.ndarray) -> bytes:
 
 
 @given(st.text())
-@settings(deadline=None)
 def test_any_text_comes_back(vocabulary: Vocabulary, text: str) -> None:
     ids = vocabulary.tokenize(text, special=True, parse_special=False)
     assert ids.dtype == np.int32

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from app.engine.native import Vocabulary
 
 
+_ANCHORS = (b"\n", b".", b"x")
+"""Texts of three kinds: what becomes one token with one of them hardly does so with the next."""
+
+
 class Spelling:
     """A vocabulary that spells texts piece by piece as it would spell the whole."""
 
@@ -61,7 +65,7 @@ class Spelling:
             lead = piece + lead
         # No tokenizer reads a half of a character.
         start = next((at for at, byte in enumerate(lead) if byte & 0xC0 != 0x80), len(lead))
-        return self._split(lead[start:] + raw, len(lead) - start) or self._split(raw, 0)
+        return self._split(lead[start:] + raw, len(lead) - start) or self._alone(raw)
 
     def control(self, name: str) -> list[int]:
         """The tokens of a text with control tokens; none where this vocabulary has no such token."""
@@ -72,17 +76,24 @@ class Spelling:
         """Bytes that the tokens add to a text."""
         return sum(len(self._piece(id)) for id in ids)
 
+    def _alone(self, raw: bytes) -> list[int]:
+        """The tokens of `raw` as a text of its own, without the space that is put before texts."""
+        if not self._puts_space:
+            return self._split(raw, 0)
+        # Behind something else no space is put; but that may become one token with the text's beginning.
+        anchored = (self._split(anchor + raw, len(anchor)) for anchor in _ANCHORS)
+        return next(filter(None, anchored), [])
+
     def _split(self, raw: bytes, seam: int) -> list[int]:
         """The tokens of `raw` behind byte `seam`; none where no token begins there."""
         try:
             text = raw.decode()
         except UnicodeDecodeError:
             return []
-        anchor = "\n" if self._puts_space and seam == 0 else ""
-        at = -seam - self._puts_space - len(anchor)
+        at = -seam - self._puts_space
         behind = raw[seam:]
         ids: list[int] = []
-        for id in self._tokenize(anchor + text):
+        for id in self._tokenize(text):
             piece = self._piece(id)
             if at >= 0:
                 if not piece or behind[at : at + len(piece)] != piece:
