@@ -47,7 +47,7 @@ class ActivityController(QObject):
         session.prompt_progress.connect(self._prompt_progress)
         baseline.ended.connect(self.show)
         chat.shown.answer_shown.connect(self._answer_shown)
-        chat.answers.context_used.connect(self._context_used)
+        chat.shown.context_changed.connect(self._show_context)
         chat.answers.prompt_measured.connect(self._prompt_measured)
 
     @Slot()
@@ -64,6 +64,7 @@ class ActivityController(QObject):
         header.set_busy(activity in BUSY)
         header.stop.setEnabled(activity is not Activity.STOPPING)
         header.regenerate.setEnabled(self._chat.can_regenerate)
+        self._show_context()  # another pair may be there, with room for more or less
 
     @Slot(str, int, int)
     def _prompt_progress(self, _model: str, done: int, total: int) -> None:
@@ -74,10 +75,10 @@ class ActivityController(QObject):
     def _answer_shown(self) -> None:
         self._header.regenerate.setEnabled(self._chat.can_regenerate)
 
-    @Slot(int)
-    def _context_used(self, used: int) -> None:
+    @Slot()
+    def _show_context(self) -> None:
         pair = self._session.pair
-        self._status.set_context(used, pair.target.n_ctx if pair else None)
+        self._status.set_context(self._chat.shown.context_used, pair.target.n_ctx if pair else None)
 
     @Slot(object, object)
     def _prompt_measured(self, header: TraceHeader, totals: Totals) -> None:

@@ -26,7 +26,6 @@ class AnswersController(QObject):
     """One answer at a time (an AnswerViews), also while another chat is on the screen."""
 
     saved = Signal()  # the list of chats is another one
-    context_used = Signal(int)
     prompt_measured = Signal(object, object)  # TraceHeader and Totals, of an answer that is complete
 
     def __init__(self, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat) -> None:
@@ -68,7 +67,6 @@ class AnswersController(QObject):
         self.saved.emit()
 
     def answer_rounds(self, answering: Answering, rounds: list[Round], context_used: int) -> None:
-        self.context_used.emit(context_used)
         if answering is self._shown.live:
             self._shown.add_rounds(answering, rounds)
 

@@ -173,7 +173,6 @@ class PairController(QObject):
             chip.set_alert(False)
         threads = pair.target.threads
         self._status.set_device(f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}")
-        self._status.set_context(0, pair.target.n_ctx)
         self.changed.emit()
 
     @Slot(object)

@@ -23,6 +23,7 @@ class ShownChat(QObject):
 
     chat_changed = Signal(str)  # id of the chat on the screen; "" while it is new
     answer_shown = Signal()  # another answer, or none, is the one that numbers are about
+    context_changed = Signal()  # the chat on the screen takes more or less of the context
 
     def __init__(self, page: ChatPage, store: ChatStore, chat: Conversation) -> None:
         super().__init__()
@@ -49,6 +50,20 @@ class ShownChat(QObject):
     def turn(self) -> int | None:
         """The turn of the answer that the instruments show; None where it is no answer of this chat."""
         return next((turn for turn, trace in self._traces.items() if trace is self.trace), None)
+
+    @property
+    def context_used(self) -> int:
+        """Tokens that the chat on the screen takes, up to the end of its last answer."""
+        if self.live is not None and self.live.trace is not None:
+            last = self.live.trace
+        elif self._opened is not None:
+            last = self._opened
+        elif self._traces:
+            last = self._traces[max(self._traces)]
+        else:
+            return 0
+        written = last.rounds[-1].position + len(last.rounds[-1].emitted) if last.rounds else 0
+        return last.header.prompt_tokens + written
 
     @property
     def answer(self) -> Answer | None:
@@ -83,6 +98,7 @@ class ShownChat(QObject):
         self.say_empty()
         self.chat_changed.emit(self.id)
         self.answer_shown.emit()
+        self.context_changed.emit()
 
     def open_trace(self, trace: Trace, chat: Conversation) -> None:
         """Show a trace read from a file; what is asked then begins `chat`, which is new."""
@@ -93,6 +109,8 @@ class ShownChat(QObject):
         )
         self._opened = trace
         self._show_numbers(trace)
+        self.answer_shown.emit()
+        self.context_changed.emit()
 
     def show_system(self) -> None:
         """The system prompt was changed: show it where nothing has been asked yet."""
@@ -159,11 +177,13 @@ class ShownChat(QObject):
         self.chat_changed.emit(self.id)
         if live.trace is not None:
             self._show_live(live.trace)
+        self.context_changed.emit()
 
     def add_rounds(self, live: Answering, rounds: list[Round]) -> None:
         self._page.transcript.append_rounds(rounds)
         if self.trace is live.trace:  # and not an earlier answer, chosen meanwhile
             self._page.instruments.add_rounds(rounds)
+        self.context_changed.emit()
 
     def end(self, live: Answering, totals: Totals | None, note: Note | None) -> None:
         """The answer is as it stays; None where the engine gave no totals."""

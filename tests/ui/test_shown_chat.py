@@ -112,3 +112,27 @@ def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Pat
     desk.answered()
     assert len(desk.items()) == 2 and desk.texts()[0] == "changed"
     assert len(desk.chats()) == 2
+
+
+def test_the_context_is_that_of_the_chat_on_the_screen(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open(max_tokens=20)
+    context = desk.window.status.context.value
+    desk.ask("hello")
+    trace = desk.controller.trace
+    assert trace is not None
+    size = trace.header.pair.target.n_ctx
+    first = f"{trace.header.prompt_tokens + len(trace.token_ids):,} / {size:,}"
+    assert context.text() == first
+    chat_id = desk.controller.chat_id
+    desk.controller.new_chat()
+    assert context.text() == f"0 / {size:,}"
+    desk.ask("a longer question, so that it takes more of the context than the other one")
+    assert context.text() not in (first, f"0 / {size:,}")
+    desk.controller.open_chat(chat_id)
+    assert context.text() == first
+    write_trace(tmp_path / "a.jsonl", trace)
+    desk.controller.new_chat()
+    desk.window.show_trace(read_trace(tmp_path / "a.jsonl"))
+    assert context.text() == first
+    windows.close(desk)
+    assert windows.open().window.status.context.value.text() == f"0 / {size:,}"

@@ -24,7 +24,7 @@ PREDICTED = (
     "Dot and number: the rounds with a draft as they were, (1 + mean accepted) / mean(v(k) + k c). "
     "Ring: the best k."
 )
-CONTEXT = "Context: tokens in the target's cache / tokens it has room for."
+CONTEXT = "Context: tokens of this chat, up to the end of its last answer / tokens the target has room for."
 DRAFT_P = "draft_p: the draft model's own probability of its token."
 Q = "q: the token's probability in the proposal it was drawn from."
 P = "p: the target's probability of the token."
