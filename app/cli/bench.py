@@ -19,7 +19,7 @@ from app.cli.measure_options import (
     kept_seed,
     outputs,
 )
-from app.cli.measuring import exit_code, measured, summary_lines
+from app.cli.measuring import ended, measured, outcome_lines, summary_lines
 from app.cli.recorder import check_writable
 from app.cli.strategies import strategy_help
 from app.engine.host import make_home
@@ -92,7 +92,5 @@ def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
         report, problem = measured(runner, interrupt, plan.outputs)
     finally:
         runner.close()
-    put(summary_lines(report))
-    if problem is not None:
-        raise problem
-    return exit_code(report, interrupt)
+    put([*summary_lines(report), "", *outcome_lines(report)])
+    return ended(report, problem, interrupt)

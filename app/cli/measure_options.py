@@ -84,7 +84,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
             metavar="R",
             type=_positive,
             default=DEFAULT_REPEATS,
-            help="Measure everything R times; a confidence interval needs three repeats or three prompts "
+            help="Measure everything R times; three or more give a sure interval also over few prompts "
             f"(default {DEFAULT_REPEATS})",
         )
     answers.add_argument(

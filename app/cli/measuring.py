@@ -17,6 +17,7 @@ from app.engine.errors import UserError
 from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.csv_export import csv_table
+from app.lab.disturbance import disturbances
 from app.lab.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.facts import sha256
 from app.lab.lane_names import lane_names
@@ -25,6 +26,7 @@ from app.lab.page.page import html_page
 from app.lab.report import Report, SweepFacts, make_report
 from app.lab.runner import Runner
 from app.lab.traces import TraceStore
+from app.lab.verdict import verdict
 
 _SHOWN = ("tokens_per_second", "speedup", "acceptance_rate", "alpha", "tau", "draft_share", "equal")
 
@@ -107,12 +109,17 @@ def measured(
     return report, UserError(" ".join(map(str, problems))) if problems else None
 
 
-def exit_code(report: Report, interrupt: Interrupt) -> int:
-    """1 where no lane but baselines was measured."""
+def ended(report: Report, problem: UserError | None, interrupt: Interrupt) -> int:
+    """The exit code. Raises `problem`, and UserError where no lane but baselines was measured."""
+    if problem is not None:
+        raise problem
     if interrupt.pressed:
         return INTERRUPTED
     compared = (one for one in report.summary if one.lane != report.lanes[one.lane].baseline)
-    return 0 if any(one.runs for one in compared) else 1
+    if not any(one.runs for one in compared):
+        why = next((one.failure for one in report.runs if one.failure), "")
+        raise UserError("Nothing but the baseline could be measured.", why)
+    return 0
 
 
 def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = None) -> Report:
@@ -164,7 +171,12 @@ def summary_lines(report: Report) -> list[str]:
         [lane.name, *(column.text(one, lane) for column in shown)]
         for one, lane in zip(report.summary, report.lanes, strict=True)
     ]
-    lines = table(["strategy", *(column.title for column in shown)], rows)
+    return table(["strategy", *(column.title for column in shown)], rows)
+
+
+def outcome_lines(report: Report) -> list[str]:
+    """What came out, and what to know about it."""
+    lines = [verdict(report), *disturbances(report)]
     failed = sum(one.failed for one in report.summary)
     if failed:
         lines.append(f"{words.count(failed, 'run')} failed:")
@@ -172,5 +184,5 @@ def summary_lines(report: Report) -> list[str]:
             f"  {report.lanes[one.lane].name}: {one.failure}" for one in report.runs if one.failure
         )
     if not report.complete:
-        lines.append("It was interrupted: these are the runs that came.")
+        lines.append("Interrupted: these are the runs that were done.")
     return lines

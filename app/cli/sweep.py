@@ -17,7 +17,7 @@ from app.cli.measure_options import (
     kept_seed,
     outputs,
 )
-from app.cli.measuring import exit_code, measured
+from app.cli.measuring import ended, measured, outcome_lines
 from app.cli.recorder import check_writable
 from app.cli.strategies import strategy_help
 from app.cli.table import table
@@ -25,7 +25,7 @@ from app.engine.host import make_home
 from app.lab import words
 from app.lab.report import Report, SweepFacts
 from app.lab.runner import Runner
-from app.lab.sweep import Axis, best_cell, heat_map, make_sweep
+from app.lab.sweep import Axis, heat_map, make_sweep
 
 PROG = "draftscope sweep"
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC --x KEY=V,V,... --y KEY=V,V,... [options]"
@@ -69,10 +69,8 @@ def _measure(runner: Runner, facts: SweepFacts, files: Outputs, interrupt: Inter
         report, problem = measured(runner, interrupt, files, facts)
     finally:
         runner.close()
-    put(_maps(report, facts))
-    if problem is not None:
-        raise problem
-    return exit_code(report, interrupt)
+    put([*_maps(report, facts), *outcome_lines(report)])
+    return ended(report, problem, interrupt)
 
 
 def _maps(report: Report, facts: SweepFacts) -> list[str]:
@@ -92,7 +90,4 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
         )
         lines += [""]
     lines += dict.fromkeys(f"left out: {one.cell.refused}" for one in cells if one.cell.refused)
-    if best := best_cell(cells):
-        speed = words.digits(best.tokens_per_second, "tokens/s")
-        lines.append(f"fastest: {best.strategy}, {words.factor(best.speedup)}, {speed}")
     return lines

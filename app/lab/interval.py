@@ -14,8 +14,8 @@ _T = (
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
 """Student's t at 97.5 % for 1 to 30 degrees of freedom."""
-FEWEST = 3
-"""An interval needs so many prompts, or so many repeats: with two, Student's t is 12.7 and says nothing."""
+_FEWEST_DEGREES = 1.5
+"""Of freedom, for an interval: with one, Student's t is 12.7, and an interval says nothing."""
 
 
 class Finding(StrEnum):
@@ -24,7 +24,7 @@ class Finding(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     SAME = "no difference shown"
-    UNSURE = "fewer than three prompts and three repeats"
+    UNSURE = "too little for an interval"
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -65,8 +65,8 @@ class Speedup(msgspec.Struct, frozen=True):
         The factor is the geometric mean over prompts, each with the mean of its repeats. The interval says
         where it would lie for other prompts like these, measured at another time: prompts and repeats are
         both taken as drawn at random (`_half_width`). With one prompt it is over the repeats alone, with one
-        repeat over the prompts alone; there are at least FEWEST of either. A repeat without some of the
-        prompts counts for the factor only.
+        repeat over the prompts alone. A repeat without some of the prompts counts for the factor only. Where
+        everything hangs on the difference of two prompts, or of two repeats, there is no interval.
         """
         factor = mean_factor((prompt, one) for each in ratios.values() for prompt, one in each.items())
         if factor is None:
@@ -77,26 +77,30 @@ class Speedup(msgspec.Struct, frozen=True):
             for one in ratios.values()
             if len(one) == len(prompts)
         ]
-        if not logs or max(len(logs), len(prompts)) < FEWEST:
+        reach = _half_width(logs)
+        if reach is None:
             return cls(factor)
-        middle, reach = math.log(factor), _half_width(logs)
+        middle = math.log(factor)
         return cls(factor, math.exp(middle - reach), math.exp(middle + reach), len(logs), len(prompts))
 
 
-def _half_width(logs: Sequence[Sequence[float]]) -> float:
-    """Half the 95 % interval of the mean of `logs`, rows of repeats and columns of prompts.
+def _half_width(logs: Sequence[Sequence[float]]) -> float | None:
+    """Half the 95 % interval of the mean of `logs`, rows of repeats and columns of prompts; None where they
+    have fewer than _FEWEST_DEGREES.
 
     Two-way random effects without replication: a value is the mean, what its prompt adds, what its repeat
     adds, and noise. The variance of the mean is (prompts' + repeats' - residual mean square) / values, with
     Satterthwaite's degrees of freedom (1946), so that two repeats that agree do not count as one observation.
     The difference is never taken below the larger of the two, which it estimates where the other is noise.
     """
-    rows, columns = len(logs), len(logs[0])
+    rows, columns = len(logs), len(logs[0]) if logs else 0
+    if max(rows, columns) < 2:
+        return None
     of_rows = [fmean(row) for row in logs]
     of_columns = [fmean(column) for column in zip(*logs, strict=True)]
     if rows == 1 or columns == 1:
         values = of_columns if rows == 1 else of_rows
-        return student_t(len(values) - 1) * math.sqrt(variance(values) / len(values))
+        return _reach(variance(values) / len(values), len(values) - 1)
     mean = fmean(of_rows)
     prompts, repeats = rows * variance(of_columns), columns * variance(of_rows)
     left = (rows - 1) * (columns - 1)
@@ -112,7 +116,11 @@ def _half_width(logs: Sequence[Sequence[float]]) -> float:
     if square == 0:
         return 0.0
     degrees = square**2 / (prompts**2 / (columns - 1) + repeats**2 / (rows - 1) + noise**2 / left)
-    return student_t(degrees) * math.sqrt(square / (rows * columns))
+    return _reach(square / (rows * columns), degrees)
+
+
+def _reach(variance_of_mean: float, degrees: float) -> float | None:
+    return None if degrees < _FEWEST_DEGREES else student_t(degrees) * math.sqrt(variance_of_mean)
 
 
 def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
@@ -130,11 +138,11 @@ def merit(one: Speedup) -> tuple[int, float]:
 
 
 def student_t(degrees: float) -> float:
-    """The quantile of a two-sided 95 % interval; below 1 degree of freedom that of 1."""
+    """The quantile of a two-sided 95 % interval, from 1 degree of freedom."""
     if degrees > len(_T):
         # Behind the table the first term of its expansion around the normal's is exact to three digits.
         return 1.960 + 2.372 / degrees
-    below = max(math.floor(degrees), 1)
+    below = math.floor(degrees)
     if below >= degrees or below == len(_T):
         return _T[below - 1]
     # Between two entries its logarithm is nearly straight over 1 / degrees.

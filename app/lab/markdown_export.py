@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.compare import keeps_text
+from app.lab.disturbance import disturbances
 from app.lab.facts import FileFacts
 from app.lab.report import Report
 from app.lab.run_record import RunRecord
+from app.lab.verdict import verdict
 from app.lab.words import count
 
 
@@ -27,6 +29,10 @@ def _lines(report: Report) -> Iterator[str]:
     for lane, one in zip(report.lanes, report.summary, strict=True):
         yield _row([f"`{lane.name}`", *(column.text(one, lane) for column in shown)])
     yield ""
+    yield _escaped(verdict(report))
+    yield ""
+    for text in disturbances(report):
+        yield f"- {_escaped(text)}"
     yield f"- {what_was_measured(report)}"
     for pair in report.pairs:
         draft = f"; draft {_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""

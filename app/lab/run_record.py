@@ -67,6 +67,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     baseline_lane: int | None = None  # the lane that the three comparisons are with
     error: str = ""  # why it failed, or what a drafter could not do behind a whole answer
     draft_prompt_in_rounds: float = 0.0  # of draft_prompt_seconds, within `seconds` too (length=auto)
+    other_load: float | None = None  # processor cores that other programs kept busy; None where not known
 
     @property
     def failure(self) -> str:

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from app.engine.errors import UserError
 from app.engine.host import EngineHome
 from app.engine.messages import Finished, RoundFinished, Started
@@ -37,6 +39,7 @@ from app.lab.failed_run import failed_record
 from app.lab.identity import loaded_otherwise
 from app.lab.journal import Journal, PairLine, RunLine, lock_journal
 from app.lab.lab_engine import EngineGone, Interrupted, LabEngine
+from app.lab.other_load import OtherLoad
 from app.lab.resume import done_of, open_journal
 from app.lab.run_record import RunRecord
 from app.lab.time_left import TimeLeft
@@ -266,7 +269,7 @@ class Runner:
 
     def _measure(self, job: Job) -> Iterator[LabEvent]:
         """The run itself, kept when it is over. A request that cannot be met is a failed run."""
-        started = time.monotonic()
+        started, load = time.monotonic(), OtherLoad()
         trace: Trace | None = None
         request = self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy)
         try:
@@ -288,7 +291,7 @@ class Runner:
             trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
         )
         self._left.add(job, time.monotonic() - started)
-        self._keep(job, record, trace)
+        self._keep(job, msgspec.structs.replace(record, other_load=load.cores()), trace)
 
     def _keep(self, job: Job, record: RunRecord, trace: Trace | None) -> None:
         self._latest = {

@@ -9,7 +9,7 @@ import msgspec
 
 from app.engine.errors import SettingError
 from app.engine.params import params_of
-from app.engine.strategy import RUN_KEYS, StrategySpec
+from app.engine.strategy import NONE, RUN_KEYS, StrategySpec
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.report import Cell, Report, SweepFacts
 from app.lab.summary import Summary
@@ -39,6 +39,7 @@ class Heat(msgspec.Struct, frozen=True):
 
     cell: Cell
     strategy: str
+    name: str = ""  # the strategy with the values of both axes, also where these are its defaults
     tokens_per_second: float | None = None
     acceptance_rate: float | None = None
     speedup: float | None = None
@@ -70,6 +71,22 @@ def with_value(strategy: str, key: str, value: str) -> str:
     return str(replace(spec, parts=parts))
 
 
+def spelled(strategy: str, keys: Sequence[str]) -> str:
+    """The strategy with these settings written out, also where they have their defaults."""
+    spec = StrategySpec.parse(strategy)
+    parts = [str(part) for part in spec.parts]
+    for key in keys:
+        part_name, _dot, name = key.rpartition(".")
+        for at, part in enumerate(spec.parts):
+            described = {one.name: one for one in params_of(type(part.params))}
+            if part_name in ("", part.name) and name in described and f":{name}=" not in parts[at]:
+                parts[at] += f":{name}={described[name].format(getattr(part.params, name))}"
+    run = str(replace(spec, parts=())).removeprefix(NONE)
+    if "length" in keys and ":length=" not in run:
+        run += f":length={spec.length}"
+    return "+".join(parts) + run
+
+
 def make_sweep(base: Experiment, strategy: str, x: Axis, y: Axis) -> tuple[Experiment, SweepFacts]:
     """The experiment of a sweep, and its grid; `base` has no lanes of its own.
 
@@ -90,7 +107,7 @@ def make_sweep(base: Experiment, strategy: str, x: Axis, y: Axis) -> tuple[Exper
         for b in y.values
         for a in x.values
     ]
-    asked = [Lane(spec) for _, _, spec, refused in grid if not refused]
+    asked = [Lane(spec, spelled(spec, (x.key, y.key))) for _, _, spec, refused in grid if not refused]
     if not asked:
         raise SettingError(f"No cell can be measured: {grid[0][3]}")
     experiment = make_experiment(base.with_lanes(asked), most_lanes=MOST_CELLS + 1)
@@ -116,6 +133,7 @@ def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
             Heat(
                 cell,
                 one.strategy,
+                spelled(one.strategy, (facts.x, facts.y)),
                 one.tokens_per_second.median if one.tokens_per_second else None,
                 one.acceptance_rate,
                 one.speedup.factor if one.speedup else None,

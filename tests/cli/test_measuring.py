@@ -24,6 +24,7 @@ from app.lab.journal import Journal, PairLine, RunLine, lock_journal
 from app.lab.page.page import embedded_json
 from app.lab.report import Report
 from app.lab.sweep import heat_map
+from app.lab.verdict import verdict
 from app.lab.words import digits
 from tests.commands import Command, Ended
 from tests.tiny import Tiny
@@ -58,7 +59,8 @@ def test_bench_prints_its_table_and_writes_everything(measure: Command, tmp_path
     assert ended.code == 0
     rows = ended.out.splitlines()
     assert rows[0].startswith("strategy") and "tokens/s" in rows[0]
-    assert [row.split()[0] for row in rows[2:]] == ["none", "draft-simple:n_max=4", "prompt-lookup"]
+    end = rows.index("")
+    assert [row.split()[0] for row in rows[2:end]] == ["none", "draft-simple:n_max=4", "prompt-lookup"]
     assert "12/12" in ended.err
 
     report = Report.from_json(files["json"].read_bytes())
@@ -67,6 +69,7 @@ def test_bench_prints_its_table_and_writes_everything(measure: Command, tmp_path
     assert all(run.seed == 7 and run.cold for run in report.runs)
     assert re.fullmatch(r"[0-9a-f]{64}", report.pair.target.sha256)
     assert Report.from_json(embedded_json(files["html"].read_text(encoding="utf-8"))) == report
+    assert rows[end + 1] == verdict(report)
     assert len(list(csv.DictReader(io.StringIO(files["csv"].read_text(encoding="utf-8"))))) == 12
     assert "| `prompt-lookup` |" in files["md"].read_text(encoding="utf-8")
     with zipfile.ZipFile(files["zip"]) as archive:
@@ -169,6 +172,9 @@ def test_a_baseline_alone_is_no_success(measure: Command, tmp_path: Path) -> Non
     assert ended.code == 1
     report = Report.from_json(out.read_bytes())
     assert [(one.runs, one.failed) for one in report.summary] == [(2, 0), (0, 2)]
+    last = ended.err.splitlines()[-1]
+    assert last.startswith("draftscope bench: Nothing but the baseline could be measured. ")
+    assert "missing.gguf" in last
     assert "2 runs failed:" in ended.out and "missing.gguf" in ended.out.split("2 runs failed:")[1]
 
 
@@ -223,7 +229,10 @@ def test_sweep_prints_three_maps(measure: Command, tmp_path: Path) -> None:
     shown = [row.split()[1:] for row in lines[head + 3 : head + 5]]
     speeds = [digits(one.tokens_per_second) for one in heat_map(report)]
     assert shown == [speeds[:3], speeds[3:]]
-    assert "fastest: draft-simple" in lines[-1] and lines[-1].endswith("tokens/s")
+    assert any(line.endswith(("for an interval.", "includes 1×.")) for line in lines), (
+        "no fastest without a caveat"
+    )
+    assert [lane.name for lane in report.lanes[1:4]] == [f"draft-simple:n_max={n}:p_min=0" for n in (1, 2, 3)]
 
 
 def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:
@@ -344,4 +353,4 @@ def test_interrupted_it_writes_what_came(pair_files: tuple[Path, Path], tmp_path
     report = Report.from_json(out.read_bytes())
     assert 3 <= len(report.runs) < 1000
     assert not report.complete
-    assert "interrupted" in text
+    assert "Interrupted: these are the runs that were done." in text

@@ -10,7 +10,7 @@ from app.engine.errors import SettingError
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Pair, Prompt
 from app.lab.report import make_report
-from app.lab.sweep import Axis, best_cell, heat_map, make_sweep, with_value
+from app.lab.sweep import Axis, best_cell, heat_map, make_sweep, spelled, with_value
 from tests.lab.experiments import finished, pair_of
 
 PAIR = Pair(ModelOptions("t.gguf"), ModelOptions("d.gguf"))
@@ -121,3 +121,21 @@ def test_a_sweep_runs_and_becomes_a_heat_map(pair_files: tuple[Path, Path]) -> N
     assert all(one.tokens_per_second and one.speedup for one in heat)
     assert heat[1].acceptance_rate is not None
     assert best_cell(heat) == max(heat, key=lambda one: one.speedup or 0.0)
+
+
+def test_a_swept_setting_is_shown_also_where_it_has_its_default() -> None:
+    mix = "prompt-lookup+draft-simple:n_max=3:verify=match"
+    assert spelled(mix, ("draft-simple.n_max", "max_ngram_size")) == (
+        "prompt-lookup:max_ngram_size=3+draft-simple:n_max=3:verify=match"
+    )
+    assert spelled("draft-simple:n_max=8", ("n_max", "length")) == "draft-simple:n_max=8:length=fixed"
+    experiment, facts = make_sweep(
+        base(), "draft-simple", Axis("n_max", ("3", "4")), Axis("p_min", ("0", "0.5"))
+    )
+    assert [lane.name for lane in experiment.lanes[1:]] == [
+        "draft-simple:n_max=3:p_min=0",
+        "draft-simple:n_max=4:p_min=0",
+        "draft-simple:n_max=3:p_min=0.5",
+        "draft-simple:n_max=4:p_min=0.5",
+    ]
+    assert [cell.lane for cell in facts.cells] == [1, 2, 3, 4]

@@ -12,18 +12,18 @@ from collections.abc import Iterator, Sequence
 
 from app.lab import words
 from app.lab.columns import COLUMNS
+from app.lab.disturbance import disturbances
 from app.lab.facts import FileFacts
-from app.lab.interval import Finding, Speedup, merit
 from app.lab.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.page.charts import charts
 from app.lab.page.style import STYLE
 from app.lab.report import Report, ReportLane
 from app.lab.summary import Summary
+from app.lab.verdict import verdict
 
 _OPEN = '<script type="application/json" id="report">'
 _CLOSE = "</script>"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched, nothing is run
-_MOST_NAMES = 3  # of lanes that come near the fastest
 _e = html.escape
 
 
@@ -40,6 +40,7 @@ def html_page(report: Report) -> str:
         f"<h1>{title}</h1>",
         f'<p class="soft">{_e(what_was_measured(report))}. {_day(report)}</p>',
         f'<p class="verdict">{_e(verdict(report))}</p>',
+        *(f'<p class="caution">{_e(one)}</p>' for one in disturbances(report)),
         *(_charts(report) if report.sweep else _table(report)),
         *(_table(report) if report.sweep else _charts(report)),
         *_by_category(report),
@@ -65,49 +66,6 @@ def _embedded(report: Report) -> str:
     # JSON knows these escapes; without them a text could end the script element.
     text = report.to_json().decode().strip()
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def verdict(report: Report) -> str:
-    """What came out, in a sentence or two."""
-    known = {
-        one.lane: one.speedup
-        for one in report.summary
-        if one.speedup and one.lane != report.lanes[one.lane].baseline
-    }
-    if not known:
-        return "Nothing could be compared."
-    best = max(known, key=lambda lane: merit(known[lane]))
-    name, speedup = report.lanes[best].name, known.pop(best)
-    several = report.baselines > 1  # factors over different baselines say who gains, not who is fast
-    none = "its own none" if several else "none"
-    match speedup.finding:
-        case Finding.FASTER:
-            text = f"{name} is the fastest measured: {words.speedup(speedup)} as fast as none."
-            if several:
-                text = f"{name} gains most over its own none: {words.speedup(speedup)} as fast."
-            near = [lane for lane, one in known.items() if _may_reach(one, speedup)]
-            near.sort(key=lambda lane: known[lane].factor, reverse=True)
-            names = [report.lanes[lane].name for lane in near]
-            if len(names) > _MOST_NAMES + 1:
-                names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
-            may = "As much or more may gain" if several else "As fast or faster may be"
-            return f"{text} {may}: {', '.join(names)}." if names else text
-        case Finding.SLOWER:
-            return (
-                f"Nothing was faster than {none}; the nearest, {name}, was {words.speedup(speedup)} as fast."
-            )
-        case Finding.SAME:
-            return (
-                f"No lane is shown to be faster than {none}: the best, {name}, measured "
-                f"{words.speedup(speedup)}: 1 lies within."
-            )
-        case Finding.UNSURE:
-            return f"{name} measured {words.speedup(speedup)}. Whole repeats would tell how sure that is."
-
-
-def _may_reach(one: Speedup, best: Speedup) -> bool:
-    """Whether the intervals overlap: which of the two is faster was not shown."""
-    return one.high is not None and best.low is not None and one.high >= best.low
 
 
 def _day(report: Report) -> str:

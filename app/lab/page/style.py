@@ -16,6 +16,7 @@ p { margin: 6px 0; max-width: 78ch; }
 .soft, figcaption, .facts dt { color: var(--soft); }
 .verdict { font-size: 18px; margin: 18px 0; padding: 12px 16px; background: var(--tint);
   border-left: 4px solid var(--accent); }
+.caution { color: var(--bad); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; width: 100%; }
 th, td { padding: 5px 7px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }

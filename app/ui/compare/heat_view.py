@@ -192,6 +192,6 @@ def cell_words(one: Heat) -> str:
     if one.cell.lane is None:
         return one.cell.refused
     return (
-        f"{one.strategy}: {words.digits(one.tokens_per_second)} tokens/s, speed-up "
+        f"{one.name}: {words.digits(one.tokens_per_second)} tokens/s, speed-up "
         f"{words.factor(one.speedup)}, acceptance {words.percent(one.acceptance_rate)}"
     )

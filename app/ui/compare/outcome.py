@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget
 
 from app.engine.strategy import NONE
 from app.lab.experiment import Lane
-from app.lab.page.page import verdict
 from app.lab.report import Report
+from app.lab.verdict import verdict
 from app.ui.compare.chips import Chips
 from app.ui.compare.heat_view import HeatView
 from app.ui.compare.progress import run_words, search_words

@@ -35,7 +35,7 @@ class Amount:
 
     repeats: int = param(
         3,
-        "Each lane answers each prompt this often. An interval needs three repeats or three prompts.",
+        "Each lane answers each prompt this often. With three or more, few prompts have an interval too.",
         low=1,
         high=100,
     )
