@@ -19,7 +19,7 @@ from app.chats.store import ChatStore
 from app.cli.console import tell
 from app.demo import read_demo
 from app.engine.host import make_home
-from app.engine.trace import read_trace
+from app.engine.trace import salvage_trace
 from app.engine.tried_drafters import TriedDrafters
 from app.paths import Paths, find_paths
 from app.settings import SettingsStore
@@ -110,13 +110,24 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     window = make_window(application, paths, engine)
     _keep_log(paths.logs)
     if trace is not None:
-        window.show_trace(read_trace(Path(trace)))
+        _open_trace(window, Path(trace))
     if window.size().width() < 800:
         window.resize(1280, 800)
     window.show()
     if demo:
         window.shown_first.connect(window.start_demo)
     return application.exec()
+
+
+def _open_trace(window: MainWindow, path: Path) -> None:
+    """Show a trace file, as far as it can be read; raises UserError where nothing of it can."""
+    found = salvage_trace(path)
+    if found.trace is None:
+        assert found.damage is not None
+        raise found.damage
+    window.show_trace(found.trace)
+    if found.damage is not None:
+        window.show_notices((f"{found.damage.message} What stands before that is shown.",))
 
 
 def _keep_log(folder: Path) -> None:

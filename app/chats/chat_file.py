@@ -1,6 +1,7 @@
 """The file of one chat, JSON Lines: the head, then what belongs to the whole chat, then its turns.
 
-The head stands alone on the first line, so that a list of a thousand chats reads a thousand lines.
+The head stands alone on the first line, so that a list of a thousand chats reads a thousand lines. What is
+damaged is shown as it stands there: no word of a chat becomes invisible (`salvage.py`).
 """
 
 from __future__ import annotations
@@ -12,18 +13,26 @@ from pathlib import Path
 
 import msgspec
 
-from app.chats.conversation import ChatHead, Conversation, Turn
+from app.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn
+from app.chats.salvage import repaired, text_field, turn_as_it_stands
 from app.engine.errors import UserError
-from app.files import reason, write_atomic
+from app.files import DamagedError, copy_aside, decode, make_own_folder, reason, write_atomic
 
 NAME = "chat.jsonl"
 MAJOR = 1
+UNREADABLE = "Could not be read"
+"""The title of a chat whose own is damaged."""
+DAMAGED = "The file of this chat is damaged; what it holds is shown."
 
 
 class _Head(ChatHead, frozen=True, omit_defaults=True):
     """A head as it stands in the file."""
 
     format: str = ""
+
+    @property
+    def major(self) -> int:
+        return int(self.format.split(".")[0])
 
 
 class _Body(msgspec.Struct, frozen=True):
@@ -37,8 +46,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def write_chat(folder: Path, chat: Conversation) -> None:
-    """Write the chat into its folder, whole or not at all; raises UserError."""
+    """Write the chat into its folder, whole or not at all. A damaged file is kept beside it; raises
+    UserError."""
     fields = {name: getattr(chat.head, name) for name in ChatHead.__struct_fields__}
+    fields["damaged"] = ""
     try:
         lines = [
             _encode(_Head(**fields, format=f"{MAJOR}.0")),
@@ -50,7 +61,9 @@ def write_chat(folder: Path, chat: Conversation) -> None:
             "The chat was not saved: something in it is not valid text.", "Look for odd characters in it."
         ) from error
     try:
-        folder.mkdir(exist_ok=True)
+        make_own_folder(folder)
+        if chat.head.damaged:
+            copy_aside(folder / NAME, "damaged")
         write_atomic(folder / NAME, b"\n".join(lines) + b"\n")
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -61,51 +74,109 @@ def write_chat(folder: Path, chat: Conversation) -> None:
         ) from error
 
 
+def check_writable(chat: Conversation) -> None:
+    """Raise UserError where writing would lose what only a newer version understands."""
+    if chat.head.newer:
+        raise UserError(chat.head.damaged, "Update Draftscope to go on with it, or start a new chat.")
+
+
 def read_chat(folder: Path) -> Conversation:
-    """Read a chat; raises UserError that says what is wrong with it."""
+    """Read a chat. Where a part is damaged `head.damaged` says so; raises UserError where nothing is left."""
     try:
-        lines = (folder / NAME).read_bytes().split(b"\n")
+        first, *lines = (folder / NAME).read_bytes().split(b"\n")
     except OSError as error:
         raise UserError(f"This chat could not be read: {reason(error)}.") from error
-    head = _checked(lines[0], folder)
+    head = _read_head(first, folder)
+    lines = [line for line in lines if line]
     try:
-        body = _body.decode(lines[1])
-        turns = tuple(_turn.decode(line) for line in lines[2:] if line)
-    except (msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
-        raise UserError(
-            f"This chat could not be read: {NAME} is damaged.", f"The file is in {folder}."
-        ) from error
-    return Conversation(head, body.system_prompt, turns)
+        body, *turns = lines
+        system_prompt, read = _read_body(body), tuple(map(_read_turn, turns))
+    except ValueError:  # a DamagedError, or no line at all
+        if not lines and head.damaged:
+            raise UserError(
+                f"This chat could not be read: {NAME} is damaged.", f"The file is in {folder}."
+            ) from None
+        system_prompt, read = _salvaged(first, lines)
+        head = msgspec.structs.replace(head, damaged=head.damaged or DAMAGED)
+    return Conversation(head, system_prompt, read)
 
 
 def read_head(folder: Path) -> ChatHead:
     """Read what a list shows; a chat that cannot be read gets a head that says so."""
     try:
         with (folder / NAME).open("rb") as file:
-            return _checked(file.readline(), folder)
+            return _read_head(file.readline(), folder)
     except OSError as error:
         return _damaged(folder, f"This chat could not be read: {reason(error)}.")
-    except UserError as error:
-        return _damaged(folder, error.message)
 
 
-def _checked(line: bytes, folder: Path) -> ChatHead:
-    try:
-        read = _head.decode(line)
-        major = int(read.format.split(".")[0])
-    except (msgspec.DecodeError, ValueError):
-        raise UserError(f"This chat could not be read: {NAME} is damaged.") from None
-    if major > MAJOR:
-        raise UserError(f"This chat has the newer format {read.format}.", "Update Draftscope to open it.")
+def _read_head(line: bytes, folder: Path) -> ChatHead:
+    why = ""
+    for candidate in (line, repaired(line)):
+        try:
+            read = decode(_head, candidate)
+            _check_head(read)
+            break
+        except ValueError:
+            why = DAMAGED
+    else:
+        return _damaged(folder, why, text_field(line, "title"))
     fields = {name: getattr(read, name) for name in ChatHead.__struct_fields__}
+    newer = read.major > MAJOR
+    if newer:
+        why = f"This chat has the newer format {read.format}."
     # A folder that someone copied is another chat: its name is what it is found by.
-    return ChatHead(**fields | {"id": folder.name, "damaged": ""})
+    return ChatHead(**fields | {"id": folder.name, "damaged": why, "newer": newer})
 
 
-def _damaged(folder: Path, why: str) -> ChatHead:
+def _check_head(head: _Head) -> None:
+    """Raise ValueError where a value cannot be: the list sorts by times and shows how long ago they were."""
+    for stamp in (head.created, head.updated):
+        when = datetime.fromisoformat(stamp)
+        if when.tzinfo is None or not 1970 <= when.year < 9000:
+            raise ValueError(stamp)
+    if head.major < 1 or head.mode not in MODES or not 0 <= head.revision < 2**53:
+        raise ValueError(head)
+
+
+def _read_body(line: bytes) -> str:
+    """Raises DamagedError; also for another object that lacks it."""
+    read = decode(_body, line)
+    if b'"system_prompt"' not in line and line != b"{}":
+        raise DamagedError("it holds no system prompt")
+    return read.system_prompt
+
+
+def _read_turn(line: bytes) -> Turn:
+    """Raises DamagedError; also for an answer whose text is under a damaged name."""
+    read: Turn = decode(_turn, line)
+    if isinstance(read, Answer) and read.text is None and b'"text":null' not in line:
+        raise DamagedError("it holds no text")
+    return read
+
+
+def _salvaged(first: bytes, lines: list[bytes]) -> tuple[str, tuple[Turn, ...]]:
+    """(the system prompt, the turns) of a file in which lines are damaged, or gone."""
+    system_prompt = text_field(first, "system_prompt")  # where the line break behind the head is damaged
+    turns: list[Turn] = []
+    for number, line in enumerate(lines):
+        for candidate in (line, repaired(line)):
+            with contextlib.suppress(DamagedError):
+                turns.append(_read_turn(candidate))
+                break
+            if number == 0:
+                with contextlib.suppress(DamagedError):
+                    system_prompt = _read_body(candidate)
+                    break
+        else:
+            turns.append(turn_as_it_stands(line, turns[-1] if turns else None))
+    return system_prompt, tuple(turns)
+
+
+def _damaged(folder: Path, why: str, title: str = "") -> ChatHead:
     try:
         changed = datetime.fromtimestamp(os.stat(folder).st_mtime, UTC)
     except OSError:
         changed = datetime.fromtimestamp(0, UTC)
     stamp = changed.isoformat(timespec="milliseconds")
-    return ChatHead(folder.name, "Could not be read", stamp, stamp, damaged=why)
+    return ChatHead(folder.name, title or UNREADABLE, stamp, stamp, damaged=why)

@@ -10,6 +10,7 @@ from app.engine.types import Message
 
 NEW_TITLE = "New chat"
 TITLE_LENGTH = 60
+MODES = ("chat", "completion")
 
 
 class Question(msgspec.Struct, frozen=True, tag="question"):
@@ -38,9 +39,10 @@ class ChatHead(msgspec.Struct, frozen=True):
     title: str
     created: str
     updated: str
-    mode: str = "chat"  # or "completion"
+    mode: str = "chat"  # one of MODES
     revision: int = 0  # counts the changes of the turns: a stale view is told by it
-    damaged: str = ""  # why it could not be read; then only id and updated mean something
+    damaged: str = ""  # why it, or a part of it, could not be read
+    newer: bool = False  # it is of a newer version: it can be looked at and not changed
 
 
 class Conversation(msgspec.Struct, frozen=True):

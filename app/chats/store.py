@@ -6,8 +6,10 @@ what it means to change; a change to turns that another window has changed meanw
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +17,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-import filelock
 import msgspec
 
-from app.chats.chat_file import NAME, read_chat, read_head, write_chat
+from app.chats.chat_file import NAME, check_writable, read_chat, read_head, write_chat
 from app.chats.conversation import (
     NEW_TITLE,
     Answer,
@@ -31,13 +32,13 @@ from app.chats.conversation import (
 from app.chats.measurement import Measurement, read_measurement, run_files, write_measurement
 from app.chats.recorder import AnswerRecorder
 from app.chats.search import SearchTexts
-from app.chats.trash import KEPT, Trash
+from app.chats.trash import KEPT, SteadyClock, Trash
 from app.engine.errors import UserError
-from app.engine.trace import Trace, read_trace
+from app.engine.trace import Salvaged, salvage_trace
 from app.engine.types import TraceHeader
-from app.files import reason
+from app.files import OWN, make_own_folder, reason
+from app.locks import held, lock_at
 
-LOCK_SECONDS = 3.0
 CUT_OFF = "The answer was cut off."
 _ID = re.compile(r"[0-9a-f-]{8,64}")
 _SUPERSEDED = "superseded"
@@ -55,10 +56,19 @@ class ChatStore:
         self.folder = folder
         self._now = now
         self._trash = Trash(folder / ".trash")
-        self._lock = filelock.FileLock(folder / ".lock", timeout=LOCK_SECONDS)
+        self._steady = SteadyClock(folder / ".clock", now)
+        self._lock = lock_at(folder / ".lock")
+        self._changed = folder / ".changed"
         self._texts = SearchTexts()
 
     # ------------------------------------------------------------------ looking
+
+    def version(self) -> int:
+        """A number that every change makes another one, also a change in another window."""
+        try:
+            return self._changed.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def heads(self) -> list[ChatHead]:
         """All chats, the one changed last first; those that cannot be read say so in `damaged`."""
@@ -73,9 +83,9 @@ class ChatStore:
         turns = tuple(self._completed(chat.id, turn) for turn in chat.turns)
         return msgspec.structs.replace(chat, turns=turns)
 
-    def load_trace(self, chat_id: str, answer: Answer) -> Trace:
-        """The trace of an answer, complete up to where it was cut off; raises TraceError."""
-        return read_trace(self._folder(chat_id) / _plain_name(answer.trace))
+    def load_trace(self, chat_id: str, answer: Answer) -> Salvaged:
+        """What there is of an answer's trace. Never raises for what is wrong with it."""
+        return salvage_trace(self._folder(chat_id) / _plain_name(answer.trace))
 
     def load_measurement(self, chat_id: str, answer: Answer) -> Measurement | None:
         """The baseline measured for an answer, if there is one; raises TraceError."""
@@ -101,6 +111,27 @@ class ChatStore:
     def ask(self, seen: Conversation, text: str, at: int | None = None) -> Conversation:
         """Add the user's message; with `at`, in place of turn `at` and everything after it."""
         return self._change_turns(seen, at, Question(text))
+
+    def take_back(self, asked: Conversation, before: Conversation) -> Conversation:
+        """Undo `ask`, which made `asked` of `before`: the question is not to be answered."""
+        with self._locked():
+            folder = self._folder(asked.id)
+            now = read_chat(folder)
+            if now.head.revision != asked.head.revision:
+                raise _changed_elsewhere()
+            try:
+                if not before.head.revision:
+                    shutil.rmtree(folder)
+                    return before
+                for file in _files_of_answers(folder, before.turns[len(asked.turns) - 1 :]):
+                    moved = folder / _SUPERSEDED / file.name
+                    if moved.exists():
+                        os.replace(moved, file)
+            except OSError as error:
+                raise UserError(f"The question was not taken back: {reason(error)}.") from error
+            revision = now.head.revision + 1
+            chat = _with_head(now, updated=before.head.updated, revision=revision)
+            return _written(folder, msgspec.structs.replace(chat, turns=before.turns))
 
     def begin_answer(
         self, seen: Conversation, header: TraceHeader, at: int | None = None
@@ -158,7 +189,7 @@ class ChatStore:
         """Move a chat to the trash, from where `restore` brings it back."""
         with self._locked():
             try:
-                self._trash.put(self._folder(chat_id), self._now())
+                self._trash.put(self._folder(chat_id), self._steady.now())
             except OSError as error:
                 raise UserError(
                     f"The chat was not deleted: {reason(error)}.",
@@ -171,7 +202,7 @@ class ChatStore:
         with self._locked():
             deleted = self._trash.find(chat_id)
             if deleted is None:
-                raise UserError("The deleted chat is gone.", "Deleted chats are kept 7 days.")
+                raise UserError("The deleted chat is gone.", "Deleted chats are kept for 7 days.")
             try:
                 os.rename(deleted, folder)
             except OSError as error:
@@ -180,8 +211,13 @@ class ChatStore:
 
     def purge(self, kept: timedelta = KEPT) -> None:
         """At start: remove for good what was deleted or replaced longer ago than `kept`."""
-        now = self._now()
         with self._locked():
+            try:
+                now = self._steady.wind(self._trash.latest())
+            except OSError as error:
+                raise UserError(
+                    f"The chats cannot be changed: {reason(error)}.", f"Look at the folder {self.folder}."
+                ) from error
             self._trash.purge(now, kept)
             for folder in self._folders():
                 for trace in _files(folder / _SUPERSEDED):
@@ -202,9 +238,7 @@ class ChatStore:
         def changed(chat: Conversation) -> Conversation:
             head = chat.head
             if head.revision != seen.head.revision:
-                raise UserError(
-                    "This chat was changed in another window.", "Open it again to see the change."
-                )
+                raise _changed_elsewhere()
             title = head.title
             if title == NEW_TITLE and isinstance(turn, Question):
                 title = title_from(turn.text)
@@ -231,9 +265,7 @@ class ChatStore:
             folder = self._folder(chat_id)
             if not folder.exists():
                 folder = self._trash.find(chat_id) or folder
-            chat = settled(read_chat(folder))
-            write_chat(folder, chat)
-            return chat
+            return _written(folder, settled(read_chat(folder)))
 
     def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
         """Change what hangs on no turn; a chat that was never saved is changed in memory only."""
@@ -251,43 +283,44 @@ class ChatStore:
         with self._locked():
             folder = self._folder(chat_id)
             if folder.exists():
-                chat = change(read_chat(folder))
-            elif first is not None and not first.head.revision:
-                chat = change(first)
-            else:
+                return _written(folder, change(read_chat(folder)))
+            if first is not None and not first.head.revision:
+                return _written(folder, change(first))
+            if self._trash.find(chat_id) is not None:
                 raise UserError("This chat was deleted in another window.", "Start a new one.")
-            write_chat(folder, chat)
-            return chat
+            raise UserError(
+                f"The folder of this chat is gone: {folder}.",
+                "Put it back, or start a new chat. What is on the screen can still be copied.",
+            )
 
     def _supersede(self, chat_id: str, turns: tuple[Turn, ...]) -> None:
         """Move the traces of dropped answers out of the way; `purge` removes them later."""
         folder = self._folder(chat_id)
-        traces = [
-            folder / _plain_name(turn.trace) for turn in turns if isinstance(turn, Answer) and turn.trace
-        ]
-        for file in [file for trace in traces for file in (trace, *run_files(trace))]:
+        replaced = self._steady.now().timestamp()
+        for file in _files_of_answers(folder, turns):
             try:
-                (folder / _SUPERSEDED).mkdir(exist_ok=True)
+                make_own_folder(folder / _SUPERSEDED)
                 moved = folder / _SUPERSEDED / file.name
                 os.replace(file, moved)
-                os.utime(moved)  # when it was replaced, for `purge`
+                os.utime(moved, (replaced, replaced))  # for `purge`
             except OSError:
                 continue  # it stays where it is; nothing names it any more
 
     def _completed(self, chat_id: str, turn: Turn) -> Turn:
         if isinstance(turn, Question) or turn.text is not None:
             return turn
-        try:
-            text = self.load_trace(chat_id, turn).text
-        except UserError as error:
-            return Answer(turn.trace, "", CUT_OFF, error.message, error.hint)
-        return Answer(turn.trace, text, CUT_OFF)
+        return Answer(turn.trace, self.load_trace(chat_id, turn).text, CUT_OFF)
 
     def _folders(self) -> Iterator[Path]:
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                if _ID.fullmatch(entry.name) and entry.is_dir():
-                    yield Path(entry.path)
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    if _ID.fullmatch(entry.name) and entry.is_dir():
+                        yield Path(entry.path)
+        except OSError as error:
+            raise UserError(
+                f"The chats cannot be listed: {reason(error)}.", f"Look at the folder {self.folder}."
+            ) from error
 
     def _folder(self, chat_id: str) -> Path:
         # Ids come back from the settings file: none may lead out of the folder.
@@ -297,16 +330,10 @@ class ChatStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        try:
-            self._lock.acquire()
-        except (filelock.Timeout, OSError) as error:
-            raise UserError(
-                "The chats are locked by another program.", "Close it, or try again in a moment."
-            ) from error
-        try:
+        with held(self._lock, "chats"):
             yield
-        finally:
-            self._lock.release()
+            with contextlib.suppress(OSError):  # then other windows see it when they look next
+                self._changed.touch(OWN)
 
     def _stamp(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
@@ -325,8 +352,27 @@ def _as_seen(chat: Conversation, seen: Conversation) -> Conversation:
     return msgspec.structs.replace(chat, turns=(*turns, *seen.turns[len(chat.turns) :]))
 
 
+def _written(folder: Path, chat: Conversation) -> Conversation:
+    """The chat as it is on disk now; raises UserError where it cannot be written."""
+    check_writable(chat)
+    write_chat(folder, chat)
+    return _with_head(chat, damaged="")
+
+
+def _changed_elsewhere() -> UserError:
+    return UserError("This chat was changed in another window.", "Open it again to see the change.")
+
+
 def _with_head(chat: Conversation, **changes: object) -> Conversation:
     return msgspec.structs.replace(chat, head=msgspec.structs.replace(chat.head, **changes))
+
+
+def _files_of_answers(folder: Path, turns: tuple[Turn, ...]) -> Iterator[Path]:
+    """The traces of answers, and of what was measured for them."""
+    for turn in turns:
+        if isinstance(turn, Answer) and turn.trace:
+            trace = folder / _plain_name(turn.trace)
+            yield from (trace, *run_files(trace))
 
 
 def _plain_name(name: str) -> str:

@@ -2,23 +2,24 @@
 
 The trace is the model of every view: live is a cursor at its end. Line 1 is the header, then one line a
 round, last the totals. Bytes are base64, numbers plain JSON. A file cut in its last line (a crash, a full
-disk) is read up to there.
+disk) is read up to there; `salvage_trace` reads what is left of a damaged one.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 import msgspec
 
 from app.engine.errors import TraceError
 from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
+from app.files import DamagedError, decode, open_own, partial_of, reason
 
 FORMAT = "1.3"
 # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
@@ -28,11 +29,14 @@ _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)
 _round = msgspec.json.Decoder(Round)
 _totals = msgspec.json.Decoder(Totals)
-_DAMAGE = (msgspec.DecodeError, UnicodeDecodeError)  # msgspec gives the second where a text is not UTF-8
+_LONGEST = 1e9  # seconds
 
 
 class _Format(msgspec.Struct):
     format: str
+
+
+_format = msgspec.json.Decoder(_Format)
 
 
 @dataclass(slots=True)
@@ -65,7 +69,7 @@ class TraceWriter:
 
     def __init__(self, path: Path, header: TraceHeader) -> None:
         self.path = path
-        self._file: BinaryIO = path.open("wb")
+        self._file = open_own(path, "wb")
         self._write(header)
 
     def add(self, item: Round | Totals) -> None:
@@ -92,7 +96,7 @@ class TraceWriter:
 
 def write_trace(path: Path, trace: Trace) -> None:
     """Write a whole trace; the file appears complete or not at all."""
-    partial = path.with_name(path.name + ".partial")
+    partial = partial_of(path)
     with TraceWriter(partial, trace.header) as writer:
         for one in trace.rounds:
             writer.add(one)
@@ -112,15 +116,30 @@ def read_trace(path: Path) -> Trace:
         ) from error
 
 
+@dataclass(slots=True)
+class Salvaged:
+    """What can be read of a trace file, whatever happened to it."""
+
+    trace: Trace | None = None  # up to the damage; None where even the header is damaged
+    text: str = ""  # the answer's, from behind the damage as well
+    damage: TraceError | None = None
+
+
+def salvage_trace(path: Path) -> Salvaged:
+    """Read what is left of a trace file. Never raises: what is wrong is part of the answer."""
+    try:
+        with path.open("rb") as lines:
+            return _salvaged(lines, path.name)
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        return Salvaged(damage=TraceError(f"{path.name} cannot be read: {why}.", "Choose another file."))
+
+
 def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
     """Build a trace from its lines; a truncated last line is left out."""
     numbered = _numbered(lines)
     number, first = next(numbered, (1, b""))
-    _check_format(first, name)
-    try:
-        trace = Trace(_header.decode(first))
-    except _DAMAGE as error:
-        raise TraceError(f"{name}, line {number}, is damaged: {error}.") from error
+    trace = Trace(_read_header(first, number, name))
     broken: TraceError | None = None
     for number, line in numbered:
         if broken is not None:
@@ -128,13 +147,105 @@ def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
         if trace.totals is not None:
             raise TraceError(f"{name}, line {number}, stands behind the totals.")
         try:
-            if b'"finish_reason"' in line[:20]:
-                trace.totals = _totals.decode(line)
-            else:
-                trace.rounds.append(_round.decode(line))
-        except _DAMAGE as error:
-            broken = TraceError(f"{name}, line {number}, is damaged: {error}.")
+            _add(trace, _read_item(line))
+        except DamagedError as error:
+            broken = _damage(name, number, error)
     return trace
+
+
+def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
+    found = Salvaged()
+    pieces: list[bytes] = []
+    totals: Totals | None = None
+    emitted = 0  # tokens of the trace so far
+    numbered = _numbered(lines)
+    number, first = next(numbered, (1, b""))
+    try:
+        found.trace = Trace(_read_header(first, number, name))
+    except TraceError as error:
+        found.damage = error
+        numbered = itertools.chain([(number, first)], numbered)  # the first line may be gone altogether
+    for number, line in numbered:
+        try:
+            item = _read_item(line)
+        except DamagedError as error:
+            cut_off = not line.endswith(b"\n")  # by a crash, as it was written: no damage
+            if found.damage is None and not cut_off:
+                found.damage = _damage(name, number, error)
+            continue
+        if isinstance(item, Totals):
+            totals = item
+        else:
+            pieces += [token.piece for token in item.emitted]
+        if found.trace is None or found.damage is not None:
+            continue
+        flaw = "it stands behind the totals" if found.trace.totals is not None else ""
+        if isinstance(item, Round):
+            flaw = flaw or _flaw(item, found.trace, emitted)
+            emitted += len(item.emitted)
+        if flaw:
+            found.damage = TraceError(f"{name}, line {number}, is damaged: {flaw}.")
+        else:
+            _add(found.trace, item)
+    found.text = totals.text if totals is not None else _joined(pieces, found.trace)
+    return found
+
+
+def _joined(pieces: Iterable[bytes], trace: Trace | None) -> str:
+    stream = TextStream(trace.header.stop if trace is not None else ())
+    for piece in pieces:
+        stream.add(piece)
+    stream.finish()
+    return stream.text
+
+
+def _flaw(item: Round, trace: Trace, emitted: int) -> str:
+    """What makes a round one that cannot be, behind the rounds before it and `emitted` tokens; "" where
+    nothing does. Views count on it: they find rounds by their index and draw what is measured."""
+    before = trace.rounds[-1].offset if trace.rounds else 0.0
+    times = (item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds)
+    tops = (*item.target_top, *item.draft_top)
+    given = [value for token in item.drafted for value in (token.q, token.p or 0.0, token.draft_p or 0.0)]
+    given += [token.p for token in item.emitted]
+    given += [p for top in tops for p in top.p]
+    if item.index != len(trace.rounds) or item.position != emitted:
+        return "its round does not follow the one before"
+    if not before <= item.offset <= _LONGEST or not all(0 <= value <= _LONGEST for value in times):
+        return "its times cannot be"
+    if item.accepted > len(item.emitted):
+        return "it accepts more tokens than it emits"
+    if not all(0 <= p <= 1.001 for p in given):  # single precision, summed
+        return "its probabilities cannot be"
+    if any(not len(top.ids) == len(top.pieces) == len(top.p) for top in tops):
+        return "its alternatives are incomplete"
+    return ""
+
+
+def _add(trace: Trace, item: Round | Totals) -> None:
+    if isinstance(item, Totals):
+        trace.totals = item
+    else:
+        trace.rounds.append(item)
+
+
+def _read_header(line: bytes, number: int, name: str) -> TraceHeader:
+    """Raises TraceError."""
+    _check_format(line, name)
+    try:
+        return decode(_header, line)
+    except DamagedError as error:
+        raise _damage(name, number, error) from error
+
+
+def _read_item(line: bytes) -> Round | Totals:
+    """Raises DamagedError."""
+    if b'"finish_reason"' in line[:20]:
+        return decode(_totals, line)
+    return decode(_round, line)
+
+
+def _damage(name: str, number: int, error: DamagedError) -> TraceError:
+    return TraceError(f"{name}, line {number}, is damaged: {error}.")
 
 
 def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -145,9 +256,9 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 def _check_format(line: bytes, name: str) -> None:
     try:
-        version = msgspec.json.decode(line, type=_Format).format
+        version = decode(_format, line).format
         major = int(version.split(".")[0])
-    except (msgspec.DecodeError, ValueError):
+    except ValueError:
         raise TraceError(
             f"{name} is not a Draftscope trace.", "Choose a .jsonl file that Draftscope wrote."
         ) from None

@@ -212,6 +212,11 @@ class ChatController(QObject):
             self._page.chats.set_current(self.shown.chat.id)
             return
         self.shown.show(chat, live)
+        if chat.head.damaged:
+            hint = (
+                "" if chat.head.newer else "What goes on from here is saved anew, beside a copy of that file."
+            )
+            self._page.prompt.show_error(chat.head.damaged, hint)
 
     def _is_stale(self) -> bool:
         """Whether another window has changed the chat on the screen."""
@@ -222,7 +227,7 @@ class ChatController(QObject):
 
     def open_last(self, chat_id: str) -> None:
         """Show the chat that was on the screen when the window was closed, if it is still there."""
-        if any(head.id == chat_id and not head.damaged for head in self._store.heads()):
+        if any(head.id == chat_id for head in self._store.heads()):
             self.open_chat(chat_id)
 
     def show_trace(self, trace: Trace) -> None:

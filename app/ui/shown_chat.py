@@ -6,8 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.chats.conversation import Answer, Conversation, Question
 from app.chats.store import ChatStore
-from app.engine.errors import UserError
-from app.engine.trace import Trace
+from app.engine.trace import Salvaged, Trace
 from app.engine.types import Round, Totals
 from app.ui.announce import announce
 from app.ui.answering import Answering
@@ -138,15 +137,17 @@ class ShownChat(QObject):
         return shown
 
     def _answer(self, at: int, turn: Answer) -> AnswerTurn:
-        if not turn.trace:
-            unsaved = Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
-            return AnswerTurn(str(at), "", None, unsaved)
+        """The words are the chat's; the trace says which token is whose, as far as it can be read."""
+        found = self._store.load_trace(self.chat.id, turn) if turn.trace else Salvaged()
         note = Note(turn.error or turn.note, turn.hint) if turn.error or turn.note else None
-        try:
-            trace = self._traces[at] = self._store.load_trace(self.chat.id, turn)
-        except UserError as error:
-            return AnswerTurn(str(at), "", None, Note(error.message, error.hint))
-        return AnswerTurn(str(at), trace.header.pair.target.name, trace, note)
+        lost = _what_is_lost(turn, found)
+        if lost is not None:
+            told = note or Note("")
+            note = Note(f"{told.message} {lost.message}".strip(), f"{told.hint} {lost.hint}".strip())
+        if found.trace is None:
+            return AnswerTurn(str(at), "Answer", None, note, text=turn.text)
+        self._traces[at] = found.trace
+        return AnswerTurn(str(at), found.trace.header.pair.target.name, found.trace, note, text=turn.text)
 
     # ------------------------------------------------------------------ the answer as it comes
 
@@ -230,3 +231,20 @@ class ShownChat(QObject):
     def _show_numbers(self, trace: Trace) -> None:
         self.trace = trace
         self._page.instruments.show_trace(trace)
+
+
+def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
+    """What to say of an answer whose tokens are not all known; None where they are."""
+    if not turn.trace:
+        return Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
+    why = found.damage.message if found.damage is not None else ""
+    if found.trace is None:
+        return Note("The tokens of this answer are lost; its text is not.", why)
+    if why or _letters(found.text) < _letters(turn.text or ""):
+        return Note("Only the first tokens of this answer are known; its text is whole.", why)
+    return None
+
+
+def _letters(text: str) -> int:
+    """How many; bytes that are no text may have been left out."""
+    return len(text) - text.count("\ufffd")

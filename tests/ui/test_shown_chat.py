@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.engine.trace import read_trace, write_trace
 from app.engine.types import FinishReason
-from app.ui.transcript.spans import spans_of, text_of
+from app.ui.transcript.spans import UNKNOWN, spans_of, text_of
 from tests.ui.traces import simulate
 from tests.ui.windows import Desk, Windows
 
@@ -136,3 +136,75 @@ def test_the_context_is_that_of_the_chat_on_the_screen(windows: Windows, tmp_pat
     assert context.text() == first
     windows.close(desk)
     assert windows.open().window.status.context.value.text() == f"0 / {size:,}"
+
+
+def cut(data: bytes) -> bytes:
+    return data[: len(data) * 2 // 3]
+
+
+def flip(place: float) -> Callable[[bytes], bytes]:
+    def flipped(data: bytes) -> bytes:
+        at = int(len(data) * place)
+        return data[:at] + bytes([data[at] ^ 128]) + data[at + 1 :]
+
+    return flipped
+
+
+@pytest.mark.parametrize(
+    ("damage", "some_colours"),
+    [
+        (None, False),
+        (lambda _: b"", False),
+        (flip(0.01), False),
+        (flip(0.5), True),
+        (flip(0.99), True),
+        (cut, True),
+        (lambda data: b"[" * 2000 + b"\n" + data, False),
+    ],
+    ids=["missing", "empty", "header", "middle", "end", "cut", "nested"],
+)
+def test_the_words_of_a_chat_are_shown_whatever_became_of_the_trace(
+    windows: Windows, damage: Callable[[bytes], bytes] | None, some_colours: bool
+) -> None:
+    desk = windows.open(max_tokens=40)
+    words = desk.ask("abcabc").text
+    assert len(words) > 20
+    chat_id = desk.controller.chat_id
+    (trace,) = (one for one in (desk.paths.chats / chat_id).glob("*.jsonl") if one.name != "chat.jsonl")
+    if damage is None:
+        trace.unlink()
+    else:
+        trace.write_bytes(damage(trace.read_bytes()))
+    desk.controller.new_chat()
+    desk.controller.open_chat(chat_id)
+    (answer,) = desk.answers()
+    assert answer.text == words
+    assert (desk.page.instruments.statistics.rounds > 0) == some_colours
+    assert "tokens of this answer are" in desk.notes()[0] or desk.notes()[0].startswith("The answer reached")
+    transcript = desk.page.transcript
+    transcript.copy_turn(answer.id)
+    assert QGuiApplication.clipboard().text() == words
+    assert transcript.find(words.split("\n")[0][-3:])[1]
+    transcript.select_all()
+    assert words in transcript.selected_text
+    transcript.set_rendered(True)
+    desk.ask("and on")
+    assert desk.answers()[0].text == words
+
+
+def test_words_without_tokens_are_no_tokens(windows: Windows) -> None:
+    desk = windows.open(max_tokens=40)
+    desk.ask("abcabc")
+    chat_id = desk.controller.chat_id
+    (trace,) = (one for one in (desk.paths.chats / chat_id).glob("*.jsonl") if one.name != "chat.jsonl")
+    trace.write_bytes(cut(trace.read_bytes()))
+    desk.controller.new_chat()
+    desk.controller.open_chat(chat_id)
+    (fates,) = desk.fates()
+    assert [fate for _, fate, _, _ in fates].count(UNKNOWN) == 1 and fates[-1][1] == UNKNOWN
+    keys = 0
+    while desk.page.transcript.hover.token is None or keys < len(fates) + 5:
+        desk.press(Qt.Key.Key_Right, desk.page.transcript, modifier=Qt.KeyboardModifier.AltModifier)
+        keys += 1
+    token = desk.page.transcript.hover.token
+    assert token is not None and token.span.fate != UNKNOWN

@@ -17,7 +17,7 @@ from app.ui.transcript.items import Item, TextItem
 from app.ui.transcript.reasoning import Part, ReasoningReader
 from app.ui.transcript.rendered import RenderedBlock
 from app.ui.transcript.sections import Section
-from app.ui.transcript.spans import Span, SpanBuilder, fit, text_of
+from app.ui.transcript.spans import Span, SpanBuilder, coloured, fit, text_of
 from app.ui.transcript.styles import Setting
 from app.ui.transcript.turns import AnswerTurn, Note, Turn
 
@@ -47,6 +47,7 @@ class AnswerItem(Item):
         self.rendered = rendered
         if turn.trace is not None:
             self._load(turn.trace)
+        self._put_words(turn.text)
         self._rebuild()
         self.count()
         self.fold_over()
@@ -202,20 +203,22 @@ class AnswerItem(Item):
         for span in self._spans[start:]:
             if span.round != round_index:
                 return None
-            if drafts_shown or not span.struck:
+            if span.fate and (drafts_shown or not span.struck):
                 return span
         return None
 
     def first_from(self, row: int) -> Span | None:
         """The first token that begins in a block or behind it."""
         for block in self.blocks[max(row, 0) :]:
-            if isinstance(block, ParagraphBlock) and block.paragraph.spans and not block.hidden:
-                return block.paragraph.spans[0]
+            if isinstance(block, ParagraphBlock) and not block.hidden:
+                for span in block.paragraph.spans:
+                    if span.fate:
+                        return span
         return None
 
     def step(self, span: Span | None, by: int, drafts_shown: bool) -> Span | None:
         """The token `by` places on among those shown; None beyond the ends."""
-        tokens = [one for one in self._spans if drafts_shown or not one.struck]
+        tokens = [one for one in self._spans if one.fate and (drafts_shown or not one.struck)]
         if span is None:
             return tokens[0 if by > 0 else -1] if tokens else None
         for place, one in enumerate(tokens):
@@ -239,9 +242,17 @@ class AnswerItem(Item):
         for one in trace.rounds:
             self._note(one)
             self._spans += self._builder.add(one)
-        if trace.totals is not None:
-            self._spans = fit(self._spans + self._builder.finish(), trace.totals.text)
         self._set_caption()
+
+    def _put_words(self, text: str | None) -> None:
+        """Of a stored answer: show exactly its words, in the colours that are known."""
+        if text is None and self.totals is not None:
+            text = self.totals.text
+        if text is not None:
+            spans = self._spans + self._builder.finish()
+            whole = self.totals is not None and self.totals.text == text
+            fitted = fit(spans, text) if whole else []
+            self._spans = fitted if text_of(fitted) == text else coloured(spans, text)
 
     def _note(self, one: Round) -> None:
         self.rounds.append(one)

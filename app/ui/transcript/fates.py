@@ -14,6 +14,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from app.engine.types import Origin, Verdict
 from app.ui.theme import Palette
+from app.ui.transcript.spans import UNKNOWN
 from app.ui.transcript.styles import TextStyle
 
 ACCEPTED = Origin.ACCEPTED.value
@@ -40,7 +41,7 @@ class FateShapes:
     def add(self, fate: str, left: float, right: float, baseline: float, style: TextStyle) -> None:
         """Add one token's extent on one line."""
         left, right, baseline = self._snap(left), self._snap(right), self._snap(baseline)
-        if right <= left or fate == PLAIN:
+        if right <= left or fate in (PLAIN, UNKNOWN):
             return
         if fate in (REJECTED, IGNORED):
             self._strike(fate, left, right, baseline, style)

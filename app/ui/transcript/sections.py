@@ -36,8 +36,9 @@ class Section:
         """Remember a span that belongs here."""
         if span.struck:
             return
-        self.first = self.first or span
-        self.last = span
+        if span.fate:
+            self.first = self.first or span
+            self.last = span
         if span.counts:
             self._texts.append(span.text)
 

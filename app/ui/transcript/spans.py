@@ -24,6 +24,9 @@ FATES = (
 )
 STRUCK = frozenset((Verdict.REJECTED.value, Verdict.IGNORED.value))
 
+UNKNOWN = ""
+"""In place of a fate: words of which no token is known."""
+
 _INVALID = "\ufffd"
 NEWLINE_MARK = "↵"
 
@@ -168,6 +171,36 @@ def fit(spans: Sequence[Span], text: str) -> list[Span]:
         whole = fitted[last].text + text[position:]
         fitted[last] = msgspec.structs.replace(fitted[last], text=whole)
     return fitted
+
+
+def coloured(spans: Sequence[Span], text: str) -> list[Span]:
+    """Spans whose text is exactly `text`, which may be of more, or of other words, than the spans are: they
+    colour it as far as they say the same."""
+    kept: list[Span] = []
+    position = 0
+    for span in spans:
+        if span.counts:
+            taken = _same(span.text, text, position) if position < len(text) else None
+            if taken is None:
+                break
+            position += len(taken)
+            span = msgspec.structs.replace(span, text=taken)  # noqa: PLW2901
+            if not taken:
+                continue
+        kept.append(span)
+    if position < len(text):
+        behind = kept[-1].round + 1 if kept else 0
+        kept.append(Span(text[position:], UNKNOWN, behind, 0))
+    return kept
+
+
+def _same(wanted: str, text: str, position: int) -> str | None:
+    """What `text` has from `position` on of a token's own text; None where it has something else."""
+    for own in (wanted, wanted.replace(_INVALID, "")):  # bytes that are no text may have been left out
+        if text.startswith(own, position):
+            return own
+    rest = text[position:]
+    return rest if wanted.startswith(rest) else None  # the text ends within this token, at a stop string
 
 
 def _taken(wanted: str, text: str, position: int) -> str:

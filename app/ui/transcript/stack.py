@@ -12,7 +12,7 @@ from app.ui.transcript.blocks import Block
 from app.ui.transcript.folds import FoldLine
 from app.ui.transcript.heights import Heights
 from app.ui.transcript.items import Item
-from app.ui.transcript.spans import Span
+from app.ui.transcript.spans import UNKNOWN, Span
 from app.ui.transcript.styles import Setting
 from app.ui.transcript.turns import Turn
 
@@ -190,7 +190,7 @@ class Stack:
         span = item.blocks[block].token_at(item.local(x, inside, block))
         if span is None and block + 1 < len(item.blocks) and item.blocks[block].runs_on:
             span = item.blocks[block + 1].token_at(item.local(x, inside, block + 1))
-        return Token(index, span) if span is not None else None
+        return Token(index, span) if span is not None and span.fate != UNKNOWN else None
 
     def fold_at(self, x: float, y: float) -> Place | None:
         """The line there that folds reasoning away."""

@@ -35,12 +35,13 @@ class UserTurn:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTurn:
-    """What the model answered. Without a trace it has not begun yet."""
+    """What the model answered. Without a trace and without words it has not begun yet."""
 
     id: str
     model: str
     trace: Trace | None = None
     note: Note | None = None
+    text: str | None = None  # the words, where they are known: the trace then only colours them
     code: bool = False  # set every line as code: a plain completion of code
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.engine.text import TextStream
 from app.engine.trace import Trace
 from app.engine.types import FinishReason, Round
-from app.ui.transcript.spans import Span, SpanBuilder, fit, spans_of, text_of
+from app.ui.transcript.spans import UNKNOWN, Span, SpanBuilder, coloured, fit, spans_of, text_of
 from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace
 
 FAMILY = "👨‍👩‍👧".encode()
@@ -168,3 +168,24 @@ def test_what_was_shown_live_never_has_to_be_taken_back(trace: Trace) -> None:
     for one in trace.rounds:
         live += builder.add(one)
     assert spans_of(trace)[: len(live)] == live
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the mean is", [("the", "plain"), (" sum", "rejected"), (" mean", "resampled"), (" is", UNKNOWN)]),
+        ("the mean", [("the", "plain"), (" sum", "rejected"), (" mean", "resampled")]),
+        ("the me", [("the", "plain"), (" sum", "rejected"), (" me", "resampled")]),
+        ("the sun", [("the", "plain"), (" sum", "rejected"), (" sun", UNKNOWN)]),
+        ("a", [("a", UNKNOWN)]),
+        ("", []),
+    ],
+)
+def test_tokens_colour_a_text_as_far_as_they_say_the_same(text: str, expected: list[tuple[str, str]]) -> None:
+    spans = spans_of(make_trace([make_round(0, [], "the"), make_round(1, [], " mean", " sum")]))
+    assert shown(coloured(spans, text)) == expected
+
+
+def test_bytes_that_the_text_leaves_out_do_not_end_its_colours() -> None:
+    spans = [Span("a\ufffd", "plain", 0, 0), Span("\ufffd", "plain", 1, 0), Span("b", "plain", 2, 0)]
+    assert shown(coloured(spans, "ab")) == [("a", "plain"), ("b", "plain")]
