@@ -74,13 +74,14 @@ def with_value(strategy: str, key: str, value: str) -> str:
 def spelled(strategy: str, keys: Sequence[str]) -> str:
     """The strategy with these settings written out, also where they have their defaults."""
     spec = StrategySpec.parse(strategy)
-    parts = [str(part) for part in spec.parts]
-    for key in keys:
-        part_name, _dot, name = key.rpartition(".")
-        for at, part in enumerate(spec.parts):
-            described = {one.name: one for one in params_of(type(part.params))}
-            if part_name in ("", part.name) and name in described and f":{name}=" not in parts[at]:
-                parts[at] += f":{name}={described[name].format(getattr(part.params, name))}"
+    parts = []
+    for part in spec.parts:
+        name, *written = str(part).split(":")
+        changed = {one.partition("=")[0]: one for one in written}
+        for one in params_of(type(part.params)):
+            if one.name in changed or {one.name, f"{part.name}.{one.name}"} & set(keys):
+                name += ":" + changed.get(one.name, f"{one.name}={one.format(one.default)}")
+        parts.append(name)
     run = str(replace(spec, parts=())).removeprefix(NONE)
     if "length" in keys and ":length=" not in run:
         run += f":length={spec.length}"
