@@ -17,6 +17,7 @@ from shlex import split
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from app import __version__
@@ -634,6 +635,38 @@ def test_ctrl_c_in_mid_answer_keeps_what_came(slow: list[object], tmp_path: Path
     assert recheck(trace) == []
     assert numbers.read_bytes() == RunRecord.of(trace).to_json()
     assert err.decode().count("\n") == 1 and "it was stopped" in err.decode()
+
+
+@on_posix
+def test_ctrl_c_ends_an_engine_that_hangs_and_keeps_what_came(slow: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "run.jsonl"
+    process = start(*slow, "--trace", out, bufsize=0)
+    assert process.stdout is not None
+    assert process.stdout.read(1)
+    engine = max(psutil.Process(process.pid).children(), key=lambda child: child.memory_info().rss)
+    engine.send_signal(signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    _rest, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "The engine was ended." in err.decode()
+    assert read_trace(out).token_ids
+    assert not engine.is_running()
+
+
+@on_posix
+def test_a_second_ctrl_c_leaves_no_engine_behind(slow: list[object]) -> None:
+    process = start(*slow, bufsize=0)
+    assert process.stdout is not None
+    assert process.stdout.read(1)
+    engine = max(psutil.Process(process.pid).children(), key=lambda child: child.memory_info().rss)
+    engine.send_signal(signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # two at once are one
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    _gone, alive = psutil.wait_procs([engine], timeout=PATIENCE)
+    assert not alive
 
 
 @on_posix

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
@@ -16,12 +18,17 @@ class Interrupt:
     """Whether Ctrl+C was pressed, and what it stops."""
 
     def __init__(self) -> None:
-        self._pressed = threading.Event()
+        self._at: float | None = None
         self._stop: Callable[[], None] | None = None
 
     @property
     def pressed(self) -> bool:
-        return self._pressed.is_set()
+        return self._at is not None
+
+    @property
+    def seconds(self) -> float:
+        """Since it was pressed; 0 where it was not."""
+        return time.monotonic() - self._at if self._at is not None else 0.0
 
     def stops(self, stop: Callable[[], None]) -> None:
         """Call `stop`, which must be safe from any thread, when Ctrl+C is pressed."""
@@ -30,7 +37,7 @@ class Interrupt:
             stop()
 
     def press(self) -> None:
-        self._pressed.set()
+        self._at = time.monotonic()
         if self._stop is not None:
             self._stop()
 
@@ -53,6 +60,8 @@ def run_interruptible(work: Callable[[Interrupt], int]) -> int:
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if interrupt.pressed:
+            for child in multiprocessing.active_children():
+                child.kill()  # one that hangs would not notice that it is alone
             os._exit(INTERRUPTED)
         interrupt.press()
 

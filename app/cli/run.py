@@ -11,7 +11,7 @@ from app.cli.recorder import RunRecorder, check_writable, write_file
 from app.cli.run_options import PROG, RunPlan, parse_run
 from app.cli.strategies import statistics_lines
 from app.engine.errors import UserError
-from app.engine.host import ProcessHome
+from app.engine.host import STOP_SECONDS, ProcessHome
 from app.engine.messages import (
     AnyCommand,
     Event,
@@ -52,7 +52,7 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
     try:
         interrupt.stops(stop)
         try:
-            for _progress in _answers(home, Load(_LOAD, plan.target, plan.draft)):
+            for _progress in _answers(home, Load(_LOAD, plan.target, plan.draft), interrupt):
                 pass
         except UserError:
             if interrupt.pressed:
@@ -61,10 +61,13 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
         recorder = RunRecorder(plan.trace)
         printer = AnswerPrinter()
         try:
-            _record(home, Generate(_ANSWER, plan.request, plan.drafters), recorder, printer)
+            answer = Generate(_ANSWER, plan.request, plan.drafters)
+            _record(_answers(home, answer, interrupt), home, recorder, printer)
         except Exception as error:
             recorder.fail(str(error))
-            raise
+            if not (interrupt.pressed and isinstance(error, UserError)):
+                raise
+            complain(PROG, error.message)
         finally:
             recorder.close()
             if recorder.trace is not None:
@@ -74,11 +77,14 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
     return INTERRUPTED if interrupt.pressed else 0
 
 
-def _answers(home: ProcessHome, command: AnyCommand) -> Iterator[Event]:
-    """What the engine says to a command, to its end. Raises UserError where it fails or the engine dies."""
+def _answers(home: ProcessHome, command: AnyCommand, interrupt: Interrupt) -> Iterator[Event]:
+    """What the engine says to a command, to its end. Raises UserError where it fails or the engine dies; one
+    that does not stop is ended."""
     home.send(command)
     while True:
         event = home.receive(_WAIT)
+        if interrupt.seconds > STOP_SECONDS:
+            home.end()
         if isinstance(event, Failed):
             raise _error(event)
         if event is not None:
@@ -107,9 +113,11 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
         complain(PROG, totals.error)  # the answer is whole; what a drafter does behind it was not done
 
 
-def _record(home: ProcessHome, command: Generate, recorder: RunRecorder, printer: AnswerPrinter) -> None:
-    """Generate to the end, or until Ctrl+C or the reader's leaving stops it."""
-    for event in _answers(home, command):
+def _record(
+    events: Iterator[Event], home: ProcessHome, recorder: RunRecorder, printer: AnswerPrinter
+) -> None:
+    """Record an answer to its end, or until Ctrl+C or the reader's leaving stops it."""
+    for event in events:
         if isinstance(event, Started):
             recorder.begin(event.header)
         elif isinstance(event, RoundFinished):
@@ -118,4 +126,4 @@ def _record(home: ProcessHome, command: Generate, recorder: RunRecorder, printer
         elif isinstance(event, Finished):
             recorder.finish(event.totals)
         if not printer.open:
-            home.send(Stop(command.run))
+            home.send(Stop(_ANSWER))

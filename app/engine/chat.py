@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import jinja2
 import numpy as np
 
 from app.engine.errors import PromptError
-from app.engine.sandbox import run_template
+from app.engine.templates import Templates
 from app.engine.types import Message
 
 if TYPE_CHECKING:
@@ -23,30 +20,32 @@ if TYPE_CHECKING:
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # noncharacters, never part of real text: between them stands plain text
 _MARKS = str.maketrans("", "", _OPEN + _CLOSE)
 _PLAIN = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
-_MAX_CHARACTERS = 50_000_000
 
 
 class ChatTemplate:
     """The chat template of a model file, or the reason why there is none."""
 
-    def __init__(self, source: str, vocabulary: Vocabulary) -> None:
+    def __init__(self, source: str, vocabulary: Vocabulary, templates: Templates) -> None:
         self._vocabulary = vocabulary
         self._source = source
+        self._templates = templates
         spellings = "|".join(map(re.escape, vocabulary.control_texts()))
         # Every character at which a control token's spelling begins, also inside another one's.
         self._first = re.compile(f"(?=(?:{spellings}))(.)" if spellings else r"(?!)", re.DOTALL)
 
-    def tokenize(self, messages: Sequence[Message]) -> tuple[str, NDArray[np.int32]]:
-        """The prompt's text, and its token ids of shape [n]; raises PromptError."""
+    def tokenize(
+        self, messages: Sequence[Message], stopped: Callable[[], bool] = lambda: False
+    ) -> tuple[str, NDArray[np.int32]]:
+        """The prompt's text, and its token ids of shape [n]; raises PromptError, also where `stopped` says
+        while the template is at work that nobody wants the prompt any more."""
         if not self._source:
             raise PromptError(
                 "This model file has no chat template.", "Use completion mode, or another file."
             )
-        text = self._render(messages)
-        if len(text) > _MAX_CHARACTERS:
-            raise PromptError("The chat template made too long a text.", "Use completion mode.")
         vocabulary = self._vocabulary
-        bos = self._token_text(vocabulary.bos)
+        bos, eos = self._token_text(vocabulary.bos), self._token_text(vocabulary.eos)
+        guarded = [Message(message.role, self._guard(message.content)) for message in messages]
+        text = self._templates.render(self._source, guarded, bos, eos, stopped)
         # Most templates write BOS themselves; two of them would disturb the model.
         add_bos = vocabulary.adds_bos and not (bos and text.startswith(bos))
         ids = [np.array([vocabulary.bos], np.int32)] if add_bos else []
@@ -64,23 +63,3 @@ class ChatTemplate:
     def _token_text(self, id: int) -> str:
         known = 0 <= id < self._vocabulary.size
         return self._vocabulary.raw_text(id).decode("utf-8", errors="replace") if known else ""
-
-    def _render(self, messages: Sequence[Message]) -> str:
-        values = {
-            "messages": [{"role": one.role, "content": self._guard(one.content)} for one in messages],
-            "add_generation_prompt": True,
-            "bos_token": self._token_text(self._vocabulary.bos),
-            "eos_token": self._token_text(self._vocabulary.eos),
-            "raise_exception": _raise,
-            "strftime_now": lambda pattern: datetime.datetime.now().strftime(pattern),
-            "tools": None,
-        }
-        return run_template(self._source, {"tojson": _to_json}, values)
-
-
-def _to_json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)
-
-
-def _raise(message: str) -> None:
-    raise jinja2.TemplateError(message)

@@ -27,6 +27,7 @@ from app.engine.pair import LoadedPair, LoadReport
 from app.engine.params import check_params
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.templates import Templates
 from app.engine.text import TextStream
 from app.engine.trace import FORMAT
 from app.engine.types import FinishReason, GenerationRequest, ModelInfo, ModelOptions, Totals, TraceHeader
@@ -67,7 +68,9 @@ class Engine:
             # A file that answers are added to is drafted from as it was before all of them.
             self._lookup_caches = previous._lookup_caches
         self._warm = WarmDrafters(self._new_drafter)
-        self._template = ChatTemplate(self._target.model.chat_template, self._target.model.vocabulary)
+        self._templates: Templates = previous._templates if previous else Templates()
+        model = self._target.model
+        self._template = ChatTemplate(model.chat_template, model.vocabulary, self._templates)
         self.pair = self._models.info
         self._rounds: Rounds | None = None  # of the answer that is being written
 
@@ -80,10 +83,16 @@ class Engine:
         """What this pair holds on the devices of another one, by the names that they have there."""
         return self._models.memory_beside(target)
 
+    def warm_up(self) -> None:
+        """Have what the first answer needs ready, in the background."""
+        if self.pair.target.has_chat_template:
+            self._templates.start()
+
     def close(self) -> None:
         """Free the models; an answer that is being written ends here."""
         self._leave()
         self._models.close()
+        self._templates.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -235,7 +244,7 @@ class Engine:
         if (request.prompt is None) == (not request.messages):
             raise PromptError("There is no prompt.", "Give a prompt or messages, not both.")
         if request.prompt is None:
-            text, ids = self._template.tokenize(request.messages)
+            text, ids = self._template.tokenize(request.messages, self._abort.is_set)
         else:
             text = request.prompt
             ids = self._target.model.vocabulary.tokenize(text, special=True, parse_special=False)

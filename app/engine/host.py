@@ -6,6 +6,7 @@ of memory: the process dies, `receive` says so, and whoever owns the home makes 
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
@@ -19,6 +20,7 @@ from typing import Protocol
 
 import msgspec
 
+from app.engine.limits import go_first, limit_memory
 from app.engine.messages import (
     AnyCommand,
     AnyEvent,
@@ -36,7 +38,7 @@ from app.engine.messages import (
     Shutdown,
     Stop,
 )
-from app.engine.safer import Death, explain_death
+from app.engine.safer import Death, exit_words, explain_death
 from app.engine.server import Server
 from app.engine.types import split_list
 from app.engine.workers import lost_workers
@@ -46,6 +48,13 @@ _decode_command = msgspec.msgpack.Decoder(AnyCommand).decode
 _decode_event = msgspec.msgpack.Decoder(AnyEvent).decode
 
 _GOODBYE_SECONDS = 2.0
+STOP_SECONDS = 5.0  # that a stopped run may take, where nobody can be asked whether to end its engine
+_LONGEST_EVENT = 2**28  # bytes; the longest holds a prompt's text
+_ENDED = ("The engine was ended.", "What came before is kept, and a new engine loads the same pair.")
+_DAMAGED = (
+    "The engine sent a message that cannot be read, and was ended.",
+    "What came before is kept, and a new engine loads the same pair.",
+)
 _NO_UNICODE = (
     "A file name or a text holds characters that are no Unicode: the engine cannot be told of it.",
     "Rename the file, or take the characters that are not shown out of the text.",
@@ -64,6 +73,10 @@ class EngineHome(Protocol):
 
         After a Failed event with `gone` set, nothing more comes from this home.
         """
+
+    def end(self) -> None:
+        """Give the engine up, one that answers to nothing too: `receive` says next that it is gone. Safe from
+        any thread."""
 
     def close(self) -> None:
         """End the engine, whatever it is doing."""
@@ -87,6 +100,11 @@ class ThreadHome:
         except queue.Empty:
             return None
 
+    def end(self) -> None:
+        """Nothing can end a thread from outside: it goes on until it looks up, and nobody listens."""
+        self._server.submit(Shutdown(0))
+        self._events.put(Failed(-1, *_ENDED, gone=True))
+
     def close(self) -> None:
         self._server.submit(Shutdown(0))
         self._thread.join(_GOODBYE_SECONDS)
@@ -108,7 +126,13 @@ class ProcessHome:
         self._testing = False
         self._gone = False
         self._closed = False
-        self._sending = threading.Lock()
+        self._ending = threading.Lock()  # held while the process is ended, and while it is forgotten
+        self._ended = False  # because somebody wanted it
+        self._damaged = False  # because of what it said
+        # Sent by a thread: an engine that hangs reads nothing, and its pipe fills up.
+        self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._sender = threading.Thread(target=self._send_all, name="to the engine", daemon=True)
+        self._sender.start()
         self._refused: deque[Failed] = deque()  # commands that cannot be sent
 
     @property
@@ -123,11 +147,12 @@ class ProcessHome:
             return
         if not isinstance(command, Stop):
             self._run, self._waiting, self._testing = command.run, command, False
-        try:
-            with self._sending:
+        self._outbox.put(data)
+
+    def _send_all(self) -> None:
+        with contextlib.suppress(OSError):  # the process is gone; `receive` reports it
+            while (data := self._outbox.get()) is not None:
                 self._connection.send_bytes(data)
-        except OSError:
-            return  # the process is gone; `receive` reports it
 
     def receive(self, timeout: float) -> Event | None:
         if self._refused:
@@ -137,10 +162,12 @@ class ProcessHome:
         try:
             if not self._connection.poll(timeout):
                 return None
-            event: AnyEvent = _decode_event(self._connection.recv_bytes())
-        except (EOFError, OSError):
+            event: AnyEvent = _decode_event(self._connection.recv_bytes(_LONGEST_EVENT))
+        except (EOFError, OSError, msgspec.DecodeError) as error:
             self._gone = True
-            self._process.join(_GOODBYE_SECONDS)
+            # A length that cannot be is an OSError without a number.
+            self._damaged = not (isinstance(error, EOFError) or getattr(error, "errno", None))
+            self._await_end(0 if self._damaged else _GOODBYE_SECONDS)
             return self._explain()
         self._follow(event)
         return event
@@ -157,6 +184,8 @@ class ProcessHome:
 
     def _explain(self) -> Failed:
         """What the end of the process was, in words."""
+        if self._ended or self._damaged:
+            return Failed(self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True)
         waiting = self._waiting
         load = waiting if isinstance(waiting, Load) else self._loaded
         pairs = [one for one in (load, waiting) if isinstance(one, Load | Measure)]
@@ -176,37 +205,43 @@ class ProcessHome:
             self.send(Shutdown(0))
             self._drain()
         self._gone = True
-        self._process.join(_GOODBYE_SECONDS)
+        self._await_end(_GOODBYE_SECONDS)
+        self._outbox.put(None)
+        self._sender.join()
+        self._connection.close()
+        with self._ending:
+            self._process.close()
+
+    def end(self) -> None:
+        with self._ending:
+            if not self._closed:
+                self._ended = True
+                self._process.kill()
+
+    def _await_end(self, seconds: float) -> None:
+        """Wait for the end of the process; after `seconds` it is ended."""
+        self._process.join(seconds)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        self._connection.close()
-        self._process.close()
 
     def _drain(self) -> None:
-        """Take what the engine still has to say: in a full pipe it would wait for ever."""
+        """Take what the engine still has to say: in a full pipe it would wait for ever. If it does not leave,
+        end it."""
         until = time.monotonic() + _GOODBYE_SECONDS
         try:
             while time.monotonic() < until:
                 if self._connection.poll(0.05):
-                    self._connection.recv_bytes()
+                    self._connection.recv_bytes(_LONGEST_EVENT)
         except (EOFError, OSError):
             return
-
-
-def exit_words(code: int | None) -> str:
-    """How a process ended."""
-    if code is not None and code < 0:
-        try:
-            return f"signal {-code}, {signal.strsignal(-code) or signal.Signals(-code).name}"
-        except ValueError:
-            return f"signal {-code}"
-    return f"exit code {code}"
+        self._process.kill()
 
 
 def _serve(connection: Connection) -> None:
     """The engine process: commands are read on a thread, so that Stop gets through at once."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window to handle
+    go_first()
 
     def emit(event: AnyEvent) -> None:
         try:
@@ -214,7 +249,7 @@ def _serve(connection: Connection) -> None:
         except OSError:
             os._exit(0)  # the window is gone, and nobody waits for an answer
 
-    server = Server(emit)
+    server = Server(emit, limit_memory)
 
     def read() -> None:
         try:

@@ -1,31 +1,86 @@
-"""Where a stranger's Jinja2 template runs: no way out, no huge step, and a limit on its time.
+"""The template process: where a stranger's Jinja2 template runs, with no way out and with limits.
 
-A file can carry any program as its chat template. The sandbox keeps it from reaching anything but its
-arguments; a loop that does not end is broken off; and a single operation that would take all time or memory,
-which nothing can break off, is refused before it begins.
+A file can carry any program as its chat template. The environment keeps it from reaching anything but its
+arguments and refuses single steps that are seen to be huge; the system ends the process where a template runs
+too long, and refuses it memory beyond a limit (on Linux). `templates.py` is the side that asks.
 """
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
+import datetime
 import functools
-import threading
+import json
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import IO, Any
 
 import jinja2
+import msgspec
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from app.engine.errors import PromptError
+from app.engine.types import Message
 
-TIME_LIMIT = 2.0  # seconds; real templates take milliseconds
-_LONGEST_ERROR = 160  # characters
+MEMORY_LIMIT = 1_000_000_000  # bytes of address space, the interpreter's 50 MB among them
+MAX_CHARACTERS = 10_000_000  # no context holds as much; tokenizing it takes a second
+OUT_OF_MEMORY = 3  # exit code
+_HEAD = 8  # bytes before each message: its length
 _LARGEST = 1_000_000  # numbers handed to functions, lengths of repeated texts, bits of numbers
+_LONGEST_ERROR = 160  # characters
 
 
-class _TooLong(BaseException):
-    """Raised inside a render that ran past its time."""
+class Question(msgspec.Struct, frozen=True):
+    """A template and what it is to render; `seconds` is how long it may take."""
+
+    source: str
+    messages: list[Message]
+    bos_token: str
+    eos_token: str
+    seconds: float
+
+
+class Rendered(msgspec.Struct, frozen=True, tag=True):
+    """The text that it made."""
+
+    text: str
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """Why there is none, in sentences."""
+
+    message: str
+    hint: str
+
+
+Answer = Rendered | Refused
+
+encode = msgspec.msgpack.Encoder().encode
+decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_decode_question = msgspec.msgpack.Decoder(Question).decode
+
+
+def send(pipe: IO[bytes], message: bytes) -> None:
+    """Write one message; raises OSError where nobody reads any more."""
+    pipe.write(len(message).to_bytes(_HEAD, "little") + message)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes], longest: int) -> bytes:
+    """Read one message; raises EOFError where none comes, or where it is longer than `longest`."""
+    length = int.from_bytes(_exactly(pipe, _HEAD), "little")
+    if length > longest:
+        raise EOFError
+    return _exactly(pipe, length)
+
+
+def _exactly(pipe: IO[bytes], count: int) -> bytes:
+    data = pipe.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -36,15 +91,17 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
         self.filters = {name: _guarded(function) for name, function in self.filters.items()}
+        self.filters["tojson"] = _to_json
 
     def call(self, context: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         _check((*args, *kwargs.values()))
         return super().call(context, function, *args, **kwargs)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        for one, other in ((left, right), (right, left)):
+        for value, other in ((left, right), (right, left)):
             if operator == "*" and isinstance(other, int):
-                _check([_size(one) * abs(other) if not isinstance(one, int) else _size(one) + _size(other)])
+                numbers = isinstance(value, int)
+                _check([_size(value) + _size(other) if numbers else _size(value) * abs(other)])
         if operator == "**" and isinstance(left, int) and isinstance(right, int):
             _check([_size(left) * abs(right)])
         return super().call_binop(context, operator, left, right)
@@ -74,28 +131,46 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def run_template(source: str, filters: dict[str, Callable[..., Any]], values: dict[str, Any]) -> str:
-    """Render a template; raises PromptError where it refuses, fails or takes too long."""
+def _to_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
 
-    def render() -> str:
-        sandbox = Sandbox()
-        sandbox.filters |= filters
-        return sandbox.from_string(source).render(values)
 
+def _raise(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+@functools.lru_cache(maxsize=2)
+def _compiled(source: str) -> jinja2.Template:
+    return Sandbox().from_string(source)
+
+
+def answer(question: Question) -> Answer:
+    """Render a template, or say in sentences why it cannot be rendered."""
     try:
-        return _within_time(render)
+        text = _compiled(question.source).render(
+            messages=msgspec.to_builtins(question.messages),
+            add_generation_prompt=True,
+            bos_token=question.bos_token,
+            eos_token=question.eos_token,
+            raise_exception=_raise,
+            strftime_now=lambda pattern: datetime.datetime.now().strftime(pattern),
+            tools=None,
+        )
+    except MemoryError:
+        raise
     except jinja2.TemplateError as error:
-        raise PromptError(
+        return Refused(
             f"The model's chat template refused the messages: {_brief(error)}.",
             "Change the messages, or use completion mode.",
-        ) from error
-    except PromptError:
-        raise
+        )
     except Exception as error:  # whatever a stranger's program can raise
-        raise PromptError(
+        return Refused(
             f"The model's chat template failed: {type(error).__name__}: {_brief(error)}.",
             "Use completion mode, or another file.",
-        ) from error
+        )
+    if len(text) > MAX_CHARACTERS:
+        return Refused("The model's chat template made too long a text.", "Use completion mode.")
+    return Rendered(text.encode("utf-8", errors="replace").decode())  # it can spell what is no Unicode
 
 
 def _brief(error: Exception) -> str:
@@ -104,34 +179,40 @@ def _brief(error: Exception) -> str:
     return f"{words}…" if len(str(error)) > _LONGEST_ERROR else words.removesuffix(".")
 
 
-def _within_time(render: Callable[[], str]) -> str:
-    """Run `render` on a thread and break it off after TIME_LIMIT.
+def serve() -> None:
+    """The process: one question after another, until nobody asks any more."""
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    _limit_itself()
+    try:
+        send(answers, b"")  # ready
+        while True:
+            question = _decode_question(receive(questions, sys.maxsize))
+            # The system ends the process, whatever a template is in the midst of, and whoever waits.
+            _alarm(question.seconds)
+            said = encode(answer(question))
+            _alarm(0.0)
+            send(answers, said)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    except (EOFError, OSError):
+        os._exit(0)
 
-    A template is compiled to Python code, so an exception raised into its thread ends any loop in it.
-    """
-    result: list[str] = []
-    errors: list[BaseException] = []
 
-    def work() -> None:
-        try:
-            result.append(render())
-        except BaseException as error:
-            errors.append(error)
+def _alarm(seconds: float) -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
-    thread = threading.Thread(target=work, name="chat template", daemon=True)
-    thread.start()
-    thread.join(TIME_LIMIT)
-    late = thread.is_alive()
-    while thread.is_alive():
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_TooLong)
-        )
-        thread.join(0.05)
-    if late:
-        raise PromptError(
-            "The model's chat template took too long and was broken off.",
-            "Use completion mode, or another file.",
-        )
-    if errors:
-        raise errors[0]
-    return result[0]
+
+def _limit_itself() -> None:
+    """Less memory than a machine has, and no files: of what is refused, the process may die."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, MEMORY_LIMIT),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # macOS knows no limit of memory
+            resource.setrlimit(limit, (most, most))

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from app.engine.errors import NoRoomError, SettingError, UserError
+from app.engine.errors import NoRoomError, PromptError, SettingError, UserError
 from app.engine.messages import (
     AnyCommand,
     AnyEvent,
@@ -38,13 +38,20 @@ if TYPE_CHECKING:
     from app.engine.engine import Engine
 
 _PROGRESS_STEP = 0.01
+_NO_MEMORY = (
+    "The engine has taken all the memory that was free when its pair was loaded.",
+    "End other programs and load the pair again, or load it with a smaller context.",
+)
 
 
 class Server:
     """Runs commands one after another against an engine; the same in both homes."""
 
-    def __init__(self, emit: Callable[[AnyEvent], None]) -> None:
+    def __init__(
+        self, emit: Callable[[AnyEvent], None], before_load: Callable[[], None] = lambda: None
+    ) -> None:
         self._emit = emit
+        self._before_load = before_load
         self._inbox: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
         self._engine: Engine | None = None
         self._stopped: set[int] = set()
@@ -79,6 +86,8 @@ class Server:
                 self._current = command.run
             try:
                 self._obey(command)
+            except MemoryError:
+                self._emit(Failed(command.run, *_NO_MEMORY))
             except Exception as error:
                 self._emit(
                     Failed(
@@ -114,6 +123,7 @@ class Server:
         # Imported here: the window makes homes and must never load the native library itself.
         from app.engine.engine import Engine
 
+        self._before_load()
         started = time.perf_counter()
         shown = ("", 0.0)
 
@@ -142,6 +152,8 @@ class Server:
                 kept = "The pair from before is still there." if self._engine else "No model is loaded."
                 raise UserError("Loading was stopped.", kept) from None
             raise
+        with contextlib.suppress(PromptError):  # the first question says why
+            self._engine.warm_up()
         self._emit(Loaded(command.run, self._engine.pair, time.perf_counter() - started))
 
     def _make_room(self, load: Callable[..., Engine], command: Load) -> None:

@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection
 
 from app.engine.drafters.foreign import Stamp, source_name
 from app.engine.errors import DrafterError
-from app.engine.host import exit_words
 from app.engine.plugins import file_stamp, run_file, unread_files, use_drafters
+from app.engine.safer import exit_words
 
 TIME_LIMIT = 10.0  # seconds for a file; it may import a large package from a slow disk
 _START_LIMIT = 60.0  # seconds until the process reads: that is not the files' doing

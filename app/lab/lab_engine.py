@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from app.engine.errors import UserError
-from app.engine.host import EngineHome
+from app.engine.host import STOP_SECONDS, EngineHome
 from app.engine.messages import (
     AnyCommand,
     Event,
@@ -23,7 +23,6 @@ from app.lab.control import Control
 from app.lab.experiment import Pair
 
 _LOOK = 0.05  # seconds between two looks at the switch
-_PATIENCE = 10.0  # seconds that a stopped run may take to end before its engine is given up
 
 
 class EngineGone(Exception):  # noqa: N818 - what happened, not a mistake
@@ -90,8 +89,9 @@ class LabEngine:
             event = self._home.receive(_LOOK)
             if self.control.interrupted and given_up is None:
                 self._home.send(Stop(command.run))
-                given_up = time.monotonic() + _PATIENCE
+                given_up = time.monotonic() + STOP_SECONDS
             if given_up is not None and time.monotonic() > given_up:
+                self._home.end()
                 self.close()
                 raise Interrupted
             if event is None or event.run != command.run:

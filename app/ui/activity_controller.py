@@ -21,6 +21,7 @@ WORDS = {
     Activity.STOPPING: "Stopping",
     Activity.LENT: "Measuring in Compare",
 }
+CAUSE = "stop"  # of a notice
 
 
 class ActivityController(QObject):
@@ -45,6 +46,7 @@ class ActivityController(QObject):
         session.activity_changed.connect(self.show)
         session.load_failed.connect(self.show)
         session.prompt_progress.connect(self._prompt_progress)
+        session.stop_overdue.connect(self._stop_overdue)
         baseline.ended.connect(self.show)
         chat.shown.answer_shown.connect(self._answer_shown)
         chat.shown.context_changed.connect(self._show_context)
@@ -63,8 +65,20 @@ class ActivityController(QObject):
                 self._prompt.setFocus(Qt.FocusReason.OtherFocusReason)
         header.set_busy(activity in BUSY)
         header.stop.setEnabled(activity is not Activity.STOPPING)
+        if activity is not Activity.STOPPING:
+            self._prompt.notices.withdraw(CAUSE)
         header.regenerate.setEnabled(self._chat.can_regenerate)
         self._show_context()  # another pair may be there, with room for more or less
+
+    @Slot()
+    def _stop_overdue(self) -> None:
+        self._prompt.notices.show_error(
+            "The engine has not stopped yet.",
+            "Ending it keeps every word that came. A new engine then loads the same pair.",
+            "End the engine now",
+            self._session.end_engine,
+            CAUSE,
+        )
 
     @Slot(str, int, int)
     def _prompt_progress(self, _model: str, done: int, total: int) -> None:

@@ -82,7 +82,7 @@ class ChatController(QObject):
     @Slot(str)
     def send(self, text: str) -> None:
         """Ask the pair; what cannot be sent now goes back to the prompt box."""
-        self._page.prompt.clear_error()
+        self._page.prompt.notices.clear()
         if self._session.activity is Activity.LOADING:
             self._take_back()
             self._waiting = text

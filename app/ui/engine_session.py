@@ -37,6 +37,7 @@ from app.ui.engine_thread import EngineThread
 log = logging.getLogger("draftscope")
 
 BATCH_MILLISECONDS = 33
+STOP_MILLISECONDS = 2000  # until a Stop without effect is told; usually it acts within a tenth of a second
 
 
 class Activity(StrEnum):
@@ -86,6 +87,7 @@ class EngineSession(QObject):
     loaded = Signal(object)  # PairInfo
     load_failed = Signal(object)  # Failed; the pair from before, if there was one, is still loaded
     run_died = Signal(object)  # Failed: the engine went away in mid-answer; its pair is loaded again
+    stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
     prompt_progress = Signal(str, int, int)  # "target" or "draft", tokens done, tokens in all
 
     def __init__(self, make_home: Callable[[], EngineHome]) -> None:
@@ -96,6 +98,10 @@ class EngineSession(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._drain)
+        self._overdue = QTimer(self)
+        self._overdue.setSingleShot(True)
+        self._overdue.setInterval(STOP_MILLISECONDS)
+        self._overdue.timeout.connect(self.stop_overdue)
         self._drained = 0.0
         self._closed = False
         self._ids = 0
@@ -117,6 +123,7 @@ class EngineSession(QObject):
         """End the engine; nothing more is emitted."""
         self._closed = True  # a signal that is on its way still comes
         self._timer.stop()
+        self._overdue.stop()
         self._thread.end()
         if self._leaving is not None:
             self._leaving.end()
@@ -180,7 +187,13 @@ class EngineSession(QObject):
         """Stop what runs; its end is told as always."""
         if self._run is not None:
             self._set(Activity.STOPPING)
+            self._overdue.start()
             self._thread.send(Stop(self._run.id))
+
+    def end_engine(self) -> None:
+        """End an engine that does not stop: its answer has failed then, and its pair is loaded again."""
+        if self.activity is Activity.STOPPING:
+            self._thread.end_engine()
 
     def list_devices(self, rpc: str, told: Told) -> None:
         """Ask which devices there are, also those of the workers in `rpc`. Only when nothing is at work."""
@@ -210,6 +223,7 @@ class EngineSession(QObject):
     def _set(self, activity: Activity) -> None:
         if activity is not self.activity:
             self.activity = activity
+            self._overdue.stop()
             self.activity_changed.emit(activity)
 
     @Slot()

@@ -42,6 +42,13 @@ class EngineThread(QThread):
                 return
         home.send(command)
 
+    def end_engine(self) -> None:
+        """End the engine, also one that hangs; that it is gone is told as always. Safe from any thread."""
+        with self._handing:
+            home = self._home
+        if home is not None:
+            home.end()
+
     def take(self) -> list[Event]:
         """All events that came since the last call, in order."""
         self._announced = False  # before the deque is emptied: a late event announces itself again

@@ -249,8 +249,8 @@ class MainWindow(QMainWindow):
 
     def show_notices(self, notices: tuple[str, ...]) -> None:
         """Tell what could not be taken over at the start."""
-        if notices:
-            self.page.prompt.show_error(" ".join(notices))
+        for notice in notices:
+            self.page.prompt.show_error(notice)
 
     def showEvent(self, event: object) -> None:
         super().showEvent(event)  # type: ignore[arg-type]

@@ -18,6 +18,8 @@ from app.ui.prompt_box import PromptBox
 from app.ui.settings_in_use import SettingsInUse
 from app.ui.status_bar import StatusBar
 
+CAUSE = "pair"  # of a notice
+
 
 class PairController(QObject):
     """Loads what the panels ask for. Where a file fails, the pair from before stays in use."""
@@ -40,6 +42,7 @@ class PairController(QObject):
         self._settings = settings
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
         self._fatal: ModelPanel | None = None  # the panel of a file that took the engine along
+        self._by_hand = False  # what is loaded was asked for, and is no replacement for what failed
         self._offer: Offer | None = None  # another way to load, which the last failure came with
         self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic, loaded last
         self.offload = OffloadController(
@@ -54,8 +57,8 @@ class PairController(QObject):
         header.draft_panel.applied.connect(self._draft_applied)
         for panel in (header.target_panel, header.draft_panel):
             panel.edited.connect(self._edited)
-        for teller in (header.target_panel, header.draft_panel, prompt):
-            teller.offer_taken.connect(self._offer_taken)
+        for panel in (header.target_panel, header.draft_panel):
+            panel.offer_taken.connect(self._offer_taken)
 
     def show(self) -> None:
         """Show in the panels which pair the settings name."""
@@ -106,7 +109,7 @@ class PairController(QObject):
         if self._session.activity in BUSY:
             return
         target, draft = share_workers(target, draft)
-        self._asked, self._offer = (target, draft), None
+        self._asked, self._offer, self._by_hand = (target, draft), None, True
         settings = self._settings.now
         for options in (draft, target):
             if options is not None and not options.path.startswith(BUNDLED):
@@ -125,7 +128,7 @@ class PairController(QObject):
         offer = self._offer
         if offer is None or self._session.activity in BUSY:
             return
-        self._prompt.clear_error()
+        self._prompt.notices.withdraw(CAUSE)
         self.load(self._named(offer.target), self._named(offer.draft) if offer.draft is not None else None)
 
     def _named(self, options: ModelOptions) -> ModelOptions:
@@ -162,6 +165,8 @@ class PairController(QObject):
         settings = self._settings.now
         self._in_use = (settings.target, settings.draft)
         fatal, self._fatal = self._fatal, None
+        if self._by_hand:  # what was said of a pair before it is over
+            self._prompt.notices.withdraw(CAUSE)
         for panel, info, chip in (
             (self._header.target_panel, pair.target, self._header.target),
             (self._header.draft_panel, pair.draft, self._header.draft),
@@ -178,6 +183,7 @@ class PairController(QObject):
     @Slot(object)
     def _load_failed(self, failed: Failed) -> None:
         """Say it in the panel of the file that failed."""
+        self._by_hand = False
         header, pair = self._header, self._session.pair
         about_draft = self._is_about_draft(failed)
         wrong, right = (header.target_panel, header.draft_panel)[:: -1 if about_draft else 1]
@@ -199,14 +205,19 @@ class PairController(QObject):
         self.changed.emit()
         chip.set_alert(True)
         kept = f"{pair.target.name} is still loaded." if pair is not None else ""
-        self._prompt.show_error(failed.message, f"{failed.hint} {kept}".strip(), offer)
+        self._prompt.notices.show_error(
+            failed.message, f"{failed.hint} {kept}".strip(), offer, self._offer_taken, CAUSE
+        )
 
     @Slot(object)
     def _run_died(self, failed: Failed) -> None:
         """The answer says what happened; here is the next safe setting, if there is one."""
+        self._by_hand = False
         self._offer = failed.offer
         if failed.offer is not None:
-            self._prompt.show_offer(failed.message, failed.hint, failed.offer.words)
+            self._prompt.notices.show_error(
+                failed.message, failed.hint, failed.offer.words, self._offer_taken, CAUSE
+            )
             self._header.target_panel.show_error(failed.message, failed.hint, failed.offer.words)
 
     def _is_about_draft(self, failed: Failed) -> bool:

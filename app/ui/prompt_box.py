@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 
 from app.ui.icons import IconButton
 from app.ui.panels.fold import FoldButton
-from app.ui.panels.notice import Notice, Remark
+from app.ui.panels.notice import Notices, Remark
 from app.ui.panels.panel_button import PanelButton
 from app.ui.panels.popover import Popover
 from app.ui.panels.segmented import Segmented
@@ -41,7 +41,6 @@ class PromptBox(QWidget):
     submitted = Signal(str)
     stop_requested = Signal()
     mode_changed = Signal(str)
-    offer_taken = Signal()
     system_changed = Signal(str)
     """The user edited the system prompt; comes shortly after the last key, and before `submitted`."""
 
@@ -51,8 +50,7 @@ class PromptBox(QWidget):
         self._busy = False
         self._suggestion = ""
         self._last = ""
-        self._notice = Notice(theme)
-        self._notice.acted.connect(self.offer_taken)
+        self.notices = Notices(theme)
         self.remark = Remark(theme)  # on what is asked
         self.try_panel = TryPanel(theme)
         self.try_this = PanelButton(theme, "demos", TRY_HELP, Popover(theme, self.try_panel, TRY_WIDTH))
@@ -78,7 +76,7 @@ class PromptBox(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         layout.addWidget(self.remark)
-        layout.addWidget(self._notice)
+        layout.addWidget(self.notices)
         layout.addWidget(self._frame)
         self.setFocusProxy(self._edit)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -137,18 +135,9 @@ class PromptBox(QWidget):
             self.put_back(text)
         self.show_error(message, hint)
 
-    def show_error(self, message: str, hint: str = "", offer: str = "") -> None:
-        """Say above the box what is wrong, until it is dismissed or the next prompt is sent; `offer` are the
-        words of a button that tells `offer_taken`."""
-        self._notice.show_error(message, hint, offer)
-
-    def show_offer(self, message: str, hint: str, offer: str) -> None:
-        """Add a way out to what is said already; where nothing is, say this."""
-        said = self._notice
-        self._notice.show_error(said.message or message, said.hint if said.message else hint, offer)
-
-    def clear_error(self) -> None:
-        self._notice.clear()
+    def show_error(self, message: str, hint: str = "") -> None:
+        """Say above the box what is wrong, until it is dismissed or the next prompt is sent."""
+        self.notices.show_error(message, hint)
 
     def set_try_offered(self, offered: bool) -> None:
         """Show the way to the prompts to try, where there are any for the pair."""
@@ -206,7 +195,7 @@ class PromptBox(QWidget):
         if not prompt:
             return
         self._system.tell()
-        self._notice.clear()
+        self.notices.clear()
         self._last = prompt
         self._edit.clear()
         self.submitted.emit(prompt)

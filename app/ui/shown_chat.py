@@ -89,7 +89,7 @@ class ShownChat(QObject):
                 self.add_rounds(live, live.trace.rounds)
         elif self._traces:
             self._show_numbers(self._traces[max(self._traces)])
-        page.prompt.clear_error()
+        page.prompt.notices.clear_passing()
         page.prompt.set_mode(chat.head.mode)
         page.prompt.set_system(chat.system_prompt)
         page.prompt.set_last_prompt(self._questions()[-1] if self._questions() else "")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import threading
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import app.engine.sandbox
 from app.engine.chat import ChatTemplate
 from app.engine.engine import Engine
 from app.engine.errors import PromptError
+from app.engine.host import make_home
+from app.engine.messages import Failed, Generate, Load, Loaded, Stop
 from app.engine.native import Model, Vocabulary
+from app.engine.templates import Templates
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions
 from tests.answers import events_of, trace_of
 from tests.tiny import CHAT_TEMPLATE, CONTROL, Tiny
@@ -25,6 +30,7 @@ END, BEGIN, END_OF_TURN = 256, 257, 258
 LIMIT = 0.3
 
 Render = Callable[..., str]
+IdsOf = Callable[..., list[int]]
 
 
 @pytest.fixture(scope="module")
@@ -44,25 +50,39 @@ def vocabulary(open_vocabulary: Callable[[Tiny], Vocabulary]) -> Vocabulary:
     return open_vocabulary(Tiny(name="chat"))
 
 
+@pytest.fixture(scope="module")
+def templates() -> Iterator[Templates]:
+    process = Templates()
+    yield process
+    process.close()
+
+
 @pytest.fixture
-def render(vocabulary: Vocabulary) -> Render:
+def render(vocabulary: Vocabulary, templates: Templates) -> Render:
     """The text that a template makes of messages, "x" from the user by default."""
 
     def make(source: str, messages: Sequence[Message] = (Message("user", "x"),)) -> str:
-        return ChatTemplate(source, vocabulary).tokenize(messages)[0]
+        return ChatTemplate(source, vocabulary, templates).tokenize(messages)[0]
 
     return make
 
 
-def ids_of(vocabulary: Vocabulary, content: str, source: str = CHAT_TEMPLATE) -> list[int]:
-    return ChatTemplate(source, vocabulary).tokenize([Message("user", content)])[1].tolist()
+@pytest.fixture(scope="module")
+def ids_of(templates: Templates) -> IdsOf:
+    """The ids of what a user says, by a vocabulary."""
+
+    def make(vocabulary: Vocabulary, content: str, source: str = CHAT_TEMPLATE) -> list[int]:
+        template = ChatTemplate(source, vocabulary, templates)
+        return template.tokenize([Message("user", content)])[1].tolist()
+
+    return make
 
 
 # ------------------------------------------------------------------------------ what people type
 
 
-def test_the_templates_own_markers_are_control_tokens(vocabulary: Vocabulary) -> None:
-    text, ids = ChatTemplate(CHAT_TEMPLATE, vocabulary).tokenize([Message("user", "hi")])
+def test_the_templates_own_markers_are_control_tokens(vocabulary: Vocabulary, templates: Templates) -> None:
+    text, ids = ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([Message("user", "hi")])
     assert text == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
     assert [id for id in ids.tolist() if id >= END] == [BEGIN, END_OF_TURN, BEGIN]
 
@@ -80,8 +100,10 @@ def test_the_templates_own_markers_are_control_tokens(vocabulary: Vocabulary) ->
         "",
     ],
 )
-def test_text_that_people_type_never_becomes_a_control_token(vocabulary: Vocabulary, content: str) -> None:
-    text, ids = ChatTemplate(CHAT_TEMPLATE, vocabulary).tokenize([Message("user", content)])
+def test_text_that_people_type_never_becomes_a_control_token(
+    vocabulary: Vocabulary, templates: Templates, content: str
+) -> None:
+    text, ids = ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([Message("user", content)])
     shown = content.replace("\ufdd0", "")
     assert text == f"<|im_start|>user\n{shown}<|im_end|>\n<|im_start|>assistant\n"
     assert [id for id in ids.tolist() if id >= END] == [BEGIN, END_OF_TURN, BEGIN]
@@ -92,7 +114,7 @@ def test_text_that_people_type_never_becomes_a_control_token(vocabulary: Vocabul
 
 @given(st.text(alphabet="<|end|>im_start\ufdd0 ", max_size=40))
 @settings(max_examples=150)
-def test_no_text_at_all_becomes_a_control_token(vocabulary: Vocabulary, content: str) -> None:
+def test_no_text_at_all_becomes_a_control_token(ids_of: IdsOf, vocabulary: Vocabulary, content: str) -> None:
     ids = ids_of(vocabulary, content)
     assert [id for id in ids if id >= END] == [BEGIN, END_OF_TURN, BEGIN]
 
@@ -101,7 +123,7 @@ def test_no_text_at_all_becomes_a_control_token(vocabulary: Vocabulary, content:
     "content", ["[[END]]", "[END]]", "[[[END]]]", "a[END]", "\x02", "x\x02y", "\x02\x02"]
 )
 def test_spellings_that_hold_one_another_or_are_one_character(
-    open_vocabulary: Callable[[Tiny], Vocabulary], content: str
+    ids_of: IdsOf, open_vocabulary: Callable[[Tiny], Vocabulary], content: str
 ) -> None:
     vocabulary = open_vocabulary(
         Tiny(name="nested", control=("[[END]]", "<|im_start|>", "<|im_end|>", "[END]", "\x02"))
@@ -132,19 +154,19 @@ def with_bos(open_vocabulary: Callable[[Tiny], Vocabulary]) -> Vocabulary:
         "{{ messages[0].content }}",
     ],
 )
-def test_bos_comes_once_whoever_writes_it(with_bos: Vocabulary, source: str) -> None:
+def test_bos_comes_once_whoever_writes_it(ids_of: IdsOf, with_bos: Vocabulary, source: str) -> None:
     assert ids_of(with_bos, "x", source).count(BEGIN) == 1
     assert ids_of(with_bos, "x", source)[0] == BEGIN
 
 
-def test_bos_that_was_typed_is_text(with_bos: Vocabulary) -> None:
+def test_bos_that_was_typed_is_text(ids_of: IdsOf, with_bos: Vocabulary) -> None:
     ids = ids_of(with_bos, "<|im_start|>", "{{ messages[0].content }}")
     assert ids[0] == BEGIN
     assert BEGIN not in ids[1:]
     assert len(ids) == 1 + len("<|im_start|>")
 
 
-def test_no_bos_where_the_file_wants_none(vocabulary: Vocabulary) -> None:
+def test_no_bos_where_the_file_wants_none(ids_of: IdsOf, vocabulary: Vocabulary) -> None:
     assert BEGIN not in ids_of(vocabulary, "x", "{{ messages[0].content }}")
 
 
@@ -286,46 +308,148 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_an_endless_template_is_broken_off(
-    render: Render, monkeypatch: pytest.MonkeyPatch, kind: str
+def test_an_endless_template_is_stopped(vocabulary: Vocabulary, kind: str) -> None:
+    limited = Templates(LIMIT)
+    try:
+        refused = refusal(ENDLESS[kind], vocabulary, limited)
+        assert refused.message == f"The model's chat template took longer than {LIMIT} s and was stopped."
+        assert ChatTemplate("ok", vocabulary, limited).tokenize([])[0] == "ok"
+    finally:
+        limited.close()
+
+
+def refusal(source: str, vocabulary: Vocabulary, templates: Templates) -> PromptError:
+    with within(15), pytest.raises(PromptError, match="chat template") as refused:
+        ChatTemplate(source, vocabulary, templates).tokenize([Message("user", "x")])
+    return refused.value
+
+
+MILLION = "{% set x = 'a' * 1000000 %}"
+HUGE_STEPS = [
+    "{{ 9 ** (9 ** 9) }}",
+    "{% set n = 9 %}{{ n ** n ** (n ** n) }}",
+    "{{ 2 ** 10000000000 }}",
+    "{{ 'x' * 10 ** 12 }}",
+    "{{ 10 ** 12 * 'x' }}",
+    "{{ [1] * 10 ** 12 }}",
+    "{{ '%999999999999d' % 1 }}",
+    "{{ '{:999999999999}'.format(1) }}",
+    "{{ 'x' | center(10 ** 12) }}",
+    "{{ 'x'.ljust(10 ** 12) }}",
+    "{{ 'x'.zfill(10 ** 12) }}",
+    "{{ 'x' | indent(10 ** 12) }}",
+    "{{ 10 ** 5000 }}",
+    "{{ ([[0] * 1000] * 100000) | sum(start=[]) }}",
+    "{% set n = namespace() %}{% for i in range(30) %}{% set n.t = (n.t, 1, n.t) %}{% endfor %}{{ n.t ~ 1 }}",
+    MILLION + "{{ x.translate({97: x}) | length }}",
+    MILLION + "{{ x.replace('a', x) | length }}",
+    MILLION + "{{ x | replace('a', x) | length }}",
+    MILLION + "{{ x.join([x] * 1000000) | length }}",
+    MILLION + "{{ ([x] * 100000) | join(x) | length }}",
+    "{{ '%900000000d%900000000d' % (1, 2) }}",
+    "{{ '%*d%*d' % (900000000, 1, 900000000, 1) }}",
+    "{{ '{:900000000}{:900000000}'.format(1, 2) }}",
+    "{{ ('\\t' * 1000000).expandtabs(1000000) | length }}",
+    "{{ ('x\\n' * 400000) | indent(9999) | length }}",
+    "{{ ['a' * 1000000] * 1000000 }}",
+    "{{ messages | batch(1000000, 'x' * 1000000) | list | string | length }}",
+    "{{ ('a' * 1000000).encode().decode('punycode') | length }}",
+    "{{ lipsum(n=1000000) | length }}",
+]
+
+
+@pytest.mark.parametrize("source", HUGE_STEPS, ids=lambda source: source[:70])
+def test_one_huge_step_ends_with_one_sentence(
+    vocabulary: Vocabulary, templates: Templates, source: str
 ) -> None:
-    monkeypatch.setattr(app.engine.sandbox, "TIME_LIMIT", LIMIT)
-    threads = threading.active_count()
-    with within(LIMIT + 3), pytest.raises(PromptError, match="took too long and was broken off"):
-        render(ENDLESS[kind])
-    assert threading.active_count() <= threads, "nothing goes on in the background"
-    assert render("ok") == "ok"
+    """A single operation cannot be interrupted by Python: the system ends the process."""
+    limited = Templates(1.0)
+    refused = refusal(source, vocabulary, limited)
+    limited.close()
+    assert refused.message.count(". ") == 0 and "\n" not in refused.message
+    assert len(refused.message) < 300
+    assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{{ 9 ** (9 ** 9) }}",
-        "{% set n = 9 %}{{ n ** n ** (n ** n) }}",
-        "{{ 2 ** 10000000000 }}",
-        "{{ 'x' * 10 ** 12 }}",
-        "{{ 10 ** 12 * 'x' }}",
-        "{{ [1] * 10 ** 12 }}",
-        "{{ '%999999999999d' % 1 }}",
-        "{{ '{:999999999999}'.format(1) }}",
-        "{{ 'x' | center(10 ** 12) }}",
-        "{{ 'x'.ljust(10 ** 12) }}",
-        "{{ 'x'.zfill(10 ** 12) }}",
-        "{{ 'x' | indent(10 ** 12) }}",
-        "{{ 10 ** 5000 }}",
-    ],
-    ids=lambda source: source[:40],
-)
-def test_one_huge_step_is_refused_at_once(render: Render, source: str) -> None:
-    """A single operation cannot be broken off from outside, so it must not begin."""
-    with within(3), pytest.raises(PromptError, match="chat template"):
-        render(source)
+@pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
+def test_memory_is_limited(vocabulary: Vocabulary, templates: Templates) -> None:
+    refused = refusal(MILLION + "{{ x.replace('a', x) }}", vocabulary, templates)
+    assert refused.message == "The model's chat template asked for more than 1.00 GB of memory."
 
 
 def test_a_huge_text_is_refused(render: Render) -> None:
     source = "{% for a in range(60) %}{{ 'x' * 1000000 }}{% endfor %}"
     with pytest.raises(PromptError, match="too long a text"):
         render(source)
+
+
+def test_a_text_that_is_no_unicode_is_a_text(render: Render) -> None:
+    assert render("{{ '\\ud800' }}") == "?"
+
+
+def test_a_warm_process_renders_without_a_wait(render: Render) -> None:
+    render(CHAT_TEMPLATE)
+    seconds = []
+    for _ in range(50):
+        started = time.perf_counter()
+        render(CHAT_TEMPLATE)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 0.005
+
+
+def test_the_process_may_go_between_two_questions(vocabulary: Vocabulary) -> None:
+    """Where memory is short the system ends those first that wait."""
+    templates = Templates()
+    before = {child.pid for child in psutil.Process().children()}
+    try:
+        assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
+        (process,) = (child for child in psutil.Process().children() if child.pid not in before)
+        process.kill()
+        process.wait()
+        assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
+    finally:
+        templates.close()
+    assert {child.pid for child in psutil.Process().children()} <= before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+def test_a_process_that_hangs_is_given_up(vocabulary: Vocabulary) -> None:
+    templates = Templates(LIMIT)
+    before = {child.pid for child in psutil.Process().children()}
+    try:
+        assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
+        (process,) = (child for child in psutil.Process().children() if child.pid not in before)
+        process.send_signal(signal.SIGSTOP)
+        long = Message("user", "x" * 1_000_000)  # more than a pipe takes
+        with within(15), pytest.raises(PromptError, match="took longer"):
+            ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([long])
+        assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
+    finally:
+        templates.close()
+
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+@pytest.mark.parametrize("source", [ENDLESS["loops"], "{{ ([[0] * 1000] * 100000) | sum(start=[]) }}"])
+def test_stop_acts_while_a_template_renders(
+    tiny_file: Callable[[Tiny], Path], kind: str, source: str
+) -> None:
+    home = make_home(kind)
+    try:
+        home.send(Load(1, ModelOptions(str(tiny_file(Tiny(name="hostile", template=source))))))
+        events = iter(lambda: home.receive(60), None)
+        assert any(isinstance(event, Loaded) for event in events)
+        home.send(Generate(2, GenerationRequest(messages=(Message("user", "x"),))))
+        assert home.receive(0.3) is None, "the template is at work"
+        started = time.perf_counter()
+        home.send(Stop(2))
+        failed = home.receive(60)
+        assert isinstance(failed, Failed) and failed.expected
+        assert failed.message == "Stopped while the chat template was at work."
+        assert time.perf_counter() - started < 1.5, "the limit is two seconds"
+        home.send(Generate(3, GenerationRequest(prompt="x", max_tokens=2)))
+        assert not isinstance(home.receive(60), Failed), "the engine goes on"
+    finally:
+        home.close()
 
 
 # -------------------------------------------------------------------------------------- the engine

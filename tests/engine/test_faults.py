@@ -208,6 +208,53 @@ def test_devices_and_memory_are_told_over_the_boundary(
     assert isinstance(refused, Failed) and refused.expected and refused.offer is None
 
 
+# -------------------------------------------------------------------------------------------- memory
+
+HUNGRY = """
+from dataclasses import dataclass
+from app.engine.plugins import Drafter, Proposal, StrategyKind
+
+class Hungry(Drafter):
+    def propose(self, context, k):
+        bytearray({size})
+        return Proposal(ids=[1])
+
+@dataclass(frozen=True)
+class Params:
+    pass
+
+STRATEGY = StrategyKind("hungry", Params, "Takes all memory.", make=lambda params, resources: Hungry())
+"""
+
+
+def memory_now(name: str) -> int:
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+@on_linux
+def test_an_engine_gets_no_more_memory_than_is_free(
+    new_talk: Callable[[], Talk], path: str, tmp_path: Path
+) -> None:
+    size = memory_now("MemAvailable") + memory_now("SwapFree")
+    drafter = tmp_path / "hungry.py"
+    drafter.write_text(HUNGRY.format(size=size))
+    talk = new_talk()
+    assert isinstance(talk.load(ModelOptions(path)), Loaded)
+    request = replace(SHORT, strategy="hungry")
+    event = talk.ask(lambda run: Generate(run, request, (str(drafter),)), (RoundFinished, Failed))
+    assert isinstance(event, RoundFinished), event
+    assert "MemoryError" in event.round.draft_end
+    assert answers(talk)
+
+
+@on_linux
+def test_where_memory_runs_out_the_engine_goes_first(new_talk: Callable[[], Talk], path: str) -> None:
+    talk = new_talk()
+    assert isinstance(talk.load(ModelOptions(path)), Loaded)
+    assert Path(f"/proc/{talk.home.pid}/oom_score_adj").read_text() == "1000\n"
+
+
 # ------------------------------------------------------------------------------------------- kernels
 
 

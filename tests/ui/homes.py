@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 
-from app.engine.messages import AnyCommand, Event, Loaded
+from app.engine.messages import AnyCommand, Event, Failed, Loaded
 from app.engine.types import PairInfo
 from tests.ui.traces import model
 
@@ -31,6 +31,9 @@ class ScriptedHome:
             return self._events.get(timeout=timeout)
         except queue.Empty:
             return None
+
+    def end(self) -> None:
+        self.say(Failed(-1, "The engine was ended.", gone=True))
 
     def close(self) -> None:
         self.closed = True

@@ -8,21 +8,23 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 
 from app.chats.conversation import Answer
 from app.chats.store import ChatStore
 from app.engine.host import ProcessHome
 from app.engine.trace import TraceWriter, read_trace
 from app.engine.types import Round, Totals
+from app.ui.panels.notice import Notice
 from tests.ui.windows import Desk, Windows
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
 
-def kill_engine(desk: Desk) -> None:
+def kill_engine(desk: Desk, by: signal.Signals = signal.SIGKILL) -> None:
     home = desk.session._thread._home
     assert isinstance(home, ProcessHome) and home.pid
-    os.kill(home.pid, signal.SIGKILL)
+    os.kill(home.pid, by)
 
 
 def test_the_context_is_full_in_mid_answer(windows: Windows) -> None:
@@ -125,3 +127,37 @@ def test_an_answer_whose_trace_cannot_be_made(windows: Windows, monkeypatch: pyt
     desk.controller.open_chat(chat_id)
     assert "The tokens of this answer were not saved." in desk.notes()[0]
     assert desk.answers()[-1].text == texts[-1]
+
+
+@on_posix
+def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
+    windows: Windows, slow: Callable[..., Desk]
+) -> None:
+    desk = slow("process")
+    desk.type("go")
+    desk.until_streaming(30)
+    pair = desk.session.pair
+    kill_engine(desk, signal.SIGSTOP)
+    desk.page.prompt.stop()
+    desk.until(lambda: "End the engine now" in desk.offers())
+    assert "keeps every word" in desk.error()
+    came = desk.answers()[0].text
+    (notice,) = desk.page.prompt.notices.strips
+    desk.qtbot.mouseClick(button(notice, "End the engine now"), Qt.MouseButton.LeftButton)
+    desk.until(desk.notes)
+    assert desk.notes() == ["The engine was ended."]
+    assert desk.offers() == [], "the question has gone with its subject"
+    assert desk.answers()[0].text.startswith(came.rstrip("\ufffd")) and desk.tokens() >= 30
+    answer = ChatStore(desk.paths.chats).load(desk.controller.chat_id).turns[-1]
+    assert isinstance(answer, Answer) and answer.text == desk.answers()[0].text.replace("\ufffd", "")
+    desk.until_ready()
+    assert desk.session.pair is not None and pair is not None
+    assert desk.session.pair.target.path == pair.target.path
+    desk.controller.new_chat()
+    desk.window.settings.change(max_tokens=5)
+    desk.ask("short")
+    assert desk.tokens() == 5
+
+
+def button(notice: Notice, words: str) -> QPushButton:
+    return next(one for one in notice.findChildren(QPushButton) if one.text() == words)

@@ -338,3 +338,49 @@ def test_only_what_is_lent_is_taken_back(talk: Talk) -> None:
     talk.session.close()
     talk.session.take_back()
     assert len(talk.homes.made) == 1, "the window is gone: no engine is started for it"
+
+
+# --------------------------------------------------------------------------------- a Stop without effect
+
+
+def test_a_stop_without_effect_is_told_after_two_seconds(talk: Talk) -> None:
+    talk.load()
+    talk.ask()
+    told: list[float] = []
+    talk.session.stop_overdue.connect(lambda: told.append(time.monotonic()))
+    stopped = time.monotonic()
+    talk.session.stop()
+    talk.until(lambda: told)
+    assert told[0] - stopped > 1.8
+
+
+def test_a_stop_in_time_is_not_told(talk: Talk) -> None:
+    talk.load()
+    talk.ask()
+    told: list[object] = []
+    talk.session.stop_overdue.connect(lambda: told.append(None))
+    talk.session.stop()
+    talk.say(finished(talk.run - 0))
+    talk.say(finished(talk.homes.last.sent[-2].run))
+    talk.until_is(Activity.READY)
+    again = talk.ask()
+    talk.until(lambda: len(talk.homes.last.sent) >= 4)
+    talk.say(finished(talk.run))
+    talk.until(lambda: again.heard)
+    assert not told
+
+
+def test_an_engine_that_is_ended_fails_its_answer_and_loads_its_pair_again(talk: Talk) -> None:
+    talk.load()
+    sink = talk.ask()
+    talk.session.end_engine()
+    assert len(talk.homes.made) == 1, "only one that does not stop is ended"
+    talk.session.stop()
+    talk.session.end_engine()
+    talk.until(lambda: len(talk.homes.made) == 2)
+    talk.until(lambda: sink.heard)
+    (failed,) = sink.heard
+    assert isinstance(failed, Failed) and failed.gone
+    talk.until(lambda: talk.homes.last.sent)
+    again = talk.homes.last.sent[0]
+    assert isinstance(again, Load) and again.target == FIRST

@@ -108,7 +108,11 @@ class Desk:
 
     def error(self) -> str:
         """What the prompt box complains of."""
-        return _words(self.page.prompt._notice)
+        return " ".join(_words(notice) for notice in self.page.prompt.notices.strips)
+
+    def offers(self) -> list[str]:
+        """The ways out that stand beside it."""
+        return [notice.action for notice in self.page.prompt.notices.strips if notice.action]
 
     def panel_error(self, panel: QWidget) -> str:
         return _words(panel._notice)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import ctypes
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count a
@@ -88,6 +88,17 @@ def captured_report() -> Iterator[list[str]]:
 
 # llama_get_logits as a plain address: no ctypes pointer object for every call.
 get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_get_logits", lib))
+
+
+def on_abort(told: Callable[[str], object]) -> None:
+    """Call `told` with ggml's last words where one of its checks ends the process; they are not printed."""
+    global _abort_callback  # noqa: PLW0603 - kept referenced, as the log's
+    _abort_callback = _AbortCallback(lambda text: told((text or b"").decode("utf-8", errors="replace")))
+    raw_call("ggml_set_abort_callback", ctypes.c_void_p, _AbortCallback)(_abort_callback)
+
+
+_AbortCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+_abort_callback: object = None
 
 
 class AbortFlag:

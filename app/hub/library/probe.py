@@ -14,6 +14,7 @@ import msgspec
 
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.errors import UserError
+from app.engine.limits import go_first
 from app.engine.memory import Device
 from app.hub.library.facts import Facts
 
@@ -83,9 +84,7 @@ _decode_question = msgspec.msgpack.Decoder(Question).decode
 def serve(connection: Connection) -> None:
     """The process: one question after another, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
-    # Where a file makes it ask for all memory there is, the system ends this process first.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    go_first()  # where a file makes it ask for all memory there is
     headers = _Headers()
     try:
         while True:

@@ -28,7 +28,7 @@ from app.ui.compare.works import Works
 from app.ui.engine_session import BUSY
 from app.ui.instruments.export import ChooseFile, choose_file
 from app.ui.panels.model_panel import FileChooser, ask_for_model
-from app.ui.panels.notice import Notice
+from app.ui.panels.notice import Notices
 from app.ui.theme import Theme
 
 
@@ -54,7 +54,7 @@ class ComparePlace(QWidget):
         self.head = self.chips.head
         self.strip = RunStrip()
         self.earlier = EarlierRuns(folder, self)
-        self.notice = Notice(theme)
+        self.notice = Notices(theme)
         self.outcome = Outcome(theme, self.works, self.chips, self.strip, choose_save)
         self.exports = ExportMenu(
             theme,
@@ -199,7 +199,9 @@ class ComparePlace(QWidget):
 
     @Slot(str)
     def _engine_replaced(self, message: str) -> None:
-        self.notice.show_error(message, "Another engine goes on; the run at hand begins anew.")
+        self.notice.show_error(
+            message, "A new engine has started; the current run will restart.", cause="engine"
+        )
 
     @Slot(object)
     def _show_error(self, error: UserError) -> None:

@@ -28,7 +28,7 @@ from app.ui.models.library_table import LibraryTable
 from app.ui.models.model_details import ModelDetails
 from app.ui.models.placeholder import Placeholder
 from app.ui.numbers import file_size
-from app.ui.panels.notice import Notice
+from app.ui.panels.notice import Notices
 from app.ui.theme import Theme
 
 Chooser = Callable[[QWidget], Sequence[str]]
@@ -76,7 +76,7 @@ class LibraryPage(QWidget):
         refresh.clicked.connect(session.library.refresh)
         self._state = QLabel()
         self._state.setProperty("role", "caption")
-        self.notice = Notice(theme)
+        self.notice = Notices(theme)
         bar = QHBoxLayout()
         bar.setSpacing(8)
         bar.setContentsMargins(8, 16, 8, 12)
@@ -144,7 +144,9 @@ class LibraryPage(QWidget):
         models = self._session.models
         if (notice := self._session.library.notice) != self._noticed:
             self._noticed = notice
-            self.notice.show_error(notice)
+            self.notice.withdraw("library")
+            if notice:
+                self.notice.show_error(notice, cause="library")
         self.table.set_models(models)
         self._stack.setCurrentIndex(1 if models else 0)
         if not models and not self._session.reading:

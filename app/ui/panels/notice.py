@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
@@ -9,6 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from app.ui.icons import IconButton
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
+
+_MOST = 4  # notices at once: what is older than these has been seen
 
 
 class MessageStrip(QWidget):
@@ -107,6 +111,73 @@ class Notice(MessageStrip):
 
     def _colours(self) -> tuple[str, str]:
         return self._theme.palette.tint("rejected"), self._theme.palette.rejected
+
+
+class Notices(QWidget):
+    """What went wrong, a strip for each cause, the newest below; hidden while there is nothing to say."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._strips: dict[str, Notice] = {}  # by cause, the newest last
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(8)
+        self.hide()
+
+    @property
+    def message(self) -> str:
+        """What was said last; "" where nothing is."""
+        return next((strip.message for strip in reversed(self._strips.values())), "")
+
+    @property
+    def strips(self) -> tuple[Notice, ...]:
+        return tuple(self._strips.values())
+
+    def show_error(
+        self,
+        message: str,
+        hint: str = "",
+        action: str = "",
+        act: Callable[[], object] | None = None,
+        cause: str = "",
+    ) -> None:
+        """Say what is wrong, until it is dismissed or withdrawn, in place of what was said of this cause or
+        in these words. `action` are the words of a button that does `act`."""
+        cause = cause or message
+        for other, strip in list(self._strips.items()):
+            if other == cause or strip.message == message:
+                self.withdraw(other)
+        strip = self._strips[cause] = Notice(self._theme, self)
+        strip.show_error(message, hint, action)
+        strip.dismissed.connect(lambda: self.withdraw(cause))
+        if act is not None:
+            strip.acted.connect(act)
+        self._column.addWidget(strip)
+        for oldest in list(self._strips)[:-_MOST]:
+            self.withdraw(oldest)
+        self.show()
+
+    @Slot(str)
+    def withdraw(self, cause: str) -> None:
+        """What was said of this cause holds no longer."""
+        strip = self._strips.pop(cause, None)
+        if strip is not None:
+            strip.hide()
+            self._column.removeWidget(strip)
+            strip.deleteLater()
+        self.setVisible(bool(self._strips))
+
+    def clear(self) -> None:
+        """There is nothing to say any more."""
+        for cause in list(self._strips):
+            self.withdraw(cause)
+
+    def clear_passing(self) -> None:
+        """Withdraw what has no cause of its own: nobody else will."""
+        for cause, strip in list(self._strips.items()):
+            if cause == strip.message:
+                self.withdraw(cause)
 
 
 class Remark(MessageStrip):

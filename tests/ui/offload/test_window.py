@@ -258,11 +258,11 @@ def test_a_worker_that_dies_in_mid_answer_can_be_left_out_with_one_button(
     desk.page.prompt.set_text("typed meanwhile")
     two[1].process.kill()
     offer = f"Load without the worker at {two[1].endpoint}"
-    desk.until(lambda: desk.page.prompt._notice.action == offer)
+    desk.until(lambda: offer in desk.offers())
     desk.until(lambda: desk.session.activity is Activity.EMPTY)
     assert desk.notes() and two[1].endpoint in desk.notes()[0], "the answer says why it ended"
     assert desk.page.prompt.text() == "typed meanwhile"
-    desk.until(lambda: two[1].endpoint in desk.error() and desk.page.prompt._notice.action == offer)
+    desk.until(lambda: two[1].endpoint in desk.error() and offer in desk.offers())
     panel = open_panel(desk, "target")
     assert offer in [one.text() for one in panel.foot.findChildren(QPushButton) if one.isVisible()]
     click(desk, panel.foot, offer)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.panels.elided import ElidedButton, ElidedLabel
-from app.ui.panels.notice import Notice
+from app.ui.panels.notice import Notice, Notices
 from app.ui.panels.segmented import Segmented
 from app.ui.panels.switch import Switch
 from app.ui.theme import LIGHT, Theme
@@ -82,3 +83,71 @@ def test_elided_texts_give_way_and_keep_their_name(qtbot: QtBot, theme: Theme) -
     assert button.text().startswith("Meta")
     button.resize(900, 30)
     assert button.text() == name
+
+
+# ------------------------------------------------------------------------------- several notices
+
+
+@pytest.fixture
+def notices(qtbot: QtBot, theme: Theme) -> Notices:
+    made = Notices(theme)
+    qtbot.addWidget(made)
+    return made
+
+
+def said(notices: Notices) -> list[str]:
+    return [strip.message for strip in notices.strips if strip.isVisibleTo(notices)]
+
+
+def test_notices_of_different_causes_stand_below_each_other(notices: Notices) -> None:
+    assert notices.isHidden() and notices.message == ""
+    notices.show_error("The disk is full.", "Make room.")
+    notices.show_error("The pair cannot be loaded.")
+    assert said(notices) == ["The disk is full.", "The pair cannot be loaded."]
+    assert notices.isVisible() and notices.message == "The pair cannot be loaded."
+
+
+def test_each_notice_is_dismissed_by_itself(qtbot: QtBot, notices: Notices) -> None:
+    notices.show_error("The disk is full.")
+    notices.show_error("The pair cannot be loaded.")
+    close = notices.strips[0].findChild(QToolButton)
+    assert close is not None
+    qtbot.mouseClick(close, Qt.MouseButton.LeftButton)
+    assert said(notices) == ["The pair cannot be loaded."]
+    notices.clear()
+    assert notices.isHidden()
+
+
+def test_a_notice_replaces_that_of_the_same_cause_or_words(notices: Notices) -> None:
+    notices.show_error("x.gguf is damaged.", cause="pair")
+    notices.show_error("The engine stopped.")
+    notices.show_error("y.gguf is damaged.", cause="pair")
+    notices.show_error("The engine stopped.", "", "Load on the CPU alone", cause="pair")
+    assert said(notices) == ["The engine stopped."]
+    assert notices.strips[0].action == "Load on the CPU alone"
+
+
+def test_a_notices_button_acts_for_its_own_cause(notices: Notices) -> None:
+    done: list[str] = []
+    for words in ("first", "second"):
+        notices.show_error(f"{words}.", "", words, lambda words=words: done.append(words))
+    for strip in notices.strips:
+        action = strip.findChild(QPushButton)
+        assert action is not None
+        action.click()
+    assert done == ["first", "second"]
+
+
+def test_what_is_withdrawn_with_a_chat_leaves_what_has_a_cause(notices: Notices) -> None:
+    notices.show_error("This chat cannot be read.")
+    notices.show_error("The engine has not stopped yet.", cause="stop")
+    notices.clear_passing()
+    assert said(notices) == ["The engine has not stopped yet."]
+    notices.withdraw("stop")
+    assert notices.isHidden()
+
+
+def test_no_more_than_four_notices_take_room(notices: Notices) -> None:
+    for n in range(9):
+        notices.show_error(f"Failure {n}.")
+    assert said(notices) == [f"Failure {n}." for n in range(5, 9)]
