@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import sqrt
 
 from app.engine.cost import LONGEST, CostModel
 from app.engine.stats import Statistics
@@ -27,6 +28,7 @@ class Finding(StrEnum):
     NO_BASELINE = "no single-token pass was measured"
     PAYS = "speculation pays"
     LENGTH = "another draft length is better"
+    NOTHING = "no drafted token was accepted"
     SELDOM = "drafts are seldom found"
     TARGET_SMALL = "the target is too small"
     DRAFT_LARGE = "the draft is too large"
@@ -79,6 +81,9 @@ def advise(
         return Advice(Finding.TOO_EARLY, "Too few rounds yet for advice.")
     few_rounds = statistics.drafted_rounds < _SELDOM * _chances(spec, statistics)
     few_tokens = statistics.accepted < _SELDOM * statistics.emitted  # a few drafts may be long ones
+    tried = statistics.drafted_rounds >= _ENOUGH_ROUNDS or not few_rounds
+    if tried and not statistics.accepted:
+        return Advice(Finding.NOTHING, _nothing(spec, statistics), speedup, speedup is not None)
     if few_rounds and few_tokens:
         return Advice(Finding.SELDOM, _seldom(spec, statistics), speedup, speedup is not None)
     shares = balance(statistics, cost)
@@ -104,7 +109,7 @@ def _chances(spec: StrategySpec, statistics: Statistics) -> int:
 def _gaining(
     spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance
 ) -> tuple[Finding, str]:
-    text = f"{_said(shares)}: speculation pays."
+    text = f"{_said(shares)}: speculation pays here."
     better = _better_length(spec, statistics, cost)
     if better is None:
         return Finding.PAYS, text
@@ -143,10 +148,15 @@ def _losing(
 
 def _said(shares: Balance, start: bool = True) -> str:
     first = "Drafting" if start else "drafting"
+    costs = f"{first} costs {_percent(shares.costs)} of the time that plain decoding would take"
     if shares.saves < 0:
-        more = _percent(-shares.saves)
-        return f"{first} costs {_percent(shares.costs)} of the time, and verifying another {more}"
-    return f"{first} costs {_percent(shares.costs)} of the time and saves {_percent(shares.saves)}"
+        return f"{costs}, and verifying adds {_percent(-shares.saves)} of it"
+    return f"{costs} and saves {_percent(shares.saves)} of it"
+
+
+def _nothing(spec: StrategySpec, statistics: Statistics) -> str:
+    ways = "Use none, or another draft model." if spec.needs_draft else "Use none, or another strategy."
+    return f"None of the {statistics.drafted:,} drafted tokens was accepted: drafting only costs time. {ways}"
 
 
 def _seldom(spec: StrategySpec, statistics: Statistics) -> str:
@@ -183,19 +193,32 @@ def _sentence(text: str) -> str:
 
 
 def _better_length(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> str | None:
-    """The setting that is predicted to be clearly faster than the drafts that were made."""
+    """The setting that is predicted to be clearly faster than the drafts that were made, also where alpha is
+    as low as so few judged tokens allow."""
     alpha, present = statistics.alpha, cost.over_rounds
     if alpha is None or present is None:
         return None
     part = _busiest(spec, statistics)
+    low, high = _interval(statistics.accepted, statistics.accepted + statistics.rejected)
     clearly = max(_WORTH_CHANGING * present, _GAIN)
-    factors = [(cost.predicted(alpha, k) or 0.0, -k) for k in range(1, LONGEST + 1)]
-    better = sorted((one for one in factors if one[0] >= clearly), reverse=True)
-    best = next(((-k, factor) for factor, k in better if part.drafts_at(-k)), None)
-    if best is None or best[0] == round(cost.mean_length or 0):
+    sure = [
+        k for k in range(1, LONGEST + 1) if part.drafts_at(k) and (cost.predicted(low, k) or 0) >= clearly
+    ]
+    best = max(sure, key=lambda k: cost.predicted(alpha, k) or 0.0, default=None)
+    if best is None or best == round(cost.mean_length or 0):
         return None
     whose = f" for {part.name}" if len(spec.parts) > 1 else ""
-    return f"{part.length_key}={best[0]}{whose} (predicted {best[1]:.2f}×)"
+    factor, least, most = (cost.predicted(share, best) or 0.0 for share in (alpha, low, high))
+    return f"{part.length_key}={best}{whose} (predicted {factor:.2f}×, {least:.2f} to {most:.2f})"
+
+
+def _interval(passed: int, judged: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    z = 1.96
+    share, room = passed / judged, 1 + z * z / judged
+    middle = (share + z * z / (2 * judged)) / room
+    half = z * sqrt(share * (1 - share) / judged + z * z / (4 * judged * judged)) / room
+    return middle - half, middle + half
 
 
 def _busiest(spec: StrategySpec, statistics: Statistics) -> StrategyPart:

@@ -15,6 +15,7 @@ from statistics import median
 from app.engine.types import Round
 
 _KEPT = 101  # newest times a median is taken over: it follows a machine that becomes busy
+_ENOUGH = 5  # times from which on their median counts by itself
 LONGEST = 16
 """Predictions are made for draft lengths up to this one, and up to the mean of an answer that drafts more."""
 
@@ -55,11 +56,16 @@ class PassTimes:
         """Of a pass over so many tokens; None where too little was measured to say.
 
         Between two measured sizes on the line through both, beyond them on the line through the outermost
-        two, but never less than a smaller pass takes.
+        two, but never less than a smaller pass takes. A size that was seen a few times only lies on the line
+        through the others: one lucky pass would make its draft length look the best.
         """
-        if tokens in self.times:
+        sizes = sorted(
+            size for size, times in self.times.items() if size == 1 or len(times.seconds) >= _ENOUGH
+        )
+        if len(sizes) < 2:
+            sizes = sorted(self.times)
+        if tokens in sizes:
             return self.times[tokens].median
-        sizes = sorted(self.times)
         if len(sizes) < 2:
             return None
         right = next((at for at, size in enumerate(sizes) if size > tokens), len(sizes) - 1)

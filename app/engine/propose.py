@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NamedDrafter = tuple[str, Drafter]
 
-ENOUGH = "nothing more is wanted"
+ENOUGH = "answer at its length limit"
 
 
 class Room(msgspec.Struct, frozen=True):

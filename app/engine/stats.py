@@ -73,7 +73,7 @@ class DraftStatistics:
 
     @property
     def tau(self) -> float | None:
-        """Tokens per drafted round: 1 + accepted / rounds with a draft."""
+        """1 + accepted / rounds with a draft: also where the answer ended inside a draft."""
         mean = _ratio(self.accepted, self.drafted_rounds)
         return None if mean is None else 1 + mean
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from app.chats.conversation import Answer, Conversation, Question
 from app.chats.store import ChatStore
 from app.engine.trace import Salvaged, Trace
-from app.engine.types import Round, Totals
+from app.engine.types import Round, Totals, Verification
 from app.ui.announce import announce
 from app.ui.answering import Answering
 from app.ui.chat_page import ChatPage
@@ -205,6 +205,7 @@ class ShownChat(QObject):
 
     def _show_live(self, trace: Trace) -> None:
         self.trace = trace
+        self._name_fates(trace)
         self._page.transcript.set_header(trace.header)
         self._page.instruments.start_answer(trace.header)
 
@@ -230,7 +231,11 @@ class ShownChat(QObject):
 
     def _show_numbers(self, trace: Trace) -> None:
         self.trace = trace
+        self._name_fates(trace)
         self._page.instruments.show_trace(trace)
+
+    def _name_fates(self, trace: Trace) -> None:
+        self._page.legend.set_greedy(trace.header.verification is Verification.GREEDY)
 
 
 def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:

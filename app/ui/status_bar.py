@@ -78,7 +78,7 @@ class StatusBar(QWidget):
         self._measuring = ""
         self.state = ElidedLabel()
         self.state.setAccessibleName("Engine")
-        self.alpha = Readout("α", "0.888", "", definitions.ALPHA)
+        self.alpha = Readout("judged α", "0.888", "", definitions.ALPHA)
         self.tau = Readout("τ", "88.88", "", definitions.TAU)
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
         self.speed_up = ElidedLabel()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,7 +143,13 @@ def test_nothing_to_say_without_speculation_or_rounds() -> None:
 def test_it_says_when_speculation_pays() -> None:
     finding, text = found(answer(4, [3, 4, 2, 4] * 5, c=0.05, v=1.3))
     assert finding in (Finding.PAYS, Finding.LENGTH)
-    assert text.startswith("Drafting costs") and "saves" in text
+    assert re.match("Drafting costs .* of the time that plain decoding would take and saves .* of it", text)
+
+
+def test_what_verifying_adds_is_a_share_of_plain_decoding() -> None:
+    finding, text = found(answer(4, [1, 2, 1, 2] * 5, c=0.1, v=3.9))
+    assert finding is Finding.LOSES
+    assert re.search("of the time that plain decoding would take, and verifying adds .* of it: try", text)
 
 
 def test_acceptance_under_30_percent() -> None:
@@ -215,6 +223,33 @@ def test_rounds_in_which_nobody_was_asked_say_nothing() -> None:
     rounds = [*rested, *answer(4, [3] * 6, c=0.1, v=1.5)[3:]]
     assert found(rounds)[0] is Finding.TOO_EARLY
     assert found(rounds, f"{DRAFT}:length=auto")[0] is not Finding.TOO_EARLY, "it chose to rest"
+
+
+def test_that_nothing_was_accepted_is_said_first() -> None:
+    """Whatever a draft token costs: another size of the draft would not help."""
+    finding, text = found(answer(4, [0] * 250, c=0.6, v=4.5))
+    assert finding is Finding.NOTHING
+    assert text.startswith("None of the 1,000 drafted tokens was accepted")
+    seldom = [one_round(0, 0, 0.0, 1.0) for _ in range(60)] + [one_round(4, 0, 0.0, 1.5)] * 12
+    assert found(seldom, "prompt-lookup")[0] is Finding.NOTHING
+    assert found(seldom[:62], "prompt-lookup")[0] is Finding.SELDOM
+
+
+def test_one_lucky_pass_recommends_no_length() -> None:
+    """Drafts of four, all but one; the pass over that one took hardly longer than one over a single token."""
+    rounds = [*answer(4, [1, 0, 4, 1] * 5, c=0.1, v=2.6), one_round(3, 1, 0.1, 1.05)]
+    assert CostModel.of(rounds).v(3) == pytest.approx(2.2)
+    assert "n_max=3" not in found(rounds)[1]
+
+
+def test_a_length_is_recommended_once_alpha_is_known_well_enough() -> None:
+    costs = {"c": 0.02, "v": 1.05}
+    few, many = (answer(2, [2, 1, 2] * rounds, **costs) for rounds in (4, 40))
+    few = few + [one_round(2, 0, 0.02, 1.05)] * 2
+    assert "Try n_max" not in found(few, "draft-simple:n_max=2")[1]
+    text = found(many, "draft-simple:n_max=2")[1]
+    predicted, least, most = (float(number) for number in re.findall(r"\d\.\d\d", text))
+    assert least < predicted < most
 
 
 def test_a_draftless_strategy_that_finds_nothing() -> None:

@@ -76,7 +76,7 @@ def test_greedy_drafts_follow_the_argmax(context: Context) -> None:
 def test_k_and_n_max_both_limit(context: Context) -> None:
     one = drafter(context, n_max=4)
     assert len(one.propose(PROMPT, 3).ids) == 3
-    assert one.propose(PROMPT, 3).end == "nothing more is wanted"
+    assert one.propose(PROMPT, 3).end == "answer at its length limit"
     assert len(one.propose(PROMPT, 8).ids) == 4
 
 

@@ -225,7 +225,7 @@ def test_drafts_are_never_longer_than_what_is_still_wanted(engine: Engine) -> No
     one_token = answer(engine, strategy="draft-simple:n_max=16", max_tokens=1)
     assert [one.drafted for one in one_token.rounds] == [()]
     assert one_token.rounds[0].emitted[0].origin is Origin.PLAIN
-    assert one_token.rounds[0].draft_end == "nothing more is wanted"
+    assert one_token.rounds[0].draft_end == "answer at its length limit"
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])

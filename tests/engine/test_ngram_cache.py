@@ -145,7 +145,7 @@ def test_drafts_end_with_k_and_n_draft() -> None:
     drafter = NgramCache(NgramCacheParams(n_draft=6), 9)
     assert drafter.propose(text, 99).ids == [1, 2, 3, 4, 5, 6]
     assert drafter.propose(text, 99).end == "n_draft"
-    assert drafter.propose(text, 2).end == "nothing more is wanted"
+    assert drafter.propose(text, 2).end == "answer at its length limit"
     assert drafter.propose(ids([8]), 2).end == "no match"
     drafter.reset()
     assert drafter.propose(ids([0, 1, 2]), 9).ids == []

@@ -124,15 +124,15 @@ def test_ngram_map_k_drafts_as_much_as_passed_the_last_time() -> None:
     first = drafter.propose(ids(TEXT), 64)
     assert (first.ids, first.match, first.end) == ([3, 4, 5, 6, 7, 8], 3, "size_m")
     cut = drafter.propose(ids(TEXT), 3)
-    assert (cut.ids, cut.end) == ([3, 4, 5], "nothing more is wanted")
+    assert (cut.ids, cut.end) == ([3, 4, 5], "answer at its length limit")
     drafter.observe(ids([*TEXT, 3, 4, 1, 2]), cut, 2)
     again = drafter.propose(ids([*TEXT, 3, 4, 1, 2]), 64)
-    assert (again.ids, again.end) == ([3, 4], "no more passed the last time")
+    assert (again.ids, again.end) == ([3, 4], "no more were accepted last time")
     drafter.observe(ids([*TEXT, 3, 4, 1, 2]), Proposal(), 0)  # another one's draft was verified
     assert drafter.propose(ids([*TEXT, 3, 4, 1, 2]), 64).ids == [3, 4]
     drafter.observe(ids([*TEXT, 3, 4, 1, 2, 7, 1, 2]), again, 0)
     never = drafter.propose(ids([*TEXT, 3, 4, 1, 2, 7, 1, 2]), 64)
-    assert (never.ids, never.end) == ([], "nothing passed the last time")
+    assert (never.ids, never.end) == ([], "nothing was accepted last time")
 
 
 def test_ngram_map_k4v_waits_for_min_hits() -> None:

@@ -131,7 +131,7 @@ def test_why_a_draft_ended_is_said() -> None:
         return drafter.propose(text, k)
 
     assert proposal(99).end == "n_max"
-    assert proposal(3).end == "nothing more is wanted"
+    assert proposal(3).end == "answer at its length limit"
     assert proposal(3).ids == [4, 5, 6]
     assert proposal(99, n_max=80).end == "no further match"
     # The n-grams that end with the prompt's last tokens are learned with the chunk that follows.

@@ -90,7 +90,7 @@ def test_another_answer_starts_from_its_own_text_alone(before: list[int], text: 
         ([9, 1, 2, 3, 4, 5, 6, 7, 8], 8, 0, "no match"),
         ([1, 2, 3, 4, 5, 6, 7, 8, 1, 2], 8, 0, "no match"),  # at the very start
         ([9, 1, 2, 3, 4, 5, 6, 1, 2], 8, 3, "size_m"),
-        ([9, 1, 2, 3, 4, 5, 6, 1, 2], 2, 2, "nothing more is wanted"),
+        ([9, 1, 2, 3, 4, 5, 6, 1, 2], 2, 2, "answer at its length limit"),
         ([9, 8, 7, 6, 5, 1, 2, 3, 1, 2], 8, 2, "end of the text"),
         ([9, 8, 7, 6, 5, 4, 1, 2, 1, 2], 8, 0, "the match leaves too little to copy"),
     ],

@@ -45,7 +45,7 @@ def test_why_a_draft_of_two_ended(first: Says, second: Says, end: str) -> None:
 
 @pytest.mark.parametrize("tokens", [0, 3])
 def test_what_allows_no_more_is_said(tokens: int) -> None:
-    drafters = [("one", Says(9, "nothing more is wanted"))]
+    drafters = [("one", Says(9, "answer at its length limit"))]
     draft = propose(drafters, FixedLength(), TRUTH, Room(tokens, "the context is full"))
     assert (len(draft.proposal.ids), draft.proposal.end) == (tokens, "the context is full")
     assert draft.asked == (("one",) if tokens else ())
@@ -54,7 +54,7 @@ def test_what_allows_no_more_is_said(tokens: int) -> None:
 @pytest.mark.parametrize(
     ("max_tokens", "n_ctx", "n_batch", "room"),
     [
-        (8, 100, 100, Room(7, "nothing more is wanted")),
+        (8, 100, 100, Room(7, "answer at its length limit")),
         (99, 50, 100, Room(10, "the target's context is full")),
         (99, 40, 100, Room(0, "the target's context is full")),
         (99, 100, 1, Room(0, "batch_size allows no more")),

@@ -287,7 +287,7 @@ def test_rounds_in_which_nobody_was_asked_are_no_calls() -> None:
         replace(make_round(1, 3, 1, "ngram-mod"), asked=("ngram-mod",)),
         replace(make_round(2, 0, 0, draft_end="not worth its cost"), asked=()),
         replace(make_round(3, 0, 0, draft_end="no match"), asked=("ngram-mod",)),
-        replace(make_round(4, 0, 0, draft_end="nothing more is wanted"), asked=()),
+        replace(make_round(4, 0, 0, draft_end="answer at its length limit"), asked=()),
     ]
     statistics = Statistics.of(rounds)
     assert statistics.attempts == 3
@@ -299,5 +299,5 @@ def test_rounds_in_which_nobody_was_asked_are_no_calls() -> None:
 def test_a_round_says_who_was_asked(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple:n_max=1", max_tokens=7, ignore_eos=True)
     assert [one.asked for one in trace.rounds] == [("draft-simple",)] * (len(trace.rounds) - 1) + [()]
-    assert trace.rounds[-1].draft_end == "nothing more is wanted"
+    assert trace.rounds[-1].draft_end == "answer at its length limit"
     assert answer(engine, max_tokens=3).rounds[0].asked is None

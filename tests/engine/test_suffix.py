@@ -194,7 +194,7 @@ def test_why_a_draft_ended_is_said() -> None:
     line = list(range(10, 20))
     text = [*line, 99, *line[:6]]
     assert begun(text, n_max=3).propose(ids(text), 64).end == "n_max"
-    assert begun(text).propose(ids(text), 2).end == "nothing more is wanted"
+    assert begun(text).propose(ids(text), 2).end == "answer at its length limit"
     assert begun(text).propose(ids(text), 64).end == "length of the match"
     assert begun(line).propose(ids(line), 64).end == "no match"
     unsure = [1, 2, 5, 1, 2, 6, 1, 2, 7, 1, 2]

@@ -117,7 +117,7 @@ class DraftSimple(Drafter):
                 break
             step = np.array(proposal.ids[-1:], np.int32)
         else:
-            ended = "n_max" if k == self._params.n_max else "nothing more is wanted"
+            ended = "n_max" if k == self._params.n_max else "answer at its length limit"
             proposal.end = ended if len(proposal.ids) == k else _FULL
         drop_short(proposal, self._params.n_min)
         return proposal

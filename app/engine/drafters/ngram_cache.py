@@ -94,7 +94,7 @@ class NgramCache(Drafter):
             tail = tail[-TOKEN_BYTES * (MAX_SIZE - 1) :] + token.to_bytes(TOKEN_BYTES, "little")
         if not ids:
             return Proposal(end="no match")
-        return Proposal(ids=ids, end="n_draft" if len(ids) == self._n_draft else "nothing more is wanted")
+        return Proposal(ids=ids, end="n_draft" if len(ids) == self._n_draft else "answer at its length limit")
 
     def _next(self, tail: bytes) -> int | None:
         """The token to draft behind the last tokens, given as bytes of at most four."""

@@ -131,12 +131,12 @@ class _NgramMap(Drafter):
     def _copy(self, start: int, passed: int, k: int) -> Proposal:
         """At most `k` of the tokens from `start` on, and no more than `passed`, at first size_m."""
         if passed == 0:
-            return Proposal(end="nothing passed the last time")
+            return Proposal(end="nothing was accepted last time")
         wanted = min(passed, k)
         if wanted < passed:
-            why = "nothing more is wanted"
+            why = "answer at its length limit"
         else:
-            why = "size_m" if passed == self._m else "no more passed the last time"
+            why = "size_m" if passed == self._m else "no more were accepted last time"
         return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)
 
     @abstractmethod

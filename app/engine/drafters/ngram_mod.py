@@ -146,7 +146,7 @@ class NgramMod(Drafter):
             return Proposal(end="shorter than n_min" if ids else "no match")
         self._drafted = len(ids)
         if len(ids) > k:
-            return Proposal(ids=ids[:k], end="nothing more is wanted")
+            return Proposal(ids=ids[:k], end="answer at its length limit")
         return Proposal(ids=ids, end="n_max" if len(ids) == n_max else "no further match")
 
     def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:

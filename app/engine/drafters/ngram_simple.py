@@ -67,7 +67,7 @@ class NgramSimple(Drafter):
             return Proposal(end="the match leaves too little to copy")
         wanted = min(count, k)
         if wanted < count:
-            why = "nothing more is wanted"
+            why = "answer at its length limit"
         else:
             why = "size_m" if count == m else "end of the text"
         return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)

@@ -68,6 +68,6 @@ class PromptLookup(Drafter):
                 ids = self._known[at : at + wanted]
                 end = "end of the text" if len(ids) < wanted else "num_pred_tokens"
                 if len(ids) == k < self._params.num_pred_tokens:
-                    end = "nothing more is wanted"
+                    end = "answer at its length limit"
                 return Proposal(ids=ids, match=at, end=end)
         return Proposal(end="no match")

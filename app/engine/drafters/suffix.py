@@ -128,4 +128,4 @@ class Suffix(Drafter):
             return "end of the text" if own else "end of the earlier answer"
         if wanted == self._params.n_max:
             return "n_max"
-        return "length of the match" if wanted == allowed else "nothing more is wanted"
+        return "length of the match" if wanted == allowed else "answer at its length limit"

@@ -104,7 +104,7 @@ class ThroughText(Drafter):
                 step = np.array([token], np.int32)
                 proposal.ids, proposal.end = self._spelled(drafted, before)
                 if not proposal.end and len(proposal.ids) >= k:
-                    proposal.end = "n_max" if k == self._params.n_max else "nothing more is wanted"
+                    proposal.end = "n_max" if k == self._params.n_max else "answer at its length limit"
         proposal.cut(k)
         drop_short(proposal, self._params.n_min)
         return proposal
@@ -136,7 +136,7 @@ class ThroughText(Drafter):
             else:
                 raw = run.text.encode(errors="replace")
                 if not raw.startswith(begun):
-                    return [], "it leaves the character that was begun"
+                    return [], "did not fit the unfinished character"
                 raw = raw[len(begun) :]
                 new = self._target_spelling.ids_behind([*before, *ids][-_BEFORE:], raw)
                 whole = self._target_spelling.length(new) == len(raw)

@@ -8,8 +8,11 @@ ALPHA = (
     "The chance that a drafted token passes once it is judged. None for block verification, which judges "
     "a draft as a whole."
 )
-TAU = "τ, tokens per drafted round: 1 + accepted / rounds with a draft."
-DRAFT_ENDS = "Why drafts ended, or did not come about: rounds."
+TAU = (
+    "τ, tokens per drafted round: 1 + accepted / rounds with a draft.\n"
+    "The 1 is the target's own token; a round in which the answer ends inside the draft has none."
+)
+DRAFT_ENDS = "Why drafts ended, or why there was none, with the number of rounds."
 TOKENS_PER_SECOND = (
     "Tokens/s: emitted tokens / wall time from the start of round 0. Prompt time is not in it."
 )

@@ -16,7 +16,7 @@ from app.ui.tips import as_text
 _ENDINGS = {
     FinishReason.CANCELLED: "stopped",
     FinishReason.CONTEXT: "context full",
-    FinishReason.FAILED: "broken off",
+    FinishReason.FAILED: "interrupted",
 }
 
 

@@ -40,7 +40,7 @@ def _usual(rates: np.ndarray) -> float:
 
 def _grouped(step: int, mark: str) -> str:
     """Says so where a mark stands for several rounds."""
-    return f"{numbers.count(step)} rounds a {mark}" if step > 1 else ""
+    return f"{numbers.count(step)} rounds per {mark}" if step > 1 else ""
 
 
 def _colour(name: str, alpha: float = 1.0) -> pg.QtGui.QColor:
@@ -50,7 +50,7 @@ def _colour(name: str, alpha: float = 1.0) -> pg.QtGui.QColor:
 
 
 class AcceptancePlot(PlotCard):
-    """A dot a round, and the rate pooled so far."""
+    """One dot per round, and the rate pooled so far."""
 
     name = "Acceptance"
     definition = "accepted / drafted"
@@ -58,7 +58,7 @@ class AcceptancePlot(PlotCard):
         f"{definitions.ACCEPTANCE_RATE}\n"
         "Dots: single rounds. Line: the rate pooled over the rounds up to there."
     )
-    empty = "A dot a round: the share of its draft that was accepted. A line: the rate so far."
+    empty = "One dot per round: the share of its draft that was accepted. The line: the rate so far."
     none = "Strategy none drafts nothing, so there is nothing to accept."
     file_name = "acceptance"
 
@@ -119,7 +119,7 @@ class SpeedPlot(PlotCard):
         "Once the baseline is measured, the lines are the two runs of that measurement, over the tokens "
         "of these rounds: dark with the strategy, grey without. Dashed: the grey one's mean."
     )
-    empty = "Emitted tokens a second, over the last rounds; dashed, the measured baseline."
+    empty = "Emitted tokens per second over the last rounds; dashed, the measured baseline."
     file_name = "tokens-per-second"
 
     def set_up(self) -> None:
@@ -207,16 +207,16 @@ class SpeedPlot(PlotCard):
 
 
 class LengthPlot(PlotCard):
-    """What a round gave, against what was drafted for it."""
+    """The tokens of each round, against what was drafted for it, and τ."""
 
-    name = "Tokens per drafted round"
-    definition = "τ"
+    name = "τ"
+    definition = "1 + accepted / rounds with a draft"
     tooltip = (
         f"{definitions.TAU}\n"
         "Bars: accepted tokens, on top the round's own token (resampled, bonus or plain). "
         "Behind them, grey: the length of the draft."
     )
-    empty = "A bar a round: the tokens it gave, by their fate; behind it, grey, what was drafted."
+    empty = "One bar per round: the tokens it gave, by their fate; behind it, grey, what was drafted."
     file_name = "tokens-per-round"
 
     def set_up(self) -> None:
@@ -241,20 +241,16 @@ class LengthPlot(PlotCard):
     def draw(self, first: int, last: int) -> None:
         bins = self.record.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
         self._bars.set_bins(bins)
-        self.canvas.set_note(_grouped(bins.step, "bar"))
+        length = self.record.statistics.draft_length
+        drafts = f"drafts of {numbers.significant(length)}" if length is not None else ""
+        self.canvas.set_note(", ".join(filter(None, (_grouped(bins.step, "bar"), drafts))))
         longest = self.record.statistics.longest_draft
         self._set_top(longest + 1 if longest else 4)
 
     def show_numbers(self) -> None:
         statistics = self.record.statistics
         self.value.setText(numbers.significant(statistics.tau))
-        length = statistics.draft_length
-        note = self.definition
-        if length is not None:
-            note += f", drafts of {numbers.significant(length)}"
-        elif not self.record.drafts:
-            note += ", nothing is drafted"
-        self.note.setText(note)
+        self.note.setText(self.definition if self.record.drafts else "nothing is drafted")
         self.ends.show_ends(statistics.ends)
         self.ends.setVisible(self.record.drafts)
 

@@ -99,6 +99,8 @@ class RoundModel(QAbstractTableModel):
             if row.fate == "ignored":
                 return QColor(palette.secondary)
             return QColor(palette.fate(row.fate) if column == Column.VERDICT else palette.text)
+        if role == Qt.ItemDataRole.FontRole and column == Column.VERDICT:
+            return self._theme.sans(-1)
         if role == Qt.ItemDataRole.AccessibleTextRole and column == Column.BAR:
             return cells(row)[Column.P]
         if role == _FATE:
@@ -125,9 +127,12 @@ class CellDelegate(QStyledItemDelegate):
             self._paint_bar(painter, QRectF(option.rect), index)
             return
         painter.save()
-        painter.setFont(option.font)
+        words = index.data(Qt.ItemDataRole.FontRole)
+        painter.setFont(words or option.font)
         painter.setPen(index.data(Qt.ItemDataRole.ForegroundRole))
-        text = option.fontMetrics.elidedText(index.data(), Qt.TextElideMode.ElideRight, option.rect.width())
+        text = painter.fontMetrics().elidedText(
+            index.data(), Qt.TextElideMode.ElideRight, option.rect.width()
+        )
         painter.drawText(option.rect, _alignment(index.column()), text)
         painter.restore()
 

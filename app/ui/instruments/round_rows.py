@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
 from app.ui.draft_end import end_words
-from app.ui.numbers import duration, probability, significant
+from app.ui.fate_word import fate_word
+from app.ui.numbers import duration, probability
 
 _MARKS = {" ": "·", "\n": "↵", "\t": "→", "\r": "␍"}
 
@@ -21,6 +22,7 @@ class RoundRow:
     p: float | None
     fate: str
     details: str
+    word: str = ""  # what the fate is called, where that is another word
 
 
 def token_text(piece: bytes, label: str = "") -> str:
@@ -35,7 +37,11 @@ def token_text(piece: bytes, label: str = "") -> str:
 def round_rows(one: Round) -> tuple[RoundRow, ...]:
     """Drafted tokens in order, then the token that the target itself gave."""
     rows = [_drafted_row(token) for token in one.drafted]
-    rows += [_emitted_row(token) for token in one.emitted if token.origin is not Origin.ACCEPTED]
+    rows += [
+        _emitted_row(token, fate_word(one, token))
+        for token in one.emitted
+        if token.origin is not Origin.ACCEPTED
+    ]
     return tuple(rows)
 
 
@@ -79,20 +85,20 @@ def draft_text(one: Round) -> str:
 def _drafted_row(token: DraftedToken) -> RoundRow:
     lines = [f"token {token.id:,}"]
     if token.draft_p is not None:
-        lines.append(f"draft_p {significant(token.draft_p)}")
+        lines.append(f"draft_p {probability(token.draft_p)}")
     one_hot = ", chosen without drawing" if token.q == 1 else ""
-    lines.append(f"q {significant(token.q)}{one_hot}")
+    lines.append(f"q {probability(token.q)}{one_hot}")
     if token.p is not None:
-        lines.append(f"p {significant(token.p)}")
+        lines.append(f"p {probability(token.p)}")
     if token.h is not None and token.u is not None:
         passed = token.u < token.h
-        lines.append(f"block acceptance h {significant(token.h)}")
-        lines.append(f"u {significant(token.u)}: u {'<' if passed else '≥'} h")
+        lines.append(f"block acceptance h {probability(token.h)}")
+        lines.append(f"u {probability(token.u)}: u {'<' if passed else '≥'} h")
     elif token.u is not None and token.p is not None:
         sign = "<" if token.verdict is Verdict.ACCEPTED else "≥"
-        lines.append(f"u {significant(token.u)}: u × q {sign} p")
+        lines.append(f"u {probability(token.u)}: u × q {sign} p")
     if token.draw is not None:
-        lines.append(f"the target drew with u {significant(token.draw.u)}")
+        lines.append(f"the target drew with u {probability(token.draw.u)}")
     if token.target_id is not None:
         if token.target_id == token.id:
             lines.append("the target chose the same token")
@@ -105,16 +111,16 @@ def _drafted_row(token: DraftedToken) -> RoundRow:
     return RoundRow(text, token.draft_p, token.q, token.p, token.verdict.value, details)
 
 
-def _emitted_row(token: EmittedToken) -> RoundRow:
-    lines = [f"token {token.id:,}", f"p {significant(token.p)}"]
+def _emitted_row(token: EmittedToken, word: str) -> RoundRow:
+    lines = [f"token {token.id:,}", f"p {probability(token.p)}"]
     if token.draw is not None:
         draw = token.draw
-        under = "what the draft left of p" if token.origin is Origin.RESAMPLED else "p"
-        lines.append(f"drawn from {under} with u {significant(draw.u)}")
-        lines.append(f"u fell between {significant(draw.low)} and {significant(draw.high)}")
+        under = "the residual" if token.origin is Origin.RESAMPLED else "p"
+        lines.append(f"drawn from {under} with u {probability(draw.u)}")
+        lines.append(f"u fell between {probability(draw.low)} and {probability(draw.high)}")
     text = token_text(token.piece, token.label)
-    details = "\n".join([f"{text}   {token.origin}", *lines])
-    return RoundRow(text, None, None, token.p, token.origin.value, details)
+    details = "\n".join([f"{text}   {word}", *lines])
+    return RoundRow(text, None, None, token.p, token.origin.value, details, word)
 
 
 def cells(row: RoundRow) -> tuple[str, str, str, str, str, str]:
@@ -125,5 +131,5 @@ def cells(row: RoundRow) -> tuple[str, str, str, str, str, str]:
         probability(row.q),
         probability(row.p),
         "",
-        row.fate,
+        row.word or row.fate,
     )

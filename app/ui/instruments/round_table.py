@@ -170,7 +170,7 @@ class RoundTable(QWidget):
             Column.Q: number,
             Column.P: number,
             Column.BAR: 70,
-            Column.VERDICT: mono.horizontalAdvance("resampled") + 16,
+            Column.VERDICT: QFontMetrics(self._theme.sans(-1)).horizontalAdvance("target's choice") + 16,
         }
         if not self._has_q:
             del widths[Column.Q]

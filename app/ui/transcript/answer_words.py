@@ -10,7 +10,7 @@ CAPTIONS = {
     FinishReason.LENGTH: "Ended at the token limit",
     FinishReason.CONTEXT: "Ended because the context is full",
     FinishReason.CANCELLED: "Stopped",
-    FinishReason.FAILED: "Broken off",
+    FinishReason.FAILED: "Interrupted",
 }
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
 from app.ui.draft_end import end_words
-from app.ui.numbers import SPACE, significant
+from app.ui.fate_word import fate_word
+from app.ui.numbers import SPACE, percent, probability
 from app.ui.transcript.spans import Span
 
 _SHOWN_ALTERNATIVES = 5
@@ -32,15 +33,16 @@ class TokenFacts:
 
     token: str
     fate: str
+    word: str  # what the fate is called
     rows: tuple[tuple[str, str], ...]
-    verdict: tuple[str, ...]  # sentences without a full stop
+    verdict: tuple[str, ...]  # sentences
     target: tuple[Alternative, ...] = ()
     draft: tuple[Alternative, ...] = ()
 
     def spoken(self) -> str:
         """All of it as one text, for screen readers."""
-        rows = [f"{name}: {value}" for name, value in self.rows]
-        return ". ".join([f"{self.token}, {self.fate}", *rows, *self.verdict])
+        rows = [f"{name}: {value}." for name, value in self.rows]
+        return " ".join([f"{self.token}, {self.word}.", *rows, *self.verdict])
 
 
 def visible(piece: bytes, label: str = "") -> str:
@@ -64,22 +66,19 @@ def facts_of(one: Round, span: Span) -> TokenFacts:
 def _struck(one: Round, place: int) -> TokenFacts:
     token = one.drafted[place]
     rows = [_place(one, place), *_proposal_rows(one, token)]
-    name = visible(token.piece, token.label)
     if token.verdict is Verdict.IGNORED:
         if token.p is not None:
-            rows.append(("p (target)", significant(token.p)))
+            rows.append(("p (target)", probability(token.p)))
         verdict = list(_ignored(one, place))
     else:
-        rows.append(("p (target)", significant(token.p)))
-        verdict = [_judgement(one, place)]
+        rows.append(("p (target)", probability(token.p)))
+        verdict = list(_judgement(one, place))
         if place < len(one.emitted):
             instead = one.emitted[place]
             shown = visible(instead.piece, instead.label)
             rows.insert(1, ("Emitted instead", shown))
-            rows.append((f"p (target) of {shown}", significant(instead.p)))
-    return TokenFacts(
-        name, token.verdict.value, tuple(rows), tuple(verdict), *_alternatives(one, place, token.id)
-    )
+            rows.append((f"p (target) of {shown}", probability(instead.p)))
+    return _facts(one, place, token, token.verdict.value, rows, verdict)
 
 
 def _emitted(one: Round, place: int) -> TokenFacts:
@@ -89,21 +88,38 @@ def _emitted(one: Round, place: int) -> TokenFacts:
     verdict: list[str] = []
     draft = one.drafted[place] if place < len(one.drafted) else None
     if token.origin is Origin.ACCEPTED and draft is not None:
-        rows += [*_proposal_rows(one, draft), ("p (target)", significant(token.p))]
-        verdict.append(_judgement(one, place))
+        rows += [*_proposal_rows(one, draft), ("p (target)", probability(token.p))]
+        verdict += _judgement(one, place)
     elif token.origin is Origin.RESAMPLED and draft is not None:
         said = visible(draft.piece, draft.label)
         rows += [("Draft said", said), *_proposal_rows(one, draft)]
-        rows.append((f"p (target) of {said}", significant(draft.p)))
-        rows.append((f"p (target) of {name}", significant(token.p)))
-        verdict += [_judgement(one, place), *_resampling(token, draft)]
+        rows.append((f"p (target) of {said}", probability(draft.p)))
+        rows.append((f"p (target) of {name}", probability(token.p)))
+        verdict += _judgement(one, place)
+        if token.draw is not None and draft.draw is None:  # else the judgement says it
+            verdict.append(f"Drawn from the residual: {_drawn(token.draw)}.")
     else:
-        rows.append(("p (target)", significant(token.p)))
+        rows.append(("p (target)", probability(token.p)))
         verdict.append(_nothing_rejected(one, token))
-        verdict.append(_drawn(token.draw, "p") if token.draw else f"target's argmax: {name}")
-    return TokenFacts(
-        name, token.origin.value, tuple(rows), tuple(verdict), *_alternatives(one, place, token.id)
-    )
+        how = "drew" if token.draw is not None else "wanted"
+        verdict.append(f"Target {how} {_said(token)} {_chance(token.p)}.")
+        if token.draw is not None:
+            verdict.append(f"Drawn from p: {_drawn(token.draw)}.")
+    return _facts(one, place, token, fate_word(one, token), rows, verdict)
+
+
+def _facts(
+    one: Round,
+    place: int,
+    token: DraftedToken | EmittedToken,
+    word: str,
+    rows: list[tuple[str, str]],
+    verdict: list[str],
+) -> TokenFacts:
+    fate = token.verdict if isinstance(token, DraftedToken) else token.origin
+    name = visible(token.piece, token.label)
+    top = _alternatives(one, place, token.id)
+    return TokenFacts(name, fate.value, word, tuple(rows), tuple(verdict), *top)
 
 
 def _place(one: Round, place: int) -> tuple[str, str]:
@@ -118,36 +134,50 @@ def _proposal_rows(one: Round, token: DraftedToken) -> Iterator[tuple[str, str]]
     """Where the proposal came from and how probable it was there."""
     if one.match is not None:
         yield f"Copied ({one.strategy or 'draft'})", f"from token {one.match:,}"
-    value = "1" if token.q == 1 and token.draft_draw is None else significant(token.q)
     if token.draft_draw is None and token.draft_p is not None:
-        value += f" · argmax {_short(token.draft_p)}"
-    yield "q (draft)", value
+        yield "draft_p", probability(token.draft_p)
+    yield "q (draft)", probability(token.q)
     if token.draft_draw is not None:
-        draw = token.draft_draw
-        yield "u of the draft", f"{significant(draw.u)} in {_interval(draw)}"
+        yield "u of the draft", _drawn(token.draft_draw).removeprefix("u ")
 
 
-def _judgement(one: Round, place: int) -> str:
-    """Why a judged draft token passed or not."""
+def _judgement(one: Round, place: int) -> Iterator[str]:
+    """What became of a judged draft token, for everybody; then the numbers behind it."""
     token = one.drafted[place]
+    if any(other.h is not None for other in one.drafted):
+        yield _drafted(one, token)
+        yield _block_judgement(one, place)
+        return
     passed = token.verdict is Verdict.ACCEPTED
     word = "accepted" if passed else "rejected"
-    if any(other.h is not None for other in one.drafted):
-        return _block_judgement(one, place)
+    instead = one.emitted[place] if not passed and place < len(one.emitted) else None
     if token.u is not None and token.p is not None:
+        yield f"{_drafted(one, token)} Target gives it {_percent(token.p)}: {word}."
         u, q, p = _tell_apart(token.u, token.q, token.p)
         sign = "<" if passed else "≥"
-        return f"u·q {sign} p: {u} × {q} {sign} {p}, {word}"
-    if token.target_id is not None:
-        own = token
-        name = visible(own.piece, own.label)
-        if not passed:
-            emitted = one.emitted[place] if place < len(one.emitted) else None
-            name = visible(emitted.piece, emitted.label) if emitted else "another token"
-        if token.draw is not None:
-            return f"target drew {name}: u {significant(token.draw.u)} in {_interval(token.draw)}"
-        return f"target's argmax: {name}"
-    return word
+        yield f"u·q {sign} p: {u} × {q} {sign} {p}."
+        return
+    how = "drew" if token.draw is not None else "wanted"
+    if passed:
+        own = f"the same {_chance(token.p)}"
+    else:
+        own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "another token"
+    yield f"{_drafted(one, token)} Target {how} {own}: {word}."
+    if token.draw is not None:
+        yield f"The target's draw: {_drawn(token.draw)}."
+
+
+def _drafted(one: Round, token: DraftedToken) -> str:
+    """Who proposed a token, and how sure of it."""
+    if token.draft_p is None and token.draft_draw is None:  # looked up, not predicted
+        return f"{one.strategy or 'Draft'} said {_said(token)}."
+    return f"Draft said {_said(token)} {_chance(token.q if token.draft_p is None else token.draft_p)}."
+
+
+def _said(token: DraftedToken | EmittedToken) -> str:
+    """A token in a sentence: without the space that it begins with."""
+    name = visible(token.piece, token.label)
+    return name.removeprefix("·") or name
 
 
 def _block_judgement(one: Round, place: int) -> str:
@@ -160,31 +190,22 @@ def _block_judgement(one: Round, place: int) -> str:
         sign = "<" if passed else "≥"
         held = f"block acceptance h = {h}, u = {u}: u {sign} h".replace(" = ", f"{SPACE}={SPACE}")
         if later > place:
-            return f"accepted with the block, which passes at {visible(token.piece, token.label)}: {held}"
+            return f"Accepted with the block, which passes at {visible(token.piece, token.label)}: {held}."
+        held = held[0].upper() + held[1:]
         if passed:
-            return f"{held}, accepted up to here"
-        return f"{held}, rejected" if token.verdict is Verdict.REJECTED else f"{held}, does not pass"
-    return one.drafted[place].verdict.value
-
-
-def _resampling(token: EmittedToken, draft: DraftedToken) -> Iterator[str]:
-    """How the token in place of the rejected one was found, where the judgement does not say it."""
-    if token.draw is not None and draft.draw is None:
-        yield _drawn(token.draw, "the residual")
-
-
-def _drawn(draw: Draw, source: str) -> str:
-    return f"drawn from {source}: u {significant(draw.u)} in {_interval(draw)}"
+            return f"{held}, accepted up to here."
+        return f"{held}, rejected." if token.verdict is Verdict.REJECTED else f"{held}, does not pass."
+    return f"{one.drafted[place].verdict.value.capitalize()}."
 
 
 def _nothing_rejected(one: Round, token: EmittedToken) -> str:
     drafted = len(one.drafted)
     if token.origin is Origin.BONUS:
-        how_many = {1: "the draft was", 2: "both drafts were"}.get(drafted, f"all {drafted} drafts were")
-        return f"{how_many} accepted"
+        how_many = {1: "The drafted token was", 2: "Both drafted tokens were"}
+        return f"{how_many.get(drafted, f'All {drafted} drafted tokens were')} accepted."
     if one.draft_end:
-        return f"no draft in this round: {end_words(one.draft_end)}"
-    return "no draft in this round"
+        return f"No draft in this round: {end_words(one.draft_end)}."
+    return "No draft in this round."
 
 
 def _ignored(one: Round, place: int) -> Iterator[str]:
@@ -194,10 +215,10 @@ def _ignored(one: Round, place: int) -> Iterator[str]:
     else:
         where = "behind the end of the answer"
     if one.drafted[place].p is None:
-        yield f"never judged: {where}"
+        yield f"Never judged: it stands {where}."
     else:
         yield _block_judgement(one, place)
-        yield where
+        yield f"It stands {where}."
 
 
 def _alternatives(
@@ -215,18 +236,33 @@ def _top(top: Alternatives, chosen: int) -> tuple[Alternative, ...]:
     return tuple(made[:_SHOWN_ALTERNATIVES])
 
 
-def _interval(draw: Draw) -> str:
-    return f"[{significant(draw.low)}, {significant(draw.high)})"
+def _drawn(draw: Draw) -> str:
+    """A draw and the interval that it fell into, with as many digits as it takes to see that."""
+    for digits in range(3, 16):
+        u, low, high = (f"{value:.{digits}f}" for value in (draw.u, draw.low, draw.high))
+        if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
+            break
+    return f"u {u} in [{low}, {high})"
 
 
 def _tell_apart(u: float, q: float, p: float) -> tuple[str, str, str]:
-    """The numbers with as many digits as it takes to see how u q and p compare, two at least."""
-    digits = 2
-    while digits < 15 and f"{u * q:.{digits}g}" == f"{p:.{digits}g}":
+    """The numbers with as many digits as it takes to see how u q and p compare, three at least."""
+    if probability(u * q) != probability(p):
+        return probability(u), probability(q), probability(p)
+    digits = 4
+    while digits < 15 and f"{u * q:.{digits}f}" == f"{p:.{digits}f}":
         digits += 1
-    return f"{u:.{digits}g}", f"{q:.{digits}g}", f"{p:.{digits}g}"
+    return f"{u:.{digits}f}", f"{q:.{digits}f}", f"{p:.{digits}f}"
 
 
-def _short(p: float) -> str:
-    """Two digits without the leading zero: .61."""
-    return f"{p:.2f}".removeprefix("0")
+def _chance(p: float | None) -> str:
+    return f"({_percent(p)})"
+
+
+def _percent(p: float | None) -> str:
+    """A probability in a sentence. What is above zero never reads as zero, nor what is below one as one."""
+    if p is not None and 0 < p < 0.005:
+        return f"<1{SPACE}%"
+    if p is not None and 0.995 <= p < 1:
+        return f">99{SPACE}%"
+    return percent(p)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from app.ui.numbers import probability
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.transcript.facts import Alternative, TokenFacts
@@ -142,8 +143,8 @@ class HoverCard(QWidget):
         head = QRectF(inner.left(), inner.top(), inner.width(), self._head)
         painter.setFont(self._fate)
         painter.setPen(QColor(palette.fate(facts.fate)))
-        painter.drawText(head, _RIGHT, facts.fate)
-        taken = QFontMetricsF(self._fate).horizontalAdvance(facts.fate) + 16
+        painter.drawText(head, _RIGHT, facts.word)
+        taken = QFontMetricsF(self._fate).horizontalAdvance(facts.word) + 16
         painter.setPen(QColor(palette.text))
         self._draw(painter, head.adjusted(0, 0, -taken, 0), _LEFT, facts.token, self._token)
         return head.bottom()
@@ -180,13 +181,13 @@ class HoverCard(QWidget):
 
     def _paint_bars(self, painter: QPainter, column: QRectF, rows: Sequence[Alternative], fate: str) -> None:
         palette = self._theme.palette
-        number = QFontMetricsF(self._small).horizontalAdvance("0.00")
+        number = QFontMetricsF(self._small).horizontalAdvance("0.000")
         bar = column.width() * 0.24
         for alternative in rows:
             column = column.translated(0, self._row)
             ink = palette.text if alternative.chosen else palette.secondary
             painter.setPen(QColor(ink))
-            self._draw(painter, column, _RIGHT, _two_digits(alternative.p), self._small)
+            self._draw(painter, column, _RIGHT, probability(alternative.p), self._small)
             text = column.adjusted(0, 0, -number - bar - 16, 0)
             self._draw(painter, text, _LEFT, alternative.token, self._small)
             left = column.right() - number - 8 - bar
@@ -214,7 +215,3 @@ class HoverCard(QWidget):
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-
-
-def _two_digits(p: float) -> str:
-    return f"{p:.2f}"

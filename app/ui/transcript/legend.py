@@ -16,14 +16,13 @@ from app.ui.transcript.styles import TextStyle
 from app.ui.wrap_layout import WrapLayout
 
 DEFINITIONS = {
-    "accepted": "A drafted token that the verifier took.",
-    "resampled": "The token emitted in place of the rejected one:\n"
-    "greedy, the target's argmax; speculative, drawn from the residual;\n"
-    "match, the target's own draw.",
-    "bonus": "The target's extra token when all drafts of a round were accepted.",
-    "plain": "Emitted in a round with no draft.",
-    "rejected": "The first drafted token of a round that the verifier refused.\nNot part of the text.",
-    "ignored": "Drafted tokens behind the rejected one, or behind an end or stop: never judged.\n"
+    "accepted": "A drafted token that the target accepted.",
+    "resampled": "The target's token in place of the rejected one:\n"
+    "its own choice (greedy), drawn from the residual (speculative, block), or its own draw (match).",
+    "bonus": "The target's extra token when the whole draft was accepted.",
+    "plain": "Emitted in a round without a draft.",
+    "rejected": "The first drafted token of a round that the target refused.\nNot part of the text.",
+    "ignored": "Drafted tokens behind a rejected one, or behind the end of the answer: never judged.\n"
     "Not part of the text.",
 }
 
@@ -54,6 +53,10 @@ class Legend(QWidget):
         self.rendered.toggled.connect(self.rendered_changed)
         self.rendered.toggled.connect(self._rendered_toggled)
 
+    def set_greedy(self, greedy: bool) -> None:
+        """Name fates as they are called under greedy verification: there nothing is drawn again."""
+        self.samples["resampled"].set_word("target's choice" if greedy else "resampled")
+
     @Slot(bool)
     def _rendered_toggled(self, rendered: bool) -> None:
         # Formatted text has no place for drafts.
@@ -69,14 +72,21 @@ class FateSample(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._fate = fate
-        self.setAccessibleName(fate)
+        self.set_word(fate)
         self.setAccessibleDescription(DEFINITIONS[fate])
-        self.setToolTip(f"{fate}: {DEFINITIONS[fate][0].lower()}{DEFINITIONS[fate][1:]}")
         theme.changed.connect(self._theme_changed)
         self._theme_changed()
 
+    def set_word(self, word: str) -> None:
+        """Show the fate by this word."""
+        self._word = word
+        self.setAccessibleName(word)
+        self.setToolTip(f"{word}: {DEFINITIONS[self._fate][0].lower()}{DEFINITIONS[self._fate][1:]}")
+        self.updateGeometry()
+        self.update()
+
     def sizeHint(self) -> QSize:
-        width = QFontMetricsF(self._style.font).horizontalAdvance(self._fate)
+        width = QFontMetricsF(self._style.font).horizontalAdvance(self._word)
         return QSize(round(width + 2 * self._padding), self._style.pitch)
 
     def minimumSizeHint(self) -> QSize:
@@ -95,7 +105,7 @@ class FateSample(QWidget):
         shapes.paint_tints(painter, palette)
         painter.setFont(self._style.font)
         painter.setPen(QColor(palette.secondary))
-        painter.drawText(QPointF(self._padding, baseline), self._fate)
+        painter.drawText(QPointF(self._padding, baseline), self._word)
         shapes.paint_cues(painter, palette)
         painter.end()
 

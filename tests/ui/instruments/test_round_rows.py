@@ -37,7 +37,7 @@ def test_the_round_of_the_drawing() -> None:
         ("·Return", "0.930", "1.000", "0.970", "", "accepted"),
         ("·average", "0.610", "1.000", "0.118", "", "rejected"),
         ("·of", "0.700", "1.000", "–", "", "ignored"),
-        ("·arithmetic", "–", "–", "0.724", "", "resampled"),
+        ("·arithmetic", "–", "–", "0.724", "", "target's choice"),
     ]
 
 
@@ -76,7 +76,7 @@ def test_details_let_a_verdict_be_checked() -> None:
     assert "the target chose token 9" in row.details
     out = EmittedToken(9, b"y", Origin.RESAMPLED, 0.7, Draw(0.43, 0.21, 0.93))
     (row,) = round_rows(make([], [out]))
-    assert "what the draft left of p" in row.details
+    assert "drawn from the residual" in row.details
     assert "between 0.210 and 0.930" in row.details
 
 

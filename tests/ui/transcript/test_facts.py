@@ -13,6 +13,11 @@ def facts(one: Round, fate: str, place: int) -> TokenFacts:
     return facts_of(one, Span("?", fate, one.index, place))
 
 
+def said(words: str) -> str:
+    """As shown: no line ends between a number and its unit."""
+    return words.replace(" %", f"{SPACE}%")
+
+
 def test_visible() -> None:
     assert visible(b" a b") == "·a·b"
     assert visible(b"\n\t") == "↵⇥"
@@ -25,14 +30,16 @@ def test_the_card_of_the_drawing() -> None:
     one = drawing().rounds[3]
     shown = facts(one, "resampled", 2)
     assert (shown.token, shown.fate) == ("·arithmetic", "resampled")
+    assert shown.word == "target's choice", "greedy"
     assert shown.rows == (
         ("Round · place", "3 · 3 of 5"),
         ("Draft said", "·average"),
-        ("q (draft)", "1 · argmax .61"),
+        ("draft_p", "0.610"),
+        ("q (draft)", "1.000"),
         ("p (target) of ·average", "0.118"),
         ("p (target) of ·arithmetic", "0.724"),
     )
-    assert shown.verdict == ("target's argmax: ·arithmetic",)
+    assert shown.verdict == (said("Draft said average (61 %). Target wanted arithmetic (72 %): rejected."),)
     assert [(row.token, row.chosen) for row in shown.target][:2] == [
         ("·arithmetic", True),
         ("·average", False),
@@ -42,14 +49,16 @@ def test_the_card_of_the_drawing() -> None:
 
 def test_rejected_and_ignored() -> None:
     one = drawing().rounds[3]
-    rejected = facts(one, "rejected", 2)
+    rejected, shown_instead = facts(one, "rejected", 2), facts(one, "resampled", 2)
     assert ("Emitted instead", "·arithmetic") in rejected.rows
-    assert rejected.verdict == ("target's argmax: ·arithmetic",)
+    assert rejected.verdict == shown_instead.verdict
     ignored = facts(one, "ignored", 3)
-    assert ignored.verdict == ("never judged: behind ·average, which was rejected",)
+    assert ignored.verdict == ("Never judged: it stands behind ·average, which was rejected.",)
     assert not any(name.startswith("p ") for name, _ in ignored.rows)
     behind_end = make_round(0, ["."], None, None, ["x"], label="<|end|>")
-    assert facts(behind_end, "ignored", 1).verdict == ("never judged: behind the end of the answer",)
+    assert facts(behind_end, "ignored", 1).verdict == (
+        "Never judged: it stands behind the end of the answer.",
+    )
 
 
 def speculative(u: float, p: float, q: float, accepted: bool) -> str:
@@ -57,17 +66,19 @@ def speculative(u: float, p: float, q: float, accepted: bool) -> str:
     origin = Origin.ACCEPTED if accepted else Origin.RESAMPLED
     draft = DraftedToken(1, b"a", verdict, q, 0.5, p, u)
     one = raw_round(0, [draft], [EmittedToken(2, b"b", origin, p)])
-    return facts(one, "accepted" if accepted else "rejected", 0).verdict[0]
+    return facts(one, "accepted" if accepted else "rejected", 0).verdict[-1]
 
 
 def test_speculative_verdicts_show_the_comparison() -> None:
-    assert speculative(0.31, 0.72, 1.0, True) == "u·q < p: 0.31 × 1 < 0.72, accepted"
-    assert speculative(0.91, 0.12, 1.0, False) == "u·q ≥ p: 0.91 × 1 ≥ 0.12, rejected"
+    assert speculative(0.31, 0.72, 1.0, True) == "u·q < p: 0.310 × 1.000 < 0.720."
+    assert speculative(0.91, 0.12, 1.0, False) == "u·q ≥ p: 0.910 × 1.000 ≥ 0.120."
 
 
 def test_close_comparisons_get_the_digits_they_need() -> None:
-    assert speculative(0.72391, 0.72394, 1.0, True) == "u·q < p: 0.72391 × 1 < 0.72394, accepted"
+    assert speculative(0.72391, 0.72394, 1.0, True) == "u·q < p: 0.72391 × 1.00000 < 0.72394."
     assert speculative(0.5, 0.5, 1.0, False).startswith("u·q ≥ p: 0.5")
+    assert speculative(3e-9, 2e-9, 1.0, False) == ("u·q ≥ p: 0.000000003 × 1.000000000 ≥ 0.000000002.")
+    assert speculative(0.4, 2e-9, 1.0, False) == "u·q ≥ p: 0.400 × 1.000 ≥ <.001."
 
 
 def test_match_shows_the_draw() -> None:
@@ -78,9 +89,12 @@ def test_match_shows_the_draw() -> None:
         strategy="prompt-lookup", match=1234,
     )  # fmt: skip
     shown = facts(one, "accepted", 0)
-    assert shown.verdict == ("target drew ·a: u 0.420 in [0.310, 0.930)",)
+    assert shown.verdict == (
+        said("prompt-lookup said a. Target drew the same (62 %): accepted."),
+        "The target's draw: u 0.420 in [0.310, 0.930).",
+    )
     assert ("Copied (prompt-lookup)", "from token 1,234") in shown.rows
-    assert ("q (draft)", "1") in shown.rows
+    assert ("q (draft)", "1.000") in shown.rows
 
 
 def test_a_sampled_draft_shows_its_q_and_its_draw() -> None:
@@ -110,16 +124,19 @@ def test_a_block_says_which_draw_decided() -> None:
         EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7)),
     ]
     one = raw_round(0, drafts, emitted)
-    decided = joined("block acceptance h = 0.62, u = 0.31: u < h")
-    refused = joined("block acceptance h = 0, u = 0.42: u ≥ h, rejected")
-    assert facts(one, "accepted", 0).verdict == (f"accepted with the block, which passes at ·b: {decided}",)
-    assert facts(one, "accepted", 1).verdict == (f"{decided}, accepted up to here",)
-    assert facts(one, "rejected", 2).verdict == (refused,)
-    assert facts(one, "resampled", 2).verdict == (
-        refused,
-        "drawn from the residual: u 0.500 in [0.400, 0.700)",
+    decided = joined("lock acceptance h = 0.620, u = 0.310: u < h")
+    refused = joined("Block acceptance h = 0.000, u = 0.420: u ≥ h, rejected.")
+    assert facts(one, "accepted", 0).verdict == (
+        said("draft-simple said a."),
+        f"Accepted with the block, which passes at ·b: b{decided}.",
     )
-    assert facts(one, "ignored", 3).verdict == ("never judged: behind ·c, which was rejected",)
+    assert facts(one, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
+    assert facts(one, "rejected", 2).verdict[1:] == (refused,)
+    assert facts(one, "resampled", 2).verdict[1:] == (
+        refused,
+        "Drawn from the residual: u 0.500 in [0.400, 0.700).",
+    )
+    assert facts(one, "ignored", 3).verdict == ("Never judged: it stands behind ·c, which was rejected.",)
 
 
 def test_an_ignored_token_of_a_block_was_judged() -> None:
@@ -131,8 +148,8 @@ def test_an_ignored_token_of_a_block_was_judged() -> None:
     shown = facts(one, "ignored", 1)
     assert ("p (target)", "0.600") in shown.rows
     assert shown.verdict == (
-        joined("block acceptance h = 0.38, u = 0.72: u ≥ h, does not pass"),
-        "behind ·a, which was rejected",
+        joined("Block acceptance h = 0.375, u = 0.720: u ≥ h, does not pass."),
+        "It stands behind ·a, which was rejected.",
     )
 
 
@@ -141,24 +158,43 @@ def test_resampled_from_the_residual() -> None:
     draw = Draw(0.5, 0.4, 0.7)
     one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
     assert facts(one, "resampled", 0).verdict == (
-        "u·q ≥ p: 0.9 × 1 ≥ 0.1, rejected",
-        "drawn from the residual: u 0.500 in [0.400, 0.700)",
+        said("Draft said a (60 %). Target gives it 10 %: rejected."),
+        "u·q ≥ p: 0.900 × 1.000 ≥ 0.100.",
+        "Drawn from the residual: u 0.500 in [0.400, 0.700).",
+    )
+    assert facts(one, "resampled", 0).word == "resampled"
+
+
+def test_a_draw_is_shown_inside_its_interval() -> None:
+    draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 0.6, 0.1, 0.9)
+    draw = Draw(0.99991, 0.99987, 0.99995)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
+    (*_, drawn) = facts(one, "resampled", 0).verdict
+    assert drawn == "Drawn from the residual: u 0.99991 in [0.99987, 0.99995)."
+
+
+def test_a_chance_is_none_or_all_only_when_it_is() -> None:
+    draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 1e-8, 0.0, 0.9)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 1.0)])
+    assert facts(one, "rejected", 0).verdict[0] == said("Draft said a (<1 %). Target gives it 0 %: rejected.")
+    assert facts(make_round(0, ["a"], "b"), "accepted", 0).verdict == (
+        said("Draft said a (61 %). Target wanted the same (90 %): accepted."),
     )
 
 
 @pytest.mark.parametrize(
     ("accepted", "words"),
-    [(1, "the draft was accepted"), (2, "both drafts were accepted"), (4, "all 4 drafts were accepted")],
+    [(1, "The drafted token was"), (2, "Both drafted tokens were"), (4, "All 4 drafted tokens were")],
 )
 def test_bonus(accepted: int, words: str) -> None:
     shown = facts(make_round(7, ["a"] * accepted, "b"), "bonus", accepted)
-    assert shown.verdict == (words, "target's argmax: b")
+    assert shown.verdict == (f"{words} accepted.", said("Target wanted b (72 %)."))
     assert shown.rows[0] == ("Round · place", f"7 · behind {accepted} of {accepted}")
 
 
 def test_plain_says_why_there_was_no_draft() -> None:
     shown = facts(make_round(0, [], "b", draft_end="no match"), "plain", 0)
-    assert shown.verdict == ("no draft in this round: no match", "target's argmax: b")
+    assert shown.verdict == ("No draft in this round: no match.", said("Target wanted b (72 %)."))
     assert shown.rows[0] == ("Round", "0")
 
 
