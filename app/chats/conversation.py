@@ -56,6 +56,10 @@ class Conversation(msgspec.Struct, frozen=True):
     def id(self) -> str:
         return self.head.id
 
+    def question_before(self, at: int) -> str:
+        """The last text that was sent before turn `at`; "" where there is none."""
+        return next((turn.text for turn in reversed(self.turns[:at]) if isinstance(turn, Question)), "")
+
     def messages(self, end: int | None = None) -> tuple[Message, ...]:
         """The turns before index `end` as the model is to see them.
 

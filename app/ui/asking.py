@@ -10,11 +10,11 @@ from app.ui.engine_session import BUSY, Activity
 
 def request_for(chat: Conversation, at: int, question: str | None, settings: Settings) -> GenerationRequest:
     """The request for an answer to `question` in place of turn `at` and all behind it; None asks for one to
-    what stands before `at`."""
+    what stands before `at`. A completion goes on from exactly that text, whatever else was said."""
     prompt: str | None = None
     messages: tuple[Message, ...] = ()
     if chat.head.mode == "completion":
-        prompt = "".join(turn.text or "" for turn in chat.turns[:at]) + (question or "")
+        prompt = chat.question_before(at) if question is None else question
     else:
         turns = chat.turns[:at] + ((Question(question),) if question is not None else ())
         messages = Conversation(chat.head, chat.system_prompt, turns).messages()

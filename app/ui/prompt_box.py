@@ -24,7 +24,8 @@ from app.ui.theme.style import set_role
 MODES = ("chat", "completion")
 MODE_HELP = (
     "chat: your text is one message, wrapped by the model's template.\n"
-    "completion: the model continues your bare text."
+    "completion: the model goes on from exactly the text in this box.\n"
+    "Earlier texts and the system prompt are not sent with it."
 )
 TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
 IDLE_HINT = "Enter sends · Shift+Enter breaks"
@@ -243,7 +244,7 @@ class PromptBox(QWidget):
         self._hint.setText(BUSY_HINT if self._busy else IDLE_HINT)
         self._button.set_icon("stop" if self._busy else "send")
         self._button.set_tooltip("Stop" if self._busy else "Send")
-        what = "Ask" if chat else "Begin a text"
+        what = "Ask" if chat else "Begin a text (only this is sent)"
         demo = ", or press Enter for a demo prompt" if self._suggestion else ""
         self._edit.setPlaceholderText(what + demo)
         self._edit.viewport().update()  # Qt shows other words only when the field is painted again

@@ -145,9 +145,12 @@ class ShownChat(QObject):
             told = note or Note("")
             note = Note(f"{told.message} {lost.message}".strip(), f"{told.hint} {lost.hint}".strip())
         if found.trace is None:
-            return AnswerTurn(str(at), "Answer", None, note, text=turn.text)
-        self._traces[at] = found.trace
-        return AnswerTurn(str(at), found.trace.header.pair.target.name, found.trace, note, text=turn.text)
+            return AnswerTurn(
+                str(at), "Answer", None, note, text=turn.text, goes_on_from=_continued(self.chat, at)
+            )
+        trace = self._traces[at] = found.trace
+        name = trace.header.pair.target.name
+        return AnswerTurn(str(at), name, trace, note, text=turn.text, goes_on_from=_continued(self.chat, at))
 
     # ------------------------------------------------------------------ the answer as it comes
 
@@ -170,7 +173,11 @@ class ShownChat(QObject):
         """The question, where it is a new one, and an answer that rounds will come for."""
         if live.question is not None:
             self._page.transcript.add_turn(UserTurn(str(live.at), live.question))
-        self._page.transcript.begin_answer(AnswerTurn(str(live.turn), live.target_name))
+        before = live.question if live.question is not None else live.chat.question_before(live.turn)
+        goes_on_from = before if live.chat.head.mode == "completion" else ""
+        self._page.transcript.begin_answer(
+            AnswerTurn(str(live.turn), live.target_name, goes_on_from=goes_on_from)
+        )
 
     def start(self, live: Answering) -> None:
         """The engine has understood the request."""
@@ -236,6 +243,11 @@ class ShownChat(QObject):
 
     def _name_fates(self, trace: Trace) -> None:
         self._page.legend.set_greedy(trace.header.verification is Verification.GREEDY)
+
+
+def _continued(chat: Conversation, at: int) -> str:
+    """The text that a completion at turn `at` goes on from; "" in a chat."""
+    return chat.question_before(at) if chat.head.mode == "completion" else ""
 
 
 def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:

@@ -262,12 +262,15 @@ def test_completion_mode_and_system_prompt(windows: Windows) -> None:
     assert desk.page.prompt._system.edit.text() == ""
     desk.page.prompt._mode.picked.emit("completion")
     desk.page.prompt.set_mode("completion")
-    first = desk.ask("Once upon")
+    assert "only this is sent" in desk.prompt.placeholderText()
+    desk.ask("Once upon")
     trace = desk.controller.trace
     assert trace is not None and trace.header.prompt == "Once upon"
-    desk.ask(" and")
-    trace = desk.controller.trace
-    assert trace is not None and trace.header.prompt == f"Once upon{first.text} and"
+    for act in (lambda: desk.type(" and"), desk.controller.regenerate):
+        act()
+        desk.answered()
+        trace = desk.controller.trace
+        assert trace is not None and trace.header.prompt == " and", "nothing is joined in silently"
     assert desk.saved()["mode"] == "completion"
 
 

@@ -14,6 +14,7 @@ from app.ui.transcript.blocks import ParagraphBlock
 from app.ui.transcript.folds import Fold, FoldLine
 from app.ui.transcript.heights import Heights
 from app.ui.transcript.items import Item, TextItem
+from app.ui.transcript.paragraphs import open_fence
 from app.ui.transcript.reasoning import Part, ReasoningReader
 from app.ui.transcript.rendered import RenderedBlock
 from app.ui.transcript.sections import Section
@@ -36,6 +37,7 @@ class AnswerItem(Item):
         self.folds: dict[int, Fold] = {}  # by section: what the reader chose outlives a change of view
         self._counted = 0  # rounds, as the label says
         self._all_code = turn.code
+        self._fence = open_fence(turn.goes_on_from)  # of the code that it begins in
         self._before: list[int] = []  # tokens emitted before each round
         self._emitted_tokens = 0
         self._spans: list[Span] = []
@@ -288,7 +290,8 @@ class AnswerItem(Item):
         if self._sections and not self.rendered:
             self._end_section(self._sections[-1])
         fold = self.folds.setdefault(number, Fold()) if number % 2 else None
-        section = Section(len(self.blocks), fold, self._all_code, self.rendered)
+        fence = "" if self._sections else self._fence
+        section = Section(len(self.blocks), fold, self._all_code, self.rendered, fence)
         self._numbers.append(number)
         self._sections.append(section)
         if fold is not None and not self.rendered:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple, cast
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt, QTextBoundaryFinder
 from PySide6.QtGui import QColor, QTextLayout, QTextLine, QTextOption
 
 from app.ui.transcript.fates import FateShapes
 from app.ui.transcript.paragraphs import Kind, Paragraph
-from app.ui.transcript.runs import Run, formats_of, runs_of, text_format
+from app.ui.transcript.runs import Run, formats_of, glued, runs_of, text_format
 from app.ui.transcript.spans import Span
 from app.ui.transcript.styles import Setting
 from app.ui.transcript.utf16 import from_utf16, to_utf16, utf16_length
@@ -46,6 +46,7 @@ class ParagraphLayout:
         self._ratio = setting.pixel_ratio
         self.runs, text = runs_of(paragraph, setting.drafts_shown)
         self._starts = [run.start for run in self.runs]
+        self._glued = glued(self.runs)
         self._text = text
         self._units = utf16_length(text)
         self._indent = 0 if lead is not None else _indent(self.runs, text)
@@ -86,7 +87,11 @@ class ParagraphLayout:
         self.layout.beginLayout()
         line = self.layout.createLine()
         while line.isValid():
-            line.setLineWidth(max(setting.width - x, self._style.space))
+            room = max(setting.width - x, self._style.space)
+            line.setLineWidth(room)
+            earlier = self._earlier_end(line.textStart(), line.textStart() + line.textLength())
+            if earlier is not None:
+                line.setNumColumns(earlier, room)
             # Letters of another font may be taller than this one's.
             above = max(self._style.above, ceil(line.ascent()))
             below = max(self._style.below, ceil(line.descent()))
@@ -99,6 +104,23 @@ class ParagraphLayout:
             x, y = hang, baseline + below
             line = self.layout.createLine()
         self.layout.endLayout()
+
+    def _earlier_end(self, first: int, end: int) -> int | None:
+        """How many letters a line keeps that would end where none may; None where it ends well, or where
+        there is no better place."""
+        at = next((low for low, high in self._glued if low <= end <= high), None)
+        if end >= self._units or at is None:
+            return None
+        places = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, self._text)
+        places.setPosition(at + 1)
+        while (at := places.toPreviousBoundary()) > first:
+            if not any(low <= at <= high for low, high in self._glued):
+                letters = QTextBoundaryFinder(
+                    QTextBoundaryFinder.BoundaryType.Grapheme, self._text[: from_utf16(self._text, at)]
+                )
+                letters.setPosition(first)
+                return sum(1 for _ in iter(letters.toNextBoundary, -1))
+        return None
 
     def _without_spaces(self, first: int, end: int) -> int:
         """The end of a line less the spaces that hang over its edge."""

@@ -64,10 +64,11 @@ class Paragraph:
 class ParagraphBuilder:
     """Grows a list of paragraphs while spans arrive; finds code fences on the way."""
 
-    def __init__(self, all_code: bool = False) -> None:
-        """`all_code` sets every line as code: a plain completion has no fences to go by."""
+    def __init__(self, all_code: bool = False, fence: str = "") -> None:
+        """`all_code` sets every line as code: a plain completion may have no fences to go by. `fence` is the
+        line that opened the code in which the text begins."""
         self._all_code = all_code
-        self._fence = ""  # the marks that opened the code we are in
+        self._fence = fence  # the marks that opened the code we are in
         self._joined = 1  # paragraphs that share lines with the last one, itself included
         self.paragraphs = [self._open()]
 
@@ -137,6 +138,17 @@ class ParagraphBuilder:
             last.kind = Kind.FENCE if closes_fence(last.text, self._fence) else Kind.CODE
         else:
             last.kind = Kind.FENCE if opens_fence(last.text) else Kind.PROSE
+
+
+def open_fence(text: str) -> str:
+    """The line that opened the code in which a text ends; "" where it ends in prose."""
+    fence = ""
+    for line in text.split("\n"):
+        if not fence:
+            fence = line.strip() if opens_fence(line) else ""
+        elif closes_fence(line, fence):
+            fence = ""
+    return fence
 
 
 def _continues(paragraphs: Sequence[Paragraph]) -> bool:

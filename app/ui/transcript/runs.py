@@ -13,6 +13,8 @@ from app.ui.transcript.spans import NEWLINE_MARK, Span
 from app.ui.transcript.styles import Setting
 from app.ui.transcript.utf16 import to_utf16, utf16_length
 
+_GLUED_MOST = 48  # characters; a longer stretch would leave a hole at the end of the line before
+
 _INLINE_CODE = re.compile(r"`[^`]+`")
 
 # Control characters have no picture in a font; each becomes one other character, so that offsets stay.
@@ -43,6 +45,27 @@ def runs_of(paragraph: Paragraph, drafts_shown: bool) -> tuple[list[Run], str]:
             offset += len(span.text)
     text = "".join(parts)
     return runs, text if text.isprintable() else text.translate(_PICTURES)
+
+
+def glued(runs: list[Run]) -> list[tuple[int, int]]:
+    """Where no line may end, from the first to the last such place: before and inside a control token, and
+    where struck tokens stand between a word and what goes on with it, such as its full stop."""
+    found: list[tuple[int, int]] = []
+    in_word = False  # what counts ends in the middle of something
+    begun: int | None = None  # where the struck tokens behind it begin
+    for run in runs:
+        if run.span.struck:
+            begun = run.start if in_word and begun is None else begun
+            continue
+        goes_on = run.span.control or not run.span.text[:1].isspace()
+        first = run.start if begun is None else begun
+        if in_word and goes_on:
+            found.append((first, run.start))
+        if run.span.control:
+            found.append((run.start + 1, run.end - 1))
+        in_word = not run.span.text[-1:].isspace()
+        begun = None
+    return [(first, last) for first, last in found if last - first <= _GLUED_MOST]
 
 
 def formats_of(runs: list[Run], kind: Kind, setting: Setting) -> Iterator[QTextLayout.FormatRange]:

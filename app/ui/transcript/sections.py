@@ -12,11 +12,13 @@ from app.ui.transcript.spans import Span
 class Section:
     """Its text as paragraphs of tokens and, where that is wanted, rendered."""
 
-    def __init__(self, row: int, fold: Fold | None, all_code: bool, rendered: bool) -> None:
-        """`row` is its first block among the answer's; `fold` belongs to reasoning."""
+    def __init__(self, row: int, fold: Fold | None, all_code: bool, rendered: bool, fence: str = "") -> None:
+        """`row` is its first block among the answer's; `fold` belongs to reasoning; `fence` is the line that
+        opened the code in which it begins."""
         self.row = row
         self.fold = fold
-        self.paragraphs = ParagraphBuilder(all_code)
+        self.paragraphs = ParagraphBuilder(all_code, fence)
+        self._fence = f"{fence}\n" if fence else ""
         self.rendered = RenderedText(fold) if rendered else None
         self.first: Span | None = None  # the first and the last token emitted here
         self.last: Span | None = None
@@ -46,4 +48,4 @@ class Section:
         """Bring the rendered text up to date; returns how many of its blocks stayed."""
         if self.rendered is None:
             return 0
-        return self.rendered.update(self.text if self.fold is None else inside(self.text))
+        return self.rendered.update(self._fence + self.text if self.fold is None else inside(self.text))

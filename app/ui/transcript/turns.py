@@ -26,7 +26,7 @@ class SystemTurn:
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """What the user wrote. In a plain completion this is the text to go on from."""
+    """What the user wrote: a message, or the text that a completion goes on from."""
 
     id: str
     text: str
@@ -43,6 +43,7 @@ class AnswerTurn:
     note: Note | None = None
     text: str | None = None  # the words, where they are known: the trace then only colours them
     code: bool = False  # set every line as code: a plain completion of code
+    goes_on_from: str = ""  # the text that a completion continues: a code fence may be open in it
 
 
 Turn = SystemTurn | UserTurn | AnswerTurn

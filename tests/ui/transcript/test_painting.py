@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from pytestqt.qtbot import QtBot
 from app.ui.theme import DARK, LIGHT, Palette, Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.fates import FateShapes
-from app.ui.transcript.paragraphs import ParagraphBuilder
+from app.ui.transcript.paragraph_layout import ParagraphLayout
+from app.ui.transcript.paragraphs import Kind, Paragraph, ParagraphBuilder
 from app.ui.transcript.runs import runs_of
-from app.ui.transcript.spans import Span
+from app.ui.transcript.spans import Span, spans_of
 from app.ui.transcript.styles import TextStyle
 from tests.ui.traces import drawing, make_round, make_trace, simulate
 from tests.ui.transcript.places import token
@@ -262,3 +264,26 @@ def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot:
         view.viewport().update()
         qtbot.wait(10)
         assert moved == screen(), f"step {index}"
+
+
+@pytest.mark.parametrize("width", range(90, 700, 25))
+def test_nothing_breaks_away_from_its_word(view: TranscriptView, width: int) -> None:
+    """Neither a full stop behind struck drafts nor a control token, in which Qt sees places to break."""
+    rounds = [
+        make_round(0, ["All", " of", " them", " are", " kept"], ".", " and", [" then", " sorted"]),
+        make_round(1, [" None", " is", " lost", " here"], "!", " or", [" two"]),
+        make_round(2, [], "", label="<|im_end|>"),
+    ]
+    spans = spans_of(make_trace(rounds))
+    paragraph = Paragraph(Kind.PROSE)
+    for span in spans:
+        paragraph.add(span)
+    layout = ParagraphLayout(paragraph, dataclasses.replace(view.stack.setting, width=width))
+    by_text = {span.text: layout.token_rects(span) for span in spans}
+    for word, behind in ((" kept", "."), (" here", "!"), ("!", "<|im_end|>")):
+        if width > 200:  # room for the word and the drafts behind it
+            assert len(by_text[behind]) == 1, f"{behind} is in one piece"
+            assert by_text[behind][0].top() == by_text[word][-1].top()
+    assert [line.first for line in layout.lines[1:]] == [
+        line.line.textStart() + line.line.textLength() for line in layout.lines[:-1]
+    ]

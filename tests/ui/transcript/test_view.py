@@ -165,6 +165,20 @@ def test_a_completion_of_code_is_set_as_code(view: TranscriptView) -> None:
     assert {block.paragraph.kind for block in answer(view).blocks} == {Kind.CODE}
 
 
+@pytest.mark.parametrize("rendered", [False, True])
+def test_a_completion_goes_on_in_the_code_that_is_open(view: TranscriptView, rendered: bool) -> None:
+    before = "Sort a list:\n```python\ndef sort("
+    rounds = [make_round(0, [], "values):\n    pass\n```\nThat is all.")]
+    view.set_rendered(rendered)
+    view.set_turns([AnswerTurn("a", "m", make_trace(rounds), goes_on_from=before)])
+    blocks = answer(view).blocks
+    if rendered:
+        assert [block.text for block in blocks] == ["values):\n    pass", "That is all."]
+        return
+    kinds = [block.paragraph.kind for block in blocks]
+    assert kinds == [Kind.CODE, Kind.CODE, Kind.FENCE, Kind.PROSE]
+
+
 def test_appending_costs_what_it_adds(view: TranscriptView) -> None:
     """Whatever came before, a batch makes only a few paragraphs anew."""
     trace = simulate(CODE * 60, seed=4)
