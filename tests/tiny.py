@@ -52,6 +52,7 @@ class Tiny:
     adds_bos: bool = False
     control: tuple[str, ...] = CONTROL  # the first three: end, BOS, end of turn
     broken: bool = False  # weights that make every logit "not a number"
+    eps: float = 1e-5  # below zero: llama.cpp aborts the process
     experts: int = 0
     experts_used: int = 0  # none: llama.cpp aborts the process
 
@@ -119,7 +120,7 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
     writer.add_head_count(tiny.n_heads)
     hybrid = [0 if _is_recurrent(tiny, layer) else tiny.n_heads for layer in range(tiny.n_layers)]
     writer.add_head_count_kv(hybrid if tiny.architecture == "lfm2" else tiny.n_heads)
-    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_layer_norm_rms_eps(tiny.eps)
     writer.add_rope_dimension_count(tiny.n_embd // tiny.n_heads)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     if tiny.experts:

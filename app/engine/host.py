@@ -28,6 +28,7 @@ from app.engine.messages import (
     Event,
     Failed,
     Finished,
+    LastWords,
     ListDevices,
     Load,
     Loaded,
@@ -123,7 +124,10 @@ class ProcessHome:
         self._run = -1
         self._waiting: AnyCommand | None = None  # the command whose end has not come yet
         self._loaded: Load | None = None
+        self._n_ctx = 0  # tokens of the loaded target's context
+        self._file = ""  # the one that is being loaded
         self._testing = False
+        self._last_words = ""
         self._gone = False
         self._closed = False
         self._ending = threading.Lock()  # held while the process is ended, and while it is forgotten
@@ -146,7 +150,7 @@ class ProcessHome:
             self._refused.append(Failed(command.run, *_NO_UNICODE))
             return
         if not isinstance(command, Stop):
-            self._run, self._waiting, self._testing = command.run, command, False
+            self._run, self._waiting, self._file, self._testing = command.run, command, "", False
         self._outbox.put(data)
 
     def _send_all(self) -> None:
@@ -170,17 +174,19 @@ class ProcessHome:
             self._await_end(0 if self._damaged else _GOODBYE_SECONDS)
             return self._explain()
         self._follow(event)
-        return event
+        return None if isinstance(event, LastWords) else event
 
     def _follow(self, event: AnyEvent) -> None:
         """Keep in mind what an end would mean."""
-        if isinstance(event, LoadProgress):
-            self._testing = event.stage is LoadStage.TESTING
+        if isinstance(event, LastWords):
+            self._last_words = event.text
+        elif isinstance(event, LoadProgress):
+            self._file, self._testing = event.file, event.stage is LoadStage.TESTING
         elif self._waiting is not None and event.run == self._waiting.run:
             if isinstance(event, Loaded) and isinstance(self._waiting, Load):
-                self._loaded = self._waiting
+                self._loaded, self._n_ctx = self._waiting, event.pair.target.n_ctx
             if isinstance(event, _ENDS):
-                self._waiting, self._testing = None, False
+                self._waiting, self._file, self._testing = None, "", False
 
     def _explain(self) -> Failed:
         """What the end of the process was, in words."""
@@ -194,7 +200,18 @@ class ProcessHome:
             rpc += f",{waiting.rpc}"
         code = self._process.exitcode
         lost = lost_workers(split_list(rpc))
-        told = explain_death(Death(code, exit_words(code), load, self._testing, lost))
+        told = explain_death(
+            Death(
+                code,
+                exit_words(code),
+                load,
+                n_ctx=0 if load is waiting else self._n_ctx,
+                file=self._file,
+                testing=self._testing,
+                last_words=self._last_words,
+                lost=lost,
+            )
+        )
         return Failed(self._run, told.message, told.hint, expected=False, gone=True, offer=told.offer)
 
     def close(self) -> None:
@@ -243,13 +260,24 @@ def _serve(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window to handle
     go_first()
 
+    sending = threading.Lock()
+
     def emit(event: AnyEvent) -> None:
+        data = _encode(event)
         try:
-            connection.send_bytes(_encode(event))
+            with sending:  # last words come from any thread
+                connection.send_bytes(data)
         except OSError:
             os._exit(0)  # the window is gone, and nobody waits for an answer
 
-    server = Server(emit, limit_memory)
+    def before_load() -> None:
+        # Imported here: the window makes homes and must never load the native library itself.
+        from app.engine.native import on_abort
+
+        on_abort(lambda text: emit(LastWords(-1, text)))
+        limit_memory()
+
+    server = Server(emit, before_load)
 
     def read() -> None:
         try:

@@ -132,6 +132,12 @@ class Finished(Event, frozen=True, tag=True):
     totals: Totals
 
 
+class LastWords(Event, frozen=True, tag=True):
+    """llama.cpp ends the process, because a check of its own failed: which one."""
+
+    text: str
+
+
 class Offer(msgspec.Struct, frozen=True):
     """The next safer setting: what is different about it, in a few words, and the pair to load."""
 
@@ -165,5 +171,6 @@ AnyEvent = (
     | Started
     | RoundFinished
     | Finished
+    | LastWords
     | Failed
 )

@@ -95,6 +95,8 @@ class LoadedPair:
             if part.options == options:
                 return part
         name = Path(options.path).name
+        if self._on_progress is not None:
+            self._on_progress(name, 0.0)  # before llama.cpp opens it: some files end the process there
         with ExitStack() as half:
             model = Model(options, self._on_progress and partial(self._on_progress, name))
             half.callback(model.close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,11 +10,14 @@ from dataclasses import dataclass, replace
 from app.engine.memory import ModelMemory, offload_devices
 from app.engine.messages import Load, Measured, Offer
 from app.engine.placement import without_worker_devices
-from app.engine.types import DEFAULT_CTX, ModelOptions
+from app.engine.types import ModelOptions
 
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
+_ILLEGAL = getattr(signal, "SIGILL", None)
+_DIVISION = getattr(signal, "SIGFPE", None)
+_DEVICE = re.compile(r"CUDA|ROCm|HIP|Vulkan|vk::|Metal|SYCL|RPC|device|memory|alloc", re.IGNORECASE)
 _KILLED = getattr(signal, "SIGKILL", None)
-_LEAST_CTX = 512
+_LEAST_CTX, _SMALL_CTX = 512, 2048
 _KEPT = "What came before is kept, and the engine starts again by itself."
 
 
@@ -24,12 +28,28 @@ class Death:
     code: int | None  # as multiprocessing gives it: the negative number of a signal
     words: str  # the code in words
     load: Load | None = None  # the pair that was there, or was being loaded
-    testing: bool = False  # in the self-test after loading
+    n_ctx: int = 0  # tokens of the target's context; 0 where that is not known
+    file: str = ""  # the name of the one that was being loaded
+    testing: bool = False  # in the self-test after loading it
+    last_words: str = ""  # llama.cpp's, where a check of its own failed
     lost: tuple[str, ...] = ()  # workers that answer no more
 
     @property
     def is_fault(self) -> bool:
         return self.code is not None and -self.code in _FAULTS
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the numbers in a file are to blame, and not the machine: a check of llama.cpp's own refused
+        them, or one of them is divided by and is zero."""
+        if self.last_words:
+            return not _DEVICE.search(self.last_words)
+        return self.code is not None and -self.code == _DIVISION
+
+    @property
+    def reason(self) -> str:
+        """In words: llama.cpp's own without the folder that it was built in, or how the process ended."""
+        return re.sub(r"^\S*[/\\]", "", self.last_words) or self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +71,39 @@ def explain_death(death: Death) -> Explanation:
             "What came before is kept. Start the worker again, or load without it.",
             without_workers(load, death.lost) if load else None,
         )
-    if death.testing:
-        offer = (safe_kernels(load) or on_the_cpu(load)) if load else None
+    if death.file and death.is_refusal:
         return Explanation(
-            f"The kernels of this build of llama.cpp fault on this machine ({death.words}).",
-            "A test after loading found it; nothing is lost. "
-            + (f"{offer.words}, or build llama.cpp again." if offer else "Build llama.cpp again."),
+            f"{death.file} holds values that llama.cpp cannot compute with ({death.reason}).",
+            "The file is damaged or was made wrong: download it again, or choose another one.",
+        )
+    if death.testing:
+        return _faulty_test(death)
+    message = f"The engine stopped unexpectedly ({death.reason})."
+    return Explanation(message, _KEPT, _next(death) if load else None)
+
+
+def _faulty_test(death: Death) -> Explanation:
+    """The first passes ended the process, and llama.cpp did not say why."""
+    offer = (safe_kernels(death.load) or on_the_cpu(death.load)) if death.load else None
+    way_out = f"{offer.words}, or build llama.cpp again." if offer else "Build llama.cpp again."
+    if death.code is not None and -death.code == _ILLEGAL:
+        return Explanation(
+            f"The kernels of this build of llama.cpp fault on this machine ({death.reason}).",
+            f"A test after loading found it; nothing is lost. {way_out}",
             offer,
         )
-    message = f"The engine stopped unexpectedly ({death.words})."
-    return Explanation(message, _KEPT, _next(death) if load else None)
+    return Explanation(
+        f"The first pass of {death.file} ended the engine ({death.reason}).",
+        f"The file may be damaged: try another. If that ends it too, this build's kernels fault: {way_out}",
+        offer,
+    )
 
 
 def _next(death: Death) -> Offer | None:
     if death.load is None:
         return None
     if death.code is not None and -death.code == _KILLED:  # the system's, where main memory ran out
-        return smaller_context(death.load)
+        return smaller_context(death.load, death.n_ctx)
     if death.is_fault:
         return safe_kernels(death.load) or on_the_cpu(death.load)
     return on_the_cpu(death.load) or safe_kernels(death.load)
@@ -92,9 +128,10 @@ def on_the_cpu(load: Load) -> Offer | None:
     return _offer(load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0))
 
 
-def smaller_context(load: Load) -> Offer | None:
-    """Half the context, down to 512 tokens."""
-    half = (load.target.ctx_size or DEFAULT_CTX) // 2
+def smaller_context(load: Load, n_ctx: int = 0) -> Offer | None:
+    """Half the context, down to 512 tokens. `n_ctx` is what it was; where that is not known (0), and no size
+    was asked for, it is the file's, which is hardly ever below 2,048."""
+    half = (n_ctx or load.target.ctx_size or _SMALL_CTX) // 2
     if half < _LEAST_CTX:
         return None
     draft = load.draft
@@ -108,8 +145,9 @@ def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
     have; and where none of them is on devices, half the context."""
     if fitting is None:
         return on_the_cpu(load) or smaller_context(load)
+    n_ctx = fitting.memory.target.n_ctx
     if not offload_devices(fitting.memory.devices):
-        return smaller_context(load)
+        return smaller_context(load, n_ctx)
     target, draft = fitting.memory.target, fitting.memory.draft
     asked = _layers(load.target, target)
     if target.n_gpu_layers < asked:
@@ -119,7 +157,7 @@ def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
         words = f"Load with {draft.n_gpu_layers} of the draft's {draft.most_layers} layers on devices"
         return Offer(words, load.target, fitting.draft)
     if asked == 0:
-        return smaller_context(load)
+        return smaller_context(load, n_ctx)
     words = f"Load with {asked // 2} of {target.most_layers} layers on devices"
     return Offer(words, replace(load.target, n_gpu_layers=asked // 2), load.draft)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -274,6 +275,50 @@ def test_a_kernel_that_faults(
     assert answers(safe)
 
 
+@pytest.mark.parametrize("damage", [{"eps": -1.0}, {"eps": float("nan")}, {"experts": 4}], ids=str)
+def test_a_file_whose_values_cannot_be_computed_with_is_blamed(
+    new_talk: Callable[[], Talk], tiny_file: Callable[[Tiny], Path], damage: dict[str, float]
+) -> None:
+    file = tiny_file(Tiny(name="wrong", **damage))  # type: ignore[arg-type]
+    failed = new_talk().load(ModelOptions(str(file)))
+    assert isinstance(failed, Failed) and failed.gone
+    assert failed.message.startswith(f"{file.name} holds values that llama.cpp cannot compute with (")
+    assert "GGML_ASSERT" in failed.message and "/" not in failed.message
+    assert "download it again" in failed.hint and failed.offer is None
+
+
+def test_the_draft_is_blamed_where_it_is_the_draft(
+    new_talk: Callable[[], Talk], path: str, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    file = tiny_file(Tiny(name="wrong", eps=-1.0))
+    failed = new_talk().load(ModelOptions(path), ModelOptions(str(file)))
+    assert isinstance(failed, Failed) and failed.message.startswith(f"{file.name} holds values")
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"code": -signal.SIGILL}, "The kernels of this build of llama.cpp fault on this machine (words)."),
+        ({"code": -signal.SIGSEGV}, "The first pass of a.gguf ended the engine (words)."),
+        ({"code": -signal.SIGFPE}, "a.gguf holds values that llama.cpp cannot compute with (words)."),
+        (
+            {"code": -signal.SIGABRT, "last_words": "/src/ggml/ggml-cuda.cu:97: CUDA error"},
+            "The first pass of a.gguf ended the engine (ggml-cuda.cu:97: CUDA error).",
+        ),
+    ],
+)
+def test_what_a_failed_test_blames(known: dict[str, Any], said: str) -> None:
+    told = explain_death(death(target=ModelOptions("a.gguf"), file="a.gguf", testing=True, **known))
+    assert told.message == said
+    assert (told.offer is None) == ("holds values" in said)
+
+
+@pytest.mark.parametrize(("used", "offered"), [(4096, 2048), (2048, 1024), (1024, 512), (900, None)])
+def test_a_context_that_is_offered_is_smaller_than_the_one_used(used: int, offered: int | None) -> None:
+    offer = explain_death(death(-signal.SIGKILL, ModelOptions("a.gguf"), n_ctx=used)).offer
+    assert (offer.target.ctx_size if offer is not None else None) == offered
+
+
 def test_every_file_is_tested_after_loading(
     new_talk: Callable[[], Talk], path: str, pair_files: tuple[Path, Path]
 ) -> None:
@@ -298,7 +343,7 @@ def test_an_engine_that_is_killed_in_mid_answer(new_talk: Callable[[], Talk], pa
     while not isinstance(event := talk.until((RoundFinished, Failed)), Failed):
         pass
     assert event.gone and "signal 9" in event.message
-    assert event.offer is not None and event.offer.target.ctx_size == 4096
+    assert event.offer is not None and event.offer.target.ctx_size == 2048, "half of what there was"
 
 
 def test_a_stop_of_long_ago_does_not_end_a_load(new_talk: Callable[[], Talk], path: str) -> None:
@@ -331,7 +376,7 @@ def test_the_offers_end() -> None:
             target, draft = offer.target, offer.draft
         expected = {
             -signal.SIGSEGV: ["Load with safe kernels", "Load on the CPU alone"],
-            -signal.SIGKILL: [f"Load with a context of {n:,} tokens" for n in (4096, 2048, 1024, 512)],
+            -signal.SIGKILL: [f"Load with a context of {n:,} tokens" for n in (1024, 512)],
         }
         assert words == expected.get(code, ["Load on the CPU alone", "Load with safe kernels"])
 

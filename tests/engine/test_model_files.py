@@ -12,7 +12,7 @@ from app.engine.compat import FitKind, VocabularyFit
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.native import Model
-from app.engine.types import ModelOptions
+from app.engine.types import DEFAULT_CTX, ModelOptions
 from tests.answers import answer
 from tests.tiny import Tiny
 
@@ -63,6 +63,20 @@ def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
 def test_a_file_inside_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     check(refusal(tmp_path / "file" / "model.gguf"), "model.gguf", "cannot be read: Not a directory")
+
+
+def test_an_alignment_that_cannot_be(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "head.gguf", "llama")
+    writer.add_uint32("general.alignment", 3)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    check(refusal(tmp_path / "head.gguf"), "head.gguf", "is damaged: its head cannot be read")
+
+
+def test_a_context_length_that_cannot_be_is_as_none(tiny_file: Callable[[Tiny], Path]) -> None:
+    with Engine(tiny_file(Tiny(name="boundless", n_ctx=2**32 - 1))) as engine:
+        assert (engine.pair.target.n_ctx_train, engine.pair.target.n_ctx) == (0, DEFAULT_CTX)
 
 
 @pytest.mark.parametrize(

@@ -158,10 +158,13 @@ def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[T
     desk = windows.open("process")
     desk.ask("before")
     desk.load(tiny_file(Tiny(name="hostile", experts=4)))
-    assert "stopped unexpectedly" in desk.panel_error(desk.header.target_panel)
+    assert "holds values that llama.cpp cannot compute with" in desk.panel_error(desk.header.target_panel)
     desk.until_ready()
+    assert "holds values" in desk.error(), "the pair from before is back; what happened is still to be read"
     assert desk.header.target._value.startswith("target")
     assert "hostile" not in str(desk.saved()["target"])
+    desk.load(windows._pair[0], ctx_size=512)
+    assert desk.error() == "", "another pair has been loaded"
     desk.ask("after")
     assert len(desk.items()) == 4 and desk.tokens() == 24
 

@@ -3,7 +3,7 @@
 from app.engine.native.context import SNAPSHOTS, Cancelled, Context
 from app.engine.native.devices import list_devices
 from app.engine.native.ggml import backends
-from app.engine.native.library import AbortFlag, system_info
+from app.engine.native.library import AbortFlag, on_abort, system_info
 from app.engine.native.model import Model
 from app.engine.native.vocabulary import Vocabulary
 
@@ -16,5 +16,6 @@ __all__ = [
     "Vocabulary",
     "backends",
     "list_devices",
+    "on_abort",
     "system_info",
 ]

@@ -244,7 +244,7 @@ class Context:
         """The error for logits that are NaN, which nothing can be drawn from."""
         name = self.model.path.name
         return ModelFileError(
-            f"{name} gives no numbers: its weights are damaged, or too large for their format.",
+            f"{name} gives no numbers: weights or settings in it are damaged, or too large for their format.",
             "Download it again, or choose another file.",
         )
 

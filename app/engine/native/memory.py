@@ -62,7 +62,7 @@ def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path
         model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params.value)
         if not model:
             raise explain_failure(path.name, lines)
-        n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(model))
+        n_ctx_train = max(0, int(llama_cpp.llama_model_n_ctx_train(model)))
         asked = context_params(options, n_ctx_train, snapshots)
         context = llama_cpp.llama_init_from_model(model, asked)
         if context:

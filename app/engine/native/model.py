@@ -69,6 +69,8 @@ def explain_failure(name: str, lines: list[str]) -> ModelFileError:
             f"{name} does not fit: {place_of(text)} has no room for its weights.",
             "Lower the layers on devices (n_gpu_layers), split them otherwise, or choose a smaller file.",
         )
+    if "failed to load model from" in text:
+        return ModelFileError(f"{name} is damaged: its head cannot be read.", _DOWNLOAD_AGAIN)
     found = re.search(r"error loading model: (?:error loading model \w+: )?(.*)", text)
     reason = " ".join(found[1].split()) if found else "llama.cpp gave no reason"
     return ModelFileError(f"{name} cannot be loaded: {reason}.", _OTHER_FILE)
@@ -131,7 +133,9 @@ class Model:
             raise ModelFileError(f"{path.name} has no vocabulary.", _WITH_TOKENIZER)
         has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle))  # of a translator, such as T5
         self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle)) and not has_encoder
-        self.n_ctx_train = int(llama_cpp.llama_model_n_ctx_train(self.handle))
+        self.n_ctx_train = max(
+            0, int(llama_cpp.llama_model_n_ctx_train(self.handle))
+        )  # a file can say anything
         self.n_layers = int(llama_cpp.llama_model_n_layer(self.handle))
         self.n_params = int(llama_cpp.llama_model_n_params(self.handle))
         # A recurrent state in some layers or in all: such a memory cannot be cut in the middle.
