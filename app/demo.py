@@ -10,7 +10,7 @@ from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params
 from app.engine.strategy import StrategySpec
 from app.engine.types import Sampling
-from app.files import reason
+from app.files import DamagedError, decode, reason
 from app.paths import BUNDLED
 
 FOLDER = "demo_pair"  # in the resources
@@ -55,16 +55,19 @@ class _Card(msgspec.Struct, frozen=True):
     prompts: tuple[DemoPrompt, ...]
 
 
+_card = msgspec.json.Decoder(_Card)
+
+
 def read_demo(resources: Path) -> tuple[DemoPrompt, ...]:
     """The prompts that the bundled pair answers well, the best first. Raises UserError."""
     path = resources / FOLDER / "pair.json"
     try:
-        card = msgspec.json.decode(path.read_bytes(), type=_Card)
+        card = decode(_card, path.read_bytes())
         files = frozenset(one.file for one in card.files.values())
         for prompt in card.prompts:
             prompt.check(files)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {reason(error)}.", "Install Draftscope again.") from error
-    except (msgspec.DecodeError, SettingError) as error:
+    except (DamagedError, SettingError) as error:
         raise UserError(f"{path} is damaged: {error}", "Install Draftscope again.") from error
     return card.prompts

@@ -63,9 +63,12 @@ def open_own(path: Path, mode: str) -> IO[bytes]:
 
 
 def make_own_folder(folder: Path) -> None:
-    """Make a folder that nobody else can look into, and what is missing above it. Raises OSError."""
+    """Make a folder that nobody else can look into, and what is missing above it. One that is there is closed
+    to others, where it is this user's. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
+    if os.name == "posix" and folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
 
 
 def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:

@@ -19,15 +19,20 @@ def lock_at(path: Path) -> FileLock:
     return FileLock(path, timeout=PATIENCE, mode=OWN)
 
 
-@contextmanager
-def held(lock: FileLock, what: str) -> Iterator[None]:
-    """Hold a lock. `what` it guards is said where it cannot be had: "chats". Raises UserError."""
-    folder = Path(lock.lock_file).parent
-    if not folder.is_dir():  # the lock would make one
+def check_there(folder: Path, what: str) -> None:
+    """Raise UserError where the folder of `what` ("chats") is gone."""
+    if not folder.is_dir():
         raise UserError(
             f"The folder of the {what} is gone: {folder}.",
             "Put it back, or start Draftscope again: it makes a new one.",
         )
+
+
+@contextmanager
+def held(lock: FileLock, what: str) -> Iterator[None]:
+    """Hold a lock. `what` it guards is said where it cannot be had: "chats". Raises UserError."""
+    folder = Path(lock.lock_file).parent
+    check_there(folder, what)  # the lock would make one
     try:
         lock.acquire()
     except Timeout:

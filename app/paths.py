@@ -12,7 +12,7 @@ from pathlib import Path
 import platformdirs
 
 from app.engine.errors import UserError
-from app.files import reason
+from app.files import make_own_folder, reason
 
 HOME_VARIABLE = "DRAFTSCOPE_HOME"
 BUNDLED = "bundled:"
@@ -84,9 +84,9 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and try it out; raises UserError where nothing can be written there."""
+    """Make a folder of the user's own and try it out; raises UserError where nothing can be written there."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_own_folder(folder)
         # Permission bits do not tell (network drives, full disks, sandboxes); writing does.
         with tempfile.TemporaryFile(dir=folder):
             pass

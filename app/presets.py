@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params, params_of
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
-from app.files import reason, set_aside, write_atomic
+from app.files import DamagedError, decode_object, make_own_folder, reason, set_aside, write_atomic
+from app.locks import held, lock_at
 from app.settings import Settings
 
 VERSION = 1
 NAME_LENGTH = 60
-_DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError)
+Presets = tuple["Preset", ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ _SHARED = tuple(one.name for one in dataclasses.fields(Preset) if one.name != "n
 class LoadedPresets:
     """Presets as read, and one sentence for everything that could not be taken over."""
 
-    presets: tuple[Preset, ...] = ()
+    presets: Presets = ()
     notices: tuple[str, ...] = ()
 
 
@@ -70,6 +71,7 @@ class PresetStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = lock_at(path.with_name(path.name + ".lock"))
         self._locked = ""
         self._unusable: list[Any] = []  # as they were read: written back, for what is missing may come back
 
@@ -81,7 +83,7 @@ class PresetStore:
             return LoadedPresets()
         except OSError as error:
             return self._keep(f"could not be read ({reason(error)})", (), whole=True)
-        except _DAMAGED:
+        except DamagedError:
             return self._keep("was damaged", (), whole=True)
         presets, unusable = _sorted(entries)
         if not isinstance(version, int) or version > VERSION:
@@ -96,12 +98,22 @@ class PresetStore:
         )
         return LoadedPresets(presets, (notice,))
 
-    def latest(self, known: tuple[Preset, ...]) -> tuple[Preset, ...]:
-        """What the file holds by now, for another window may have changed it: every change begins with that.
-        `known`, where it cannot be read."""
+    def change(self, change: Callable[[Presets], Presets], known: Presets) -> Presets:
+        """Change what the file holds by now, for another window may have changed it, and return the new list.
+        What it holds is `known` where it cannot be read. Raises UserError, as `change` may."""
+        try:
+            make_own_folder(self.path.parent)
+        except OSError as error:
+            raise self._not_saved(error) from error
+        with held(self._lock, "presets"):
+            changed = change(self._latest(known))
+            self.save(changed)
+        return changed
+
+    def _latest(self, known: Presets) -> Presets:
         try:
             entries, _version = self._read()
-        except (OSError, *_DAMAGED):
+        except (OSError, DamagedError):
             return known
         presets, self._unusable = _sorted(entries, known)
         return presets
@@ -114,7 +126,7 @@ class PresetStore:
         data = {"version": VERSION, "presets": entries}
         try:
             encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self.path.parent)
             write_atomic(self.path, encoded)
         except UnicodeEncodeError as error:
             raise UserError(
@@ -122,20 +134,22 @@ class PresetStore:
                 "Rename the model file.",
             ) from error
         except OSError as error:
-            raise UserError(
-                f"The presets were not saved: {reason(error)}.",
-                f"Look at the folder {self.path.parent}.",
-            ) from error
+            raise self._not_saved(error) from error
+
+    def _not_saved(self, error: OSError) -> UserError:
+        return UserError(
+            f"The presets were not saved: {reason(error)}.", f"Look at the folder {self.path.parent}."
+        )
 
     def _read(self) -> tuple[list[Any], Any]:
-        """(presets as they are written, the file's version); raises OSError or one of _DAMAGED."""
-        data = msgspec.json.decode(self.path.read_bytes())
-        entries = data["presets"] if isinstance(data, dict) else None
+        """(presets as they are written, the file's version); raises OSError or DamagedError."""
+        data = decode_object(self.path.read_bytes())
+        entries = data.get("presets")
         if not isinstance(entries, list):
-            raise msgspec.DecodeError("it holds no presets")
+            raise DamagedError("it holds no presets")
         return entries, data.get("version", VERSION)
 
-    def _keep(self, what: str, presets: tuple[Preset, ...], whole: bool) -> LoadedPresets:
+    def _keep(self, what: str, presets: Presets, whole: bool) -> LoadedPresets:
         """Keep the file as it was under another name: itself where the whole of it is of no use."""
         try:
             if whole:
@@ -150,7 +164,7 @@ class PresetStore:
         return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
 
 
-def _sorted(entries: Sequence[Any], known: Sequence[Preset] = ()) -> tuple[tuple[Preset, ...], list[Any]]:
+def _sorted(entries: Sequence[Any], known: Presets = ()) -> tuple[Presets, list[Any]]:
     """The presets that can be used, or are `known`, of two with the same name the first; and the others."""
     found: dict[str, Preset] = {}
     others = []

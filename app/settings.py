@@ -14,7 +14,7 @@ from app.engine.errors import SettingError, UserError
 from app.engine.params import Param, param, params_of
 from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Sampling
-from app.files import reason, set_aside, write_atomic
+from app.files import DamagedError, decode_object, make_own_folder, reason, set_aside, write_atomic
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 
 VERSION = 1
@@ -84,14 +84,12 @@ class SettingsStore:
         `use_drafters` gets the drafters' files before the strategy is looked at, which may be one of theirs.
         """
         try:
-            data = msgspec.json.decode(self.path.read_bytes())
-            if not isinstance(data, dict):
-                raise msgspec.DecodeError("it holds no settings")
+            data = decode_object(self.path.read_bytes())
         except FileNotFoundError:
             return LoadedSettings(Settings(), _problems(use_drafters(())))
         except OSError as error:
             return self._set_aside(f"could not be read ({reason(error)})")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except DamagedError:
             return self._set_aside("was damaged")
         notices: list[str] = []
         version = data.get("version", VERSION)
@@ -114,7 +112,7 @@ class SettingsStore:
         data = _merge(self._kept, _to_json(settings)) | {"version": VERSION}
         try:
             encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self.path.parent)
             write_atomic(self.path, encoded)
         except UnicodeEncodeError as error:
             raise UserError(

@@ -18,11 +18,14 @@ from app import __version__
 from app.chats.store import ChatStore
 from app.cli.console import tell
 from app.demo import read_demo
+from app.engine.errors import UserError
 from app.engine.host import make_home
 from app.engine.trace import salvage_trace
 from app.engine.tried_drafters import TriedDrafters
+from app.files import remove_partials
 from app.paths import Paths, find_paths
 from app.settings import SettingsStore
+from app.ui.end_signals import EndSignals
 from app.ui.engine_session import EngineSession
 from app.ui.main_window import MainWindow
 from app.ui.models.door import ModelsInUse, UseModels
@@ -65,7 +68,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     )
     window.shown_first.connect(session.start)
     window.shown_first.connect(window.load_pair)
-    window.shown_first.connect(chat_store.purge)
+    window.shown_first.connect(lambda: _tidy(paths, chat_store))
     window.shown_first.connect(_settle_memory)
     window.show_notices((*loaded.notices, *window.presets.notices))
     return window
@@ -91,6 +94,16 @@ def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> Co
     )
 
 
+def _tidy(paths: Paths, chats: ChatStore) -> None:
+    """Remove what is kept no longer, and what processes left that were killed."""
+    try:
+        chats.purge()
+        for folder in (paths.config, paths.data):
+            remove_partials(folder)
+    except (UserError, OSError) as error:  # the next start tries again
+        log.warning("Not tidied: %s", error)
+
+
 def _settle_memory() -> None:
     """Take everything that exists by now out of the garbage collector's sight.
 
@@ -114,9 +127,16 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
     if window.size().width() < 800:
         window.resize(1280, 800)
     window.show()
+    EndSignals(application).came.connect(partial(_end, application, window))
     if demo:
         window.shown_first.connect(window.start_demo)
     return application.exec()
+
+
+def _end(application: QApplication, window: MainWindow, number: int) -> None:
+    """Close the window as by hand, whatever dialog is open; the exit code says by which signal."""
+    window.close()
+    application.exit(128 + number)
 
 
 def _open_trace(window: MainWindow, path: Path) -> None:

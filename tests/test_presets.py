@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions, Sampling
@@ -158,3 +161,58 @@ def test_names_and_values_are_checked() -> None:
         dataclasses.replace(FULL, name="  ").check()
     with pytest.raises(SettingError):
         dataclasses.replace(FULL, max_tokens=0).check()
+
+
+_SAVES = """
+import sys
+from pathlib import Path
+from app.engine.types import ModelOptions
+from app.presets import Preset, PresetStore
+
+store = PresetStore(Path(sys.argv[1]))
+known = store.load().presets
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(20):
+    made = Preset(f"{sys.argv[2]} {number}", ModelOptions("a.gguf"), None, "none")
+    known = store.change(lambda presets: (*presets, made), known)
+"""
+
+
+def test_presets_that_two_processes_save_are_all_kept(store: PresetStore) -> None:
+    store.save([PLAIN])
+    command = [sys.executable, "-c", _SAVES, str(store.path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with (
+        subprocess.Popen([*command, "first"], **pipes) as first,
+        subprocess.Popen([*command, "second"], **pipes) as second,
+    ):
+        for one in (first, second):
+            assert one.stdout.readline() == "ready\n"
+        for one in (first, second):
+            one.stdin.write("go\n")
+            one.stdin.flush()
+        assert first.wait() == second.wait() == 0
+    assert len(store.load().presets) == 41
+
+
+def test_a_change_that_is_refused_changes_nothing(store: PresetStore) -> None:
+    store.save([PLAIN])
+
+    def refuse(_: object) -> tuple[Preset, ...]:
+        raise UserError("There is one already.")
+
+    with pytest.raises(UserError, match="already"):
+        store.change(refuse, (PLAIN,))
+    assert store.change(lambda presets: (*presets, FULL), (PLAIN,)) == (PLAIN, FULL)
+
+
+def test_presets_that_another_program_holds_are_named(
+    store: PresetStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.locks.PATIENCE", 0.05)
+    store.save([PLAIN])
+    other = PresetStore(store.path)
+    lock = FileLock(store.path.with_name("presets.json.lock"))
+    with lock, pytest.raises(UserError, match="presets are locked by another program"):
+        other.change(lambda presets: presets, ())

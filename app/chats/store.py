@@ -37,7 +37,7 @@ from app.engine.errors import UserError
 from app.engine.trace import Salvaged, salvage_trace
 from app.engine.types import TraceHeader
 from app.files import OWN, make_own_folder, reason
-from app.locks import held, lock_at
+from app.locks import check_there, held, lock_at
 
 CUT_OFF = "The answer was cut off."
 _ID = re.compile(r"[0-9a-f-]{8,64}")
@@ -312,6 +312,7 @@ class ChatStore:
         return Answer(turn.trace, self.load_trace(chat_id, turn).text, CUT_OFF)
 
     def _folders(self) -> Iterator[Path]:
+        check_there(self.folder, "chats")
         try:
             with os.scandir(self.folder) as entries:
                 for entry in entries:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
+from app.files import DamagedError, decode_object
 from app.hub.hub import Hub
 from app.hub.library import Shelf
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
@@ -20,10 +19,9 @@ def make_hub() -> Hub:
 def _is_offline(settings: Path) -> bool:
     """Only looked at: what else is right or wrong in that file is for the window to say."""
     try:
-        data = msgspec.json.decode(settings.read_bytes())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return decode_object(settings.read_bytes()).get("offline") is True
+    except (OSError, DamagedError):
         return False
-    return isinstance(data, dict) and data.get("offline") is True
 
 
 def open_shelf() -> Shelf:

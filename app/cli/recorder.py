@@ -9,7 +9,7 @@ from app.engine.errors import UserError
 from app.engine.text import TextStream
 from app.engine.trace import Trace, TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
-from app.files import reason, write_atomic
+from app.files import SHARED, reason, write_atomic
 
 
 class RunRecorder:
@@ -100,7 +100,7 @@ def write_file(path: Path, data: bytes) -> None:
             with path.open("ab") as file:
                 file.write(data)
         else:
-            write_atomic(path.resolve(), data)  # a link stays, and leads to what is new
+            write_atomic(path.resolve(), data, SHARED)  # a link stays, and leads to what is new
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.files import decode
 from app.hub.downloads.item import Wanted
 from app.hub.errors import HubError
 from app.hub.hub import Hub
@@ -64,9 +65,12 @@ class Confirmed:
     replaced: str = ""  # the listed file, where another of its quantisation took its place
 
 
+_file = msgspec.json.Decoder(_File)
+
+
 def load_catalogue(path: Path) -> tuple[Pair, ...]:
     """The pairs of resources/catalogue.json, the first choice first."""
-    pairs = msgspec.json.decode(path.read_bytes(), type=_File).pairs
+    pairs = decode(_file, path.read_bytes()).pairs
     for pair in pairs:
         roles = sorted(one.role for one in pair.models)
         if roles not in (["target"], ["draft", "target"]) or not all(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx2
-import msgspec
 from huggingface_hub import HfApi, constants, get_session
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
@@ -39,7 +38,7 @@ class Hub:
         _limit_waiting()
         try:
             yield self._api
-        except (KeyError, TypeError, AttributeError, msgspec.DecodeError) as error:
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise unusable_answer(f"it says something else about {subject}") from error
         except Exception as error:
             if isinstance(error, ValueError) and not isinstance(error, OSError):

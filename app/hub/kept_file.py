@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.files import reason, set_aside
+from app.files import decode, reason, set_aside
 
 T = TypeVar("T")
 
@@ -20,12 +20,15 @@ class _Version(msgspec.Struct, frozen=True):
     version: int = 1
 
 
+_version = msgspec.json.Decoder(_Version)
+
+
 def decode_kept(data: bytes, kind: type[T], newest: int) -> T:
     """The contents of a file. Raises NewerError where its version is above `newest`, whatever else it holds,
-    and ValueError where it is damaged."""
-    if msgspec.json.decode(data, type=_Version).version > newest:
+    and DamagedError where it is damaged."""
+    if decode(_version, data).version > newest:
         raise NewerError
-    return msgspec.json.decode(data, type=kind)
+    return decode(msgspec.json.Decoder(kind), data)
 
 
 def put_aside(path: Path, what: str, error: OSError | ValueError) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from huggingface_hub import constants
 
-from app.files import write_atomic
+from app.files import SHARED, write_atomic
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
 
@@ -81,7 +81,7 @@ class Place:
             if self._repo.joinpath("snapshots", known).is_dir():
                 return
         ref.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(ref, self._commit.encode())
+        write_atomic(ref, self._commit.encode(), SHARED)
 
 
 @contextlib.contextmanager

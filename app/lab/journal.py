@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
-from app.files import reason, write_atomic
+from app.files import DamagedError, decode, open_own, reason, write_atomic
 from app.lab.experiment import Experiment, Job
 from app.lab.identity import MadeWith, made_with
 from app.lab.run_record import RunRecord
@@ -98,10 +98,10 @@ class Journal:
         except OSError as error:
             raise UserError(f"{path} cannot be read: {reason(error)}.", "Choose another file.") from error
         try:
-            head = _head.decode(lines[0])
+            head = decode(_head, lines[0])
             if head.format != FORMAT or not lines[0].endswith(b"\n"):
                 raise ValueError(head.format)
-        except (IndexError, ValueError, msgspec.DecodeError):
+        except (IndexError, ValueError):  # a DamagedError is a ValueError
             raise UserError(
                 f"{path.name} is not a journal of this version.", "Choose one that bench or the window wrote."
             ) from None
@@ -111,8 +111,8 @@ class Journal:
             if not line.endswith(b"\n"):
                 break  # broken off while it was written: that run is done again
             try:
-                journal._take(_line.decode(line))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                journal._take(decode(_line, line))
+            except DamagedError as error:
                 if number == len(lines):
                     break
                 raise UserError(
@@ -129,7 +129,7 @@ class Journal:
     def add(self, line: RunLine | PairLine) -> None:
         """Write a line; raises UserError (a full disk)."""
         try:
-            with self.path.open("ab") as file:
+            with open_own(self.path, "ab") as file:
                 file.write(_encode(line) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())

@@ -13,7 +13,7 @@ import msgspec
 from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.types import ModelOptions
-from app.files import reason
+from app.files import decode, reason
 from app.lab.experiment import Lane, Pair
 
 
@@ -37,8 +37,8 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tu
     the file. Models are loaded by own's options where the file gives only a path. Raises SettingError.
     """
     try:
-        entries = _entries.decode(path.read_bytes())
-    except (OSError, ValueError) as error:  # a msgspec.DecodeError is a ValueError
+        entries = decode(_entries, path.read_bytes())
+    except (OSError, ValueError) as error:  # a DamagedError is a ValueError
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise SettingError(
             f"{path.name} cannot be read: {why}.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from app.engine.errors import PromptError
-from app.files import reason
+from app.files import DamagedError, decode, reason
 from app.lab.experiment import Prompt
 from app.lab.report import categories_of
 
@@ -85,8 +85,8 @@ def parse_suite(text: str, name: str, *, only_json: bool = False) -> Suite:
     `only_json`: what is no JSON is a mistake, not a line of text; raises PromptError.
     """
     try:
-        read = _suite.decode(text)
-    except msgspec.DecodeError as error:
+        read = decode(_suite, text)
+    except DamagedError as error:
         if only_json:
             raise PromptError(
                 f"{name} cannot be read: {error}.",

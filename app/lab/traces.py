@@ -17,7 +17,7 @@ import msgspec
 
 from app.engine.errors import TraceError, UserError
 from app.engine.trace import Trace, parse_trace
-from app.files import reason, write_atomic
+from app.files import make_own_folder, partial_of, reason, write_atomic
 from app.lab.experiment import Job
 
 _encode = msgspec.json.Encoder().encode
@@ -37,7 +37,7 @@ class TraceStore:
                 self._remove = weakref.finalize(self, shutil.rmtree, self.folder, True)
             else:
                 self.folder = folder
-                self.folder.mkdir(parents=True, exist_ok=True)
+                make_own_folder(self.folder)
         except OSError as error:
             raise UserError(f"No folder for traces can be made: {reason(error)}.", "Make room.") from error
 
@@ -81,7 +81,7 @@ class TraceStore:
 
         Raises OSError, and TraceError where one is damaged.
         """
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+        partial = partial_of(path)
         try:
             with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
                 for file in sorted(self.folder.glob(_FILES)):

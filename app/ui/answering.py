@@ -34,8 +34,8 @@ class AnswerViews(Protocol):
 class Answering:
     """Takes the events of one run (a RunSink), saves every round and tells the views.
 
-    Nothing is in the store before the engine has understood the request: a prompt that is refused goes back
-    to the prompt box.
+    The question is in the store before the engine is asked. Where the engine refuses it, it goes back to the
+    prompt box and out of the store.
     """
 
     def __init__(
@@ -57,11 +57,19 @@ class Answering:
         self.target_name = target_name
         self.trace: Trace | None = None
         self._recorder: AnswerRecorder | None = None
+        self._before: Conversation | None = None  # the chat without the question, once that is in the store
 
     @property
     def turn(self) -> int:
         """The index of the answer in the chat."""
         return self.at if self.question is None else self.at + 1
+
+    def save_question(self) -> None:
+        """Before the engine is asked: a crash from now on leaves the question."""
+        try:
+            self._ask()
+        except UserError as error:
+            self._views.answer_not_saved(error)
 
     def run_progress(self, model: str, done: int, total: int) -> None:
         whose = "the prompt" if model == "target" else "the prompt (draft)"
@@ -70,8 +78,7 @@ class Answering:
     def run_started(self, header: TraceHeader) -> None:
         self.trace = Trace(header)
         try:
-            if self.question is not None:
-                self.chat = self._store.ask(self.chat, self.question, at=self.at)
+            self._ask()  # the disk may take by now what it refused
             self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
         except UserError as error:
             self._remember(Answer(""))
@@ -110,12 +117,22 @@ class Answering:
                 self.chat = self._recorder.fail(failed.message, failed.hint)
             except UserError as error:
                 self._views.answer_not_saved(error)
+        if self.trace is None and self._before is not None:
+            try:
+                self.chat = self._store.take_back(self.chat, self._before)
+            except UserError as error:
+                self._views.answer_not_saved(error)
         self._views.answer_failed(self, failed)
 
     def close(self) -> None:
         """Before the window goes: what came is on the disk, and nothing more comes."""
         if self._recorder is not None:
             self._recorder.close()
+
+    def _ask(self) -> None:
+        if self.question is not None and self._before is None:
+            asked = self._store.ask(self.chat, self.question, at=self.at)
+            self._before, self.chat = self.chat, asked
 
     @property
     def _name(self) -> str:

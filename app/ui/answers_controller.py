@@ -43,6 +43,9 @@ class AnswersController(QObject):
         name = pair.target.name if pair is not None else ""
         answering = self._current = Answering(self._store, self, chat, at, question, name)
         self._shown.begin(answering)
+        answering.save_question()
+        self._shown.asked(answering)
+        self.saved.emit()
         self._session.generate(request, answering)
 
     def of(self, chat_id: str) -> Answering | None:
@@ -89,7 +92,7 @@ class AnswersController(QObject):
             # Refused before anything was decoded: back to where the user acted, whatever chat is there now.
             if shown:
                 self._page.transcript.finish(None)
-                self._shown.show(self._shown.chat)
+                self._shown.show(answering.chat)
             self._page.prompt.give_back(answering.question, failed.message, failed.hint)
             return
         if not shown:

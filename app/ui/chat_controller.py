@@ -222,12 +222,12 @@ class ChatController(QObject):
         """Whether another window has changed the chat on the screen."""
         shown = self.shown.chat.head
         return self.shown.live is None and any(
-            head.id == shown.id and head.revision > shown.revision for head in self._store.heads()
+            head.id == shown.id and head.revision > shown.revision for head in self.chats.heads()
         )
 
     def open_last(self, chat_id: str) -> None:
         """Show the chat that was on the screen when the window was closed, if it is still there."""
-        if any(head.id == chat_id for head in self._store.heads()):
+        if any(head.id == chat_id for head in self.chats.heads()):
             self.open_chat(chat_id)
 
     def show_trace(self, trace: Trace) -> None:

@@ -260,6 +260,7 @@ class ChatList(QWidget):
         words = self._field.text().strip()
         current = self._view.currentIndex()
         kept = current.data(ID) if current.isValid() else ""
+        scrolled = self._view.verticalScrollBar().value()
         message = f"Nothing found for “{words}”." if words else EMPTY
         try:
             heads = self._search(words) if words else self._all
@@ -272,6 +273,7 @@ class ChatList(QWidget):
         self._empty.setText(message)
         self._empty.setVisible(not heads)
         self._view.setVisible(bool(heads))
+        self._view.verticalScrollBar().setValue(scrolled)  # another window may have changed the list
 
     def _renaming(self) -> bool:
         return self._view.state() == QAbstractItemView.State.EditingState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.chats.conversation import ChatHead
 from app.chats.store import ChatStore
@@ -13,6 +13,9 @@ from app.ui.answers_controller import AnswersController
 from app.ui.chat_page import ChatPage
 from app.ui.engine_session import EngineSession
 from app.ui.shown_chat import ShownChat
+
+LOOK_MS = 1000
+"""How often another window's changes are looked for: one look at one file's time."""
 
 
 class ChatListController(QObject):
@@ -40,17 +43,39 @@ class ChatListController(QObject):
         page.chats.delete_requested.connect(self.delete)
         page.chats.undo_requested.connect(self._undo_delete)
         answers.saved.connect(self.refresh)
+        self._version = 0  # of the chats in the list
+        look = QTimer(page.chats, interval=LOOK_MS)
+        look.timeout.connect(self._look)
+        look.start()
 
     @Slot()
     def refresh(self) -> None:
         """Read the list of chats again."""
-        self._page.chats.set_chats(self._store.heads())
+        self._read()
         self._page.chats.set_current(self._shown.chat.id)
+
+    @Slot()
+    def _look(self) -> None:
+        """Another window may have saved, renamed or deleted a chat."""
+        if self._store.version() != self._version:
+            self._read()
+
+    def _read(self) -> None:
+        self._version = self._store.version()
+        self._page.chats.set_chats(self.heads())
+
+    def heads(self) -> list[ChatHead]:
+        """All chats; none, and why is said, where the folder cannot be read."""
+        try:
+            return self._store.heads()
+        except UserError as error:
+            self._page.prompt.show_error(error.message, error.hint)
+            return []
 
     @Slot(str)
     def delete(self, chat_id: str) -> None:
         """Put a chat into the trash, where Undo finds it; an answer that is being written for it stops."""
-        head = next((head for head in self._store.heads() if head.id == chat_id), None)
+        head = next((head for head in self.heads() if head.id == chat_id), None)
         if self._answers.of(chat_id) is not None:
             self._session.stop()
         if head is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
-from app.presets import Preset, PresetStore
+from app.presets import Preset, Presets, PresetStore
 from app.ui.panels.presets_panel import PresetsPanel
 from app.ui.settings_in_use import SettingsInUse
 
@@ -61,30 +61,37 @@ class PresetsController(QObject):
     @Slot(str)
     def _save(self, name: str) -> None:
         made = Preset.of(name, self._settings.now)
-        presets = self._latest()
-        if any(one.name == name for one in presets):
-            changed = tuple(made if one.name == name else one for one in presets)
-        else:
-            changed = (*presets, made)
-        if self._keep(changed):
+
+        def saved(presets: Presets) -> Presets:
+            if any(one.name == name for one in presets):
+                return tuple(made if one.name == name else one for one in presets)
+            return (*presets, made)
+
+        if self._change(saved):
             self._panel.field.clear()
 
     @Slot(str, str)
     def _rename(self, name: str, wanted: str) -> None:
-        presets = self._latest()
-        if any(one.name == wanted for one in presets):
-            self._panel.notice.show_error(f"There is a preset “{wanted}” already.", "Choose another name.")
-            return
-        changed = tuple(dataclasses.replace(one, name=wanted) if one.name == name else one for one in presets)
-        if self._keep(changed):
+        def renamed(presets: Presets) -> Presets:
+            if any(one.name == wanted for one in presets):
+                raise UserError(f"There is a preset “{wanted}” already.", "Choose another name.")
+            return tuple(
+                dataclasses.replace(one, name=wanted) if one.name == name else one for one in presets
+            )
+
+        if self._change(renamed):
             self._panel.focus_row(wanted)
 
     @Slot(str)
     def _delete(self, name: str) -> None:
-        presets = self._latest()
-        deleted = next(((at, one) for at, one in enumerate(presets) if one.name == name), None)
-        if self._keep(tuple(one for one in presets if one.name != name)) and deleted is not None:
-            self._deleted = deleted
+        found: list[tuple[int, Preset]] = []
+
+        def deleted(presets: Presets) -> Presets:
+            found.extend((at, one) for at, one in enumerate(presets) if one.name == name)
+            return tuple(one for one in presets if one.name != name)
+
+        if self._change(deleted) and found:
+            self._deleted = found[0]
             self._panel.show_deleted(name)
 
     @Slot()
@@ -92,23 +99,22 @@ class PresetsController(QObject):
         if self._deleted is None:
             return
         at, preset = self._deleted
-        presets = tuple(one for one in self._latest() if one.name != preset.name)
-        if self._keep((*presets[:at], preset, *presets[at:])):
+
+        def restored(presets: Presets) -> Presets:
+            others = tuple(one for one in presets if one.name != preset.name)
+            return (*others[:at], preset, *others[at:])
+
+        if self._change(restored):
             self._panel.focus_row(preset.name)
 
-    def _latest(self) -> tuple[Preset, ...]:
-        """What is kept by now: another window may have changed it."""
-        return self._store.latest(self.presets)
-
-    def _keep(self, changed: tuple[Preset, ...]) -> bool:
-        """Write the list down and show it; False where it could not be written."""
+    def _change(self, change: Callable[[Presets], Presets]) -> bool:
+        """Change the list on disk and show it; False where that was not possible."""
         self._panel.notice.clear()
         try:
-            self._store.save(changed)
+            self.presets = self._store.change(change, self.presets)
         except UserError as error:
             self._panel.notice.show_error(error.message, error.hint)
             return False
-        self.presets = changed
         self._deleted = None
         self._show()
         return True

@@ -179,10 +179,14 @@ class ShownChat(QObject):
             AnswerTurn(str(live.turn), live.target_name, goes_on_from=goes_on_from)
         )
 
-    def start(self, live: Answering) -> None:
-        """The engine has understood the request."""
+    def asked(self, live: Answering) -> None:
+        """The question is in the chat."""
         self.chat = live.chat
         self.chat_changed.emit(self.id)
+
+    def start(self, live: Answering) -> None:
+        """The engine has understood the request."""
+        self.asked(live)
         if live.trace is not None:
             self._show_live(live.trace)
         self.context_changed.emit()

@@ -161,3 +161,43 @@ def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
 
 def button(notice: Notice, words: str) -> QPushButton:
     return next(one for one in notice.findChildren(QPushButton) if one.text() == words)
+
+
+def test_a_question_is_on_disk_before_the_engine_is_asked(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = windows.open()
+    found: list[list[str | None]] = []
+    generate = desk.session.generate
+
+    def look(*arguments: object) -> None:
+        store = ChatStore(desk.paths.chats)
+        found.append([turn.text for head in store.heads() for turn in store.load(head.id).turns])
+        generate(*arguments)
+
+    monkeypatch.setattr(desk.session, "generate", look)
+    first = desk.ask("first").text
+    desk.ask("second")
+    desk.page.transcript.edit_submitted.emit("2", "changed")
+    desk.answered()
+    assert found == [["first"], ["first", first, "second"], ["first", first, "changed"]]
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == desk.texts()
+
+
+def test_a_question_that_is_refused_leaves_the_chat_as_it_was(windows: Windows) -> None:
+    desk = windows.open()
+    too_long = "x" * 5000
+    desk.ask_refused(too_long)
+    assert desk.chats() == [] and desk.items() == [] and desk.page.prompt.text() == too_long
+    desk.ask("hello")
+    before, words = ChatStore(desk.paths.chats).load(desk.controller.chat_id), desk.texts()
+    desk.ask_refused(too_long)
+    assert desk.texts() == words and desk.page.prompt.text() == too_long
+    desk.page.transcript.edit_submitted.emit("0", too_long)
+    desk.until(lambda: "context" in desk.error() and not desk.busy())
+    assert desk.texts() == words
+    assert ChatStore(desk.paths.chats).load(before.id).turns == before.turns
+    assert desk.page.instruments.statistics.rounds > 0, "the answer has its trace again"
+    desk.ask("and on")
+    assert desk.texts()[:2] == words and len(desk.texts()) == 4

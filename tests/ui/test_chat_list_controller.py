@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 
+from app.chats.store import ChatStore
 from tests.ui.windows import Desk, Windows
 
 
@@ -50,3 +52,30 @@ def test_rename_and_search(windows: Windows) -> None:
         desk.until(lambda found=found: desk.chats() == found)
     desk.page.chats._field.clear()
     desk.until(lambda: len(desk.chats()) == 2)
+
+
+def test_what_another_window_does_is_seen_in_the_list(windows: Windows) -> None:
+    desk = windows.open()
+    other = ChatStore(desk.paths.chats)
+    chat = other.ask(other.new(), "from the other window")
+    desk.until(lambda: desk.chats() == ["from the other window"])
+    other.rename(chat.id, "Renamed there")
+    desk.until(lambda: desk.chats() == ["Renamed there"])
+    other.delete(chat.id)
+    desk.until(lambda: desk.chats() == [])
+    other.restore(chat.id)
+    desk.until(lambda: desk.chats() == ["Renamed there"])
+
+
+def test_a_folder_of_chats_that_is_gone_is_said(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("keep me")
+    words = desk.texts()
+    shutil.rmtree(desk.paths.chats)
+    desk.ask("and on")
+    assert "folder of the chats is gone" in desk.error()
+    assert desk.texts()[:2] == words and len(desk.texts()) == 4
+    desk.controller.chats.refresh()
+    assert "folder of the chats is gone" in desk.error()
+    desk.header.clear.click()
+    assert desk.texts()[:2] == words

@@ -108,7 +108,7 @@ def test_another_pair_while_the_engine_is_at_work_is_refused(desk: Desk) -> None
     save(desk, "Pair")
     kept = desk.window.settings.now
     other = Preset.of("Other", dataclasses.replace(kept, draft=None, strategy="none", sampling=WARM))
-    desk.window.presets._keep((*desk.window.presets.presets, other))
+    desk.window.presets._change(lambda presets: (*presets, other))
     desk.session._set(Activity.GENERATING)
     try:
         row(desk, "Other").button.click()

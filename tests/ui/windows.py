@@ -68,6 +68,11 @@ class Desk:
         self.type(text)
         return self.answered()
 
+    def ask_refused(self, text: str) -> None:
+        """Send a prompt that is longer than the context."""
+        self.type(text)
+        self.until(lambda: "context" in self.error() and not self.busy())
+
     def answered(self) -> AnswerItem:
         self.until(self.busy)
         self.until_ready()

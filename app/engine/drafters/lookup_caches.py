@@ -11,7 +11,7 @@ import numpy as np
 from app.engine.drafters.ngram_cache_file import LookupCache, read_cache
 from app.engine.drafters.ngram_counts import Followers, count_ngrams
 from app.engine.errors import SettingError
-from app.files import reason, write_atomic
+from app.files import SHARED, reason, write_atomic
 
 if TYPE_CHECKING:
     from app.engine.drafters.base import TokenIds
@@ -49,7 +49,7 @@ class DynamicCache:
         count_ngrams(new, text, first=shared)
         data = self._read().merged(new)  # as it is now: another window may have added to it
         try:
-            write_atomic(self.path, data)
+            write_atomic(self.path, data, SHARED)
         except OSError as error:
             raise SettingError(
                 f"The lookup cache {self.path} cannot be saved: {reason(error)}.", "Choose another file."

@@ -10,7 +10,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from app.engine.errors import UserError
-from app.files import reason, write_atomic
+from app.files import make_own_folder, reason, write_atomic
 from app.hub.downloads.item import Download
 from app.hub.kept_file import decode_kept, put_aside
 
@@ -34,7 +34,7 @@ def hold_queue(path: Path) -> FileLock:
     """Keep other windows from this list; raises UserError where one has it, or where none can."""
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=0)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_own_folder(path.parent)
         lock.acquire()
     except Timeout:
         if not os.access(path.parent, os.W_OK):  # on some systems that looks the same
@@ -66,7 +66,7 @@ def read_queue(path: Path) -> Remembered:
 def write_queue(path: Path, downloads: tuple[Download, ...]) -> None:
     """Write the items, whole or not at all; raises UserError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_own_folder(path.parent)
         write_atomic(path, msgspec.json.format(msgspec.json.encode(_File(downloads))))
     except OSError as error:
         raise UserError(

@@ -9,7 +9,7 @@ import msgspec
 
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import UserError
-from app.files import reason, write_atomic
+from app.files import make_own_folder, reason, write_atomic
 from app.hub.kept_file import NewerError, decode_kept, put_aside
 from app.hub.library.facts import Facts
 from app.hub.library.model import LocalModel
@@ -67,7 +67,7 @@ class Places:
             if self._unread:  # writing would lose what it holds
                 raise UserError(self._unread, f"Look at {self._file}.")
             try:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
+                make_own_folder(self._file.parent)
                 write_atomic(self._file, msgspec.json.format(msgspec.json.encode(_Places(added))))
             except UnicodeEncodeError as error:
                 raise UserError(
@@ -132,7 +132,7 @@ class Known:
         }
         self._changed = False
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self._file.parent)
             write_atomic(self._file, msgspec.json.encode(self._known))
         except (OSError, UnicodeEncodeError):
             return

@@ -12,7 +12,7 @@ import msgspec
 
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
-from app.files import reason, write_atomic
+from app.files import DamagedError, decode, reason, write_atomic
 from app.lab.journal import Journal, is_free, lock_of, trace_folder_of
 from app.lab.report import SweepFacts
 from app.paths import make_folder
@@ -55,6 +55,9 @@ class Earlier:
     @property
     def begun(self) -> datetime:
         return datetime.strptime(self.path.stem[:15], "%Y%m%d-%H%M%S")
+
+
+_sweep = msgspec.json.Decoder(SweepFacts)
 
 
 class Journals:
@@ -102,8 +105,8 @@ class Journals:
             try:
                 journal = Journal.read(path)
                 grid = _grid_of(path)
-                sweep = msgspec.json.decode(grid.read_bytes(), type=SweepFacts) if grid.exists() else None
-            except (UserError, OSError, msgspec.DecodeError):
+                sweep = decode(_sweep, grid.read_bytes()) if grid.exists() else None
+            except (UserError, OSError, DamagedError):
                 continue
             yield Earlier(path, journal, sweep)
 

@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QPixmap, QRegion
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.engine.errors import UserError
-from app.files import reason, write_atomic
+from app.files import SHARED, reason, write_atomic
 
 Cell = int | float | str | None
 ChooseFile = Callable[[QWidget, str, str], str]
@@ -57,6 +57,6 @@ def png_picture(widget: QWidget, ground: str) -> bytes:
 def write_export(path: Path, data: bytes) -> None:
     """Write an exported file; raises UserError in a sentence for people."""
     try:
-        write_atomic(path, data)
+        write_atomic(path, data, SHARED)
     except OSError as error:
         raise UserError(f"{path.name} was not saved: {reason(error)}.", "Choose another folder.") from error
