@@ -155,7 +155,7 @@ def flip(place: float) -> Callable[[bytes], bytes]:
     [
         (None, False),
         (lambda _: b"", False),
-        (flip(0.01), False),
+        (flip(0), False),
         (flip(0.5), True),
         (flip(0.99), True),
         (cut, True),
