@@ -13,6 +13,8 @@ from app.engine.lengths.registry import make_length
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import LengthRule
 
+_MOST = 2  # memories of one strategy, under as many settings: some take 16 MiB, or more
+
 
 @dataclass(slots=True)
 class _Kept:
@@ -28,14 +30,19 @@ class WarmDrafters:
     def __init__(self, make: Callable[[StrategyPart], Drafter]) -> None:
         """`make` gives a drafter that has learned nothing yet."""
         self._make = make
-        self._kept: dict[tuple[StrategyKind, Hashable], _Kept] = {}
+        self._kept: dict[tuple[StrategyKind, Hashable], _Kept] = {}  # the latest used last
         self._lengths: dict[LengthRule, DraftLength] = {}
 
     def of(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
         """Those that the spec names, under whatever settings do not shape their memory."""
         # A plug-in that was read again is another kind.
         self._kept = {key: one for key, one in self._kept.items() if KINDS.get(key[0].name) is key[0]}
-        return [(part.name, self._drafter(part)) for part in spec.parts]
+        drafters = [(part.name, self._drafter(part)) for part in spec.parts]
+        for kind in {key[0] for key in self._kept}:
+            keys = [key for key in self._kept if key[0] is kind]  # those in use are the last
+            for key in keys[:-_MOST]:
+                del self._kept[key]
+        return drafters
 
     def length(self, spec: StrategySpec) -> DraftLength:
         return self._lengths.setdefault(spec.length, make_length(spec.length))
@@ -51,10 +58,9 @@ class WarmDrafters:
         kind = KINDS[part.name]
         shape = kind.memory
         key = kind, str(part) if shape is None else tuple(getattr(part.params, name) for name in shape)
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = self._kept[key] = _Kept(self._make(part), part.params)
-        elif kept.params != part.params:
+        kept = self._kept.pop(key, None) or _Kept(self._make(part), part.params)
+        self._kept[key] = kept
+        if kept.params != part.params:
             kept.drafter.adjust(part.params)
             kept.params = part.params
         return kept.drafter

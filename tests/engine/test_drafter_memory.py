@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,23 @@ def test_another_setting_that_does_not_shape_the_memory_goes_on_with_it(
 )
 def test_a_setting_that_shapes_the_memory_has_another(engine: Engine, one: str, other: str) -> None:
     assert warm(engine, other) is not warm(engine, one)
+
+
+def test_a_strategy_keeps_two_memories_at_most(engine: Engine) -> None:
+    """One for each setting that was ever tried would take 16 MiB each."""
+    pools = [weakref.ref(warm(engine, f"ngram-mod:n_match={n}")._pool) for n in range(20, 30)]
+    gc.collect()
+    assert [pool() is not None for pool in pools] == [False] * 8 + [True] * 2
+    used_again = warm(engine, "ngram-mod:n_match=28")
+    warm(engine, "ngram-mod:n_match=30")
+    assert warm(engine, "ngram-mod:n_match=28") is used_again
+
+
+def test_static_files_are_kept_two_at_most(tmp_path: Path) -> None:
+    caches = LookupCaches()
+    read = [weakref.ref(caches.static(str(saved(tmp_path / f"{n}.bin", 1, 2, n)), 50)) for n in range(4)]
+    gc.collect()
+    assert [cache() is not None for cache in read] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from app.files import SHARED, reason, write_atomic
 if TYPE_CHECKING:
     from app.engine.drafters.base import TokenIds
 
+_MOST = 2  # static files that are kept; each may be of any size
+
 
 class DynamicCache:
     """A file that answers are added to. What is drafted from stays the file as it was when it was first used:
@@ -61,7 +63,7 @@ class LookupCaches:
     """Static and dynamic ones, by their paths."""
 
     def __init__(self) -> None:
-        self._static: dict[Path, tuple[tuple[int, int], LookupCache]] = {}
+        self._static: dict[Path, tuple[tuple[int, int], LookupCache]] = {}  # the latest used last
         self._dynamic: dict[Path, DynamicCache] = {}
 
     def static(self, text: str, n_vocab: int) -> LookupCache:
@@ -72,9 +74,13 @@ class LookupCaches:
         except OSError:
             return read_cache(path, n_vocab)  # says what is wrong
         stamp = found.st_mtime_ns, found.st_size
-        if self._static.get(path, ((0, 0),))[0] != stamp:
-            self._static[path] = stamp, read_cache(path, n_vocab)
-        return self._static[path][1]
+        cache = self._static.pop(path, None)
+        if cache is None or cache[0] != stamp:
+            cache = stamp, read_cache(path, n_vocab)
+        self._static[path] = cache
+        for oldest in list(self._static)[:-_MOST]:
+            del self._static[oldest]
+        return cache[1]
 
     def dynamic(self, text: str, n_vocab: int) -> DynamicCache:
         """The file that answers are added to. Raises SettingError."""

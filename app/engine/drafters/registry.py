@@ -50,7 +50,7 @@ KINDS: dict[str, StrategyKind] = {
             "prompt-lookup",
             PromptLookupParams,
             "Copies from the text so far. Helps where the answer repeats its prompt: rewriting, "
-            "summaries, code edits.",
+            "summaries, code edits. Keeps 0.3 kB a token of this text.",
             needs_draft=False,
             memory=(),
             make=lambda params, _resources: PromptLookup(params),
@@ -59,7 +59,7 @@ KINDS: dict[str, StrategyKind] = {
             "ngram-simple",
             NgramSimpleParams,
             "Copies long stretches from behind a long match. Helps where the answer repeats much of its "
-            "prompt word for word: code edits, corrections.",
+            "prompt word for word: code edits, corrections. Keeps 0.2 kB a token of this text.",
             needs_draft=False,
             least="size_n",
             memory=(),
@@ -69,7 +69,7 @@ KINDS: dict[str, StrategyKind] = {
             "ngram-map-k",
             NgramMapKParams,
             "Copies from behind a long match, and the next time only as much as passed before. Helps where "
-            "long passages come back in a chat with small changes.",
+            "long passages come back in a chat with small changes. Keeps 0.3 kB a token of the text.",
             needs_draft=False,
             memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK(params),
@@ -78,7 +78,8 @@ KINDS: dict[str, StrategyKind] = {
             "ngram-map-k4v",
             NgramMapK4vParams,
             "Copies from behind a long match where one of its continuations is much more frequent than the "
-            "others. Helps where the same passage goes on in few ways: logs, tables, generated code.",
+            "others. Helps where the same passage goes on in few ways: logs, tables, generated code. Keeps "
+            "0.3 kB a token of the text.",
             needs_draft=False,
             memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK4v(params),
@@ -86,8 +87,8 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "ngram-mod",
             NgramModParams,
-            "Remembers what followed each run of tokens, in one small pool for all chats. Helps where long "
-            "passages come back: code edits, summaries, reasoning that is repeated in the answer.",
+            "Remembers what followed each run of tokens, in one pool of 16 MiB for all chats. Helps where "
+            "long passages come back: code edits, summaries, reasoning that is repeated in the answer.",
             needs_draft=False,
             least="",  # its n_min looks at the uncut draft, and never asks for more than n_max
             memory=("n_match",),
@@ -97,7 +98,8 @@ KINDS: dict[str, StrategyKind] = {
             "ngram-cache",
             NgramCacheParams,
             "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps "
-            "where phrases come back, and with statistics of similar texts.",
+            "where phrases come back, and with statistics of similar texts. Keeps 0.6 kB a token of the "
+            "longest text, and the files.",
             needs_draft=False,
             memory=("lookup_cache_static", "lookup_cache_dynamic"),
             make=lambda params, resources: NgramCache(
@@ -108,7 +110,8 @@ KINDS: dict[str, StrategyKind] = {
             "suffix",
             SuffixParams,
             "Continues as this conversation and earlier answers most often did; drafts further where more "
-            "matches. Helps where answers resemble each other: agents, code, repeated tasks.",
+            "matches. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB a "
+            "token of the conversation, and of earlier answers as many as max_cached_tokens.",
             needs_draft=False,
             memory=("max_depth", "max_cached_tokens"),
             make=lambda params, _resources: Suffix(params),
