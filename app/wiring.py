@@ -145,7 +145,7 @@ def _open_trace(window: MainWindow, path: Path) -> None:
     if found.trace is None:
         assert found.damage is not None
         raise found.damage
-    window.show_trace(found.trace)
+    window.show_trace(found.trace, path)
     if found.damage is not None:
         window.show_notices((f"{found.damage.message} What stands before that is shown.",))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from app import __version__
 from app.engine.chat import ChatTemplate
+from app.engine.cores import cpu_name
 from app.engine.drafters.base import Drafter, Resources, Surroundings
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
@@ -237,6 +238,8 @@ class Engine:
             cold=request.cold,
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             stop=request.stop,
+            messages=request.messages,
+            machine=cpu_name(),
         )
         return answer, header, spec
 

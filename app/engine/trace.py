@@ -21,9 +21,9 @@ from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 from app.files import DamagedError, decode, open_own, partial_of, reason
 
-FORMAT = "1.3"
+FORMAT = "1.4"
 # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
-# draft model read in it
+# draft model read in it; 1.4: what was said, and on which machine
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)

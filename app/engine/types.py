@@ -312,6 +312,8 @@ class TraceHeader(msgspec.Struct, frozen=True):
     cold: bool
     started_at: str  # ISO 8601, UTC
     stop: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()  # what was said, where a template made the prompt of it
+    machine: str = ""  # its processor
 
 
 class Totals(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from app import __version__
+from app.engine.cores import cpu_name
 from app.engine.types import ModelInfo, PairInfo
 
 _CHUNK = 4 * 2**20
@@ -111,13 +112,3 @@ def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None
     except OSError:
         return None
     return whole.hexdigest()
-
-
-def cpu_name() -> str:
-    """The processor, as it calls itself."""
-    listed = Path("/proc/cpuinfo")
-    if listed.exists():  # Linux, where the platform's own word is no more than x86_64
-        for line in listed.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from app.engine.cores import cpu_name
 from app.engine.errors import SettingError
 from app.engine.params import FileUse, params_of
 from app.engine.strategy import StrategySpec
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
-from app.lab.facts import cpu_name
 
 _SAMPLES = 64
 _SAMPLE = 64 * 2**10  # bytes

@@ -88,10 +88,14 @@ class ActivityController(QObject):
     @Slot()
     def _answer_shown(self) -> None:
         self._header.regenerate.setEnabled(self._chat.can_regenerate)
+        recorded = self._chat.shown.recording is not None
+        self._header.set_recorded(recorded)
+        self._status.set_recorded(recorded)
 
     @Slot()
     def _show_context(self) -> None:
-        pair = self._session.pair
+        recording, pair = self._chat.shown.recording, self._session.pair
+        pair = pair if recording is None else recording.header.pair
         self._status.set_context(self._chat.shown.context_used, pair.target.n_ctx if pair else None)
 
     @Slot(object, object)

@@ -54,6 +54,7 @@ class ChatController(QObject):
         page.transcript.note_action.connect(self._regenerate_turn)
         page.chats.chat_chosen.connect(self.open_chat)
         page.chats.new_requested.connect(self.new_chat)
+        page.recording.close_requested.connect(self.new_chat)
         self.chats.deleted.connect(self._deleted)
         self.chats.restored.connect(self.open_chat)
         self._session.activity_changed.connect(self._activity_changed)
@@ -230,9 +231,9 @@ class ChatController(QObject):
         if any(head.id == chat_id for head in self.chats.heads()):
             self.open_chat(chat_id)
 
-    def show_trace(self, trace: Trace) -> None:
+    def show_trace(self, trace: Trace, file: str) -> None:
         """Show a recorded trace as a chat of its own; asking something starts a new chat."""
-        self.shown.open_trace(trace, self._new())
+        self.shown.open_trace(trace, file, self._new())
 
     @Slot()
     def clear(self) -> None:

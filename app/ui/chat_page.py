@@ -12,6 +12,7 @@ from app.chats.conversation import ChatHead
 from app.ui.chat_list import ChatList
 from app.ui.instruments import InstrumentsPanel
 from app.ui.prompt_box import PromptBox
+from app.ui.recording_bar import RecordingBar
 from app.ui.theme import Theme
 from app.ui.transcript import Legend, TranscriptView
 
@@ -40,6 +41,7 @@ class ChatPage(QWidget):
         self.transcript = TranscriptView(theme)
         # The foot has the height that its words need, the transcript what is left.
         self.transcript.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.recording = RecordingBar(theme)
         self.legend = Legend(theme)
         self.prompt = PromptBox(theme)
         self.instruments = InstrumentsPanel(theme)
@@ -60,6 +62,7 @@ class ChatPage(QWidget):
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        column.addWidget(self.recording)
         column.addWidget(self.transcript, 1)
         column.addLayout(self._foot_row)
 

@@ -37,6 +37,7 @@ class Header(ChipRow):
         self.sampling = self._chip("sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)
         self.presets = PanelButton(theme, "bookmark", "Presets", Popover(theme, self.presets_panel))
+        self._busy = self._recorded = False
         self.chips = (self.target, self.draft, self.sampling, self.strategy)
         self._arrow = QLabel()
         self.sidebar = IconButton(theme, "sidebar", "Chats (Ctrl+B)")
@@ -68,15 +69,32 @@ class Header(ChipRow):
 
     def set_busy(self, busy: bool) -> None:
         """Stop stands where Regenerate stood: one place for the one thing to do."""
-        self.stop.setVisible(busy)
-        self.regenerate.setVisible(not busy)
+        self._busy = busy
+        self._show_buttons()
+
+    def set_recorded(self, recorded: bool) -> None:
+        """Hide what is loaded now, and what can be done with it, while a recording is on the screen."""
+        self._recorded = recorded
+        for part in (*self.chips, self._arrow, self.presets, self.clear):
+            part.setVisible(not recorded)
+        self._show_buttons()
+
+    def _show_buttons(self) -> None:
+        self.stop.setVisible(self._busy)
+        self.regenerate.setVisible(not self._busy and not self._recorded)
+        self._go_where_bare()
         self.fit()
 
     def set_folded(self, sidebar: bool, instruments: bool) -> None:
         """Offer to bring back what is folded away; what is shown has a button of its own."""
         self.sidebar.setVisible(sidebar)
         self.instruments.setVisible(instruments)
+        self._go_where_bare()
         self.fit()
+
+    def _go_where_bare(self) -> None:
+        """A strip with nothing on it takes no room."""
+        self.setVisible(any(part.isVisibleTo(self) for part in (*self.chips, *self.others)))
 
     def fit(self) -> None:
         """Words of buttons go first, then details, then names are cut."""

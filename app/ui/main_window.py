@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
@@ -221,9 +222,9 @@ class MainWindow(QMainWindow):
         for shortcut in self._chat_keys:
             shortcut.setEnabled(place == "chat")
 
-    def show_trace(self, trace: Trace) -> None:
-        """Show a recorded trace instead of a chat."""
-        self.controller.show_trace(trace)
+    def show_trace(self, trace: Trace, file: Path) -> None:
+        """Show a trace that was read from a file instead of a chat."""
+        self.controller.show_trace(trace, file.name)
 
     def _to_chat(self, act: Callable[[], object]) -> None:
         self.go("chat")

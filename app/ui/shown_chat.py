@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from app.chats.conversation import Answer, Conversation, Question
 from app.chats.store import ChatStore
 from app.engine.trace import Salvaged, Trace
-from app.engine.types import Round, Totals, Verification
+from app.engine.types import Round, Totals, TraceHeader, Verification
 from app.ui.announce import announce
 from app.ui.answering import Answering
 from app.ui.chat_page import ChatPage
@@ -80,6 +80,8 @@ class ShownChat(QObject):
         page = self._page
         self.chat, self.live = chat, live
         self.trace = self._opened = None
+        page.recording.hide()
+        page.transcript.regenerates = True
         page.transcript.set_turns(self._turns(len(chat.turns) if live is None else live.at))
         page.instruments.clear()
         if live is not None:
@@ -99,13 +101,18 @@ class ShownChat(QObject):
         self.answer_shown.emit()
         self.context_changed.emit()
 
-    def open_trace(self, trace: Trace, chat: Conversation) -> None:
+    @property
+    def recording(self) -> Trace | None:
+        """The trace on the screen that was read from a file; None where a chat is shown."""
+        return self._opened
+
+    def open_trace(self, trace: Trace, file: str, chat: Conversation) -> None:
         """Show a trace read from a file; what is asked then begins `chat`, which is new."""
         self.show(chat)
         name = trace.header.pair.target.name
-        self._page.transcript.set_turns(
-            [UserTurn(_OPENED_PROMPT, trace.header.prompt), AnswerTurn(_OPENED, name, trace)]
-        )
+        self._page.transcript.set_turns([*_said_before(trace.header), AnswerTurn(_OPENED, name, trace)])
+        self._page.transcript.regenerates = False
+        self._page.recording.show_recording(trace, file)
         self._opened = trace
         self._show_numbers(trace)
         self.answer_shown.emit()
@@ -247,6 +254,22 @@ class ShownChat(QObject):
 
     def _name_fates(self, trace: Trace) -> None:
         self._page.legend.set_greedy(trace.header.verification is Verification.GREEDY)
+
+
+def _said_before(header: TraceHeader) -> list[Turn]:
+    """What was asked: the messages, or the bare text that was continued."""
+    if not header.messages:
+        return [UserTurn(_OPENED_PROMPT, header.prompt)]
+    turns: list[Turn] = []
+    for place, message in enumerate(header.messages):
+        id = str(int(_OPENED_PROMPT) - (len(header.messages) - 1 - place))  # the last message has the first
+        if message.role == "system":
+            turns.append(SystemTurn(id, message.content))
+        elif message.role == "assistant":
+            turns.append(AnswerTurn(id, "Answer", text=message.content))
+        else:
+            turns.append(UserTurn(id, message.content))
+    return turns
 
 
 def _continued(chat: Conversation, at: int) -> str:

@@ -76,6 +76,7 @@ class StatusBar(QWidget):
         self._measurement: Measurement | None = None
         self._busy = False
         self._measuring = ""
+        self._recorded = False
         self.state = ElidedLabel()
         self.state.setAccessibleName("Engine")
         self.alpha = Readout("judged α", "0.888", "", definitions.ALPHA)
@@ -137,6 +138,12 @@ class StatusBar(QWidget):
         shown = f"{numbers.count(used)} / {numbers.count(size)}" if known else numbers.NONE
         self.context.set_value(shown)
 
+    def set_recorded(self, recorded: bool) -> None:
+        """Offer no measurement, and name no device, while a recording is on the screen."""
+        self._recorded = recorded
+        self._show_baseline()
+        self._fit()
+
     def set_device(self, text: str) -> None:
         """Threads and devices in use, such as "1 thread · CPU"."""
         self.device.setText(text)
@@ -158,7 +165,7 @@ class StatusBar(QWidget):
 
     def _show_baseline(self) -> None:
         measurement = self._measurement if not self._measuring else None
-        self.measure.setVisible(measurement is None)
+        self.measure.setVisible(measurement is None and not self._recorded)
         self.speed_up.setVisible(measurement is not None)
         if measurement is not None:
             # The run beside the baseline has a speed of its own, which the factor is about.
@@ -220,7 +227,7 @@ class StatusBar(QWidget):
         shown.append(self.speed_up if self.speed_up.isVisibleTo(self) else self.measure)
         for part in (self.device, self.context, self.tau):
             wanted = sum(one.sizeHint().width() for one in shown) + SPACING * len(shown) + 2 * EDGE
-            gone = wanted > self.width()
+            gone = wanted > self.width() or (part is self.device and self._recorded)
             if gone:
                 shown.remove(part)
             if part.isHidden() != gone:

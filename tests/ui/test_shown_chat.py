@@ -94,7 +94,7 @@ def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Pat
     trace = simulate("def mean(values):\n    return sum(values) / len(values)\n", seed=3)
     write_trace(tmp_path / "a.jsonl", trace)
     read = read_trace(tmp_path / "a.jsonl")
-    desk.window.show_trace(read)
+    desk.window.show_trace(read, tmp_path / "a.jsonl")
     assert desk.answers()[0].text == trace.text
     assert desk.page.instruments.statistics.rounds == len(trace.rounds)
     assert desk.chats() == []
@@ -107,7 +107,7 @@ def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Pat
     assert "Only an answer of this chat" in desk.error()
     desk.ask("a chat of its own")
     assert len(desk.items()) == 2 and desk.texts()[0] == "a chat of its own"
-    desk.window.show_trace(read)
+    desk.window.show_trace(read, tmp_path / "a.jsonl")
     desk.page.transcript.edit_submitted.emit("-2", "changed")
     desk.answered()
     assert len(desk.items()) == 2 and desk.texts()[0] == "changed"
@@ -132,7 +132,7 @@ def test_the_context_is_that_of_the_chat_on_the_screen(windows: Windows, tmp_pat
     assert context.text() == first
     write_trace(tmp_path / "a.jsonl", trace)
     desk.controller.new_chat()
-    desk.window.show_trace(read_trace(tmp_path / "a.jsonl"))
+    desk.window.show_trace(read_trace(tmp_path / "a.jsonl"), tmp_path / "a.jsonl")
     assert context.text() == first
     windows.close(desk)
     assert windows.open().window.status.context.value.text() == f"0 / {size:,}"
@@ -208,3 +208,43 @@ def test_words_without_tokens_are_no_tokens(windows: Windows) -> None:
         keys += 1
     token = desk.page.transcript.hover.token
     assert token is not None and token.span.fate != UNKNOWN
+
+
+def test_an_opened_trace_says_what_was_asked_and_that_it_is_a_recording(
+    windows: Windows, tmp_path: Path
+) -> None:
+    desk = windows.open(max_tokens=20)
+    desk.page.prompt.system_changed.emit("Be short.")
+    first = desk.ask("hello").text
+    desk.ask("and then?")
+    trace = desk.controller.trace
+    assert trace is not None and "<|im_start|>" in trace.header.prompt
+    file = tmp_path / "answer.jsonl"
+    write_trace(file, trace)
+    texts = desk.texts()
+    live = (*desk.header.chips, desk.header.regenerate, desk.header.clear, desk.window.status.measure)
+    desk.controller.new_chat()
+    assert not desk.page.recording.isVisible() and all(part.isVisible() for part in live)
+
+    desk.window.show_trace(read_trace(file), file)
+    assert desk.texts() == texts == ["Be short.", "hello", first, "and then?", trace.text]
+    said = f"{desk.page.recording.name.text()} {desk.page.recording.facts.text()}"
+    header = trace.header
+    for fact in (
+        "Recording · answer.jsonl",
+        "202",
+        header.machine,
+        "CPU",
+        header.pair.target.name,
+        header.strategy,
+    ):
+        assert fact in said
+    assert not any(part.isVisible() for part in live)
+
+    desk.page.recording.close_it.click()
+    assert desk.texts() == [] and not desk.page.recording.isVisible()
+    assert all(part.isVisible() for part in live)
+    desk.window.show_trace(read_trace(file), file)
+    desk.ask("what is asked begins a chat")
+    assert not desk.page.recording.isVisible() and all(part.isVisible() for part in live)
+    assert desk.texts()[0] == "what is asked begins a chat"

@@ -121,7 +121,7 @@ class CostCard(PlotCard):
 
     def _show_message(self, known: bool) -> None:
         record = self.record
-        text = "" if known else "Measure the baseline to see what each draft length would give."
+        text = "" if known else "Needs a measured baseline: passes over single tokens to compare with."
         if record.header is None:
             text = self.empty
         elif not record.drafts:

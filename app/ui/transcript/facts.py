@@ -35,14 +35,14 @@ class TokenFacts:
     fate: str
     word: str  # what the fate is called
     rows: tuple[tuple[str, str], ...]
-    verdict: tuple[str, ...]  # sentences
+    verdict: tuple[str, ...]  # sentences: what happened, then the numbers behind it
     target: tuple[Alternative, ...] = ()
     draft: tuple[Alternative, ...] = ()
 
     def spoken(self) -> str:
         """All of it as one text, for screen readers."""
         rows = [f"{name}: {value}." for name, value in self.rows]
-        return " ".join([f"{self.token}, {self.word}.", *rows, *self.verdict])
+        return " ".join([f"{self.token}, {self.word}.", *self.verdict[:1], *rows, *self.verdict[1:]])
 
 
 def visible(piece: bytes, label: str = "") -> str:

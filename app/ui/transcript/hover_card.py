@@ -88,21 +88,20 @@ class HoverCard(QWidget):
         most = 400 * self._theme.scale
         width = ceil(min(max([least, *widths]), most))
         height: float = self._head + len(facts.rows) * self._row
-        if facts.verdict:
-            height += self._section * 2 + self._verdict_height(width)
+        said, behind = facts.verdict[:1], facts.verdict[1:]
+        height += self._sentences_height(said, width) + self._section
+        if behind:
+            height += self._section * 2 + self._sentences_height(behind, width)
         if facts.target or facts.draft:
             rows = max(len(facts.target), len(facts.draft)) + 1
             height += self._section * 2 + rows * self._row
         return QSize(width + 2 * self._padding, round(height) + 2 * self._padding - 4)
 
-    def _verdict_height(self, width: float) -> float:
-        assert self._facts is not None
+    def _sentences_height(self, sentences: Sequence[str], width: float) -> float:
         metrics = QFontMetricsF(self._sans)
         room = QRectF(0, 0, width, 10_000)
         wrap = Qt.TextFlag.TextWordWrap
-        return sum(
-            metrics.boundingRect(room, wrap, sentence).height() + 3 for sentence in self._facts.verdict
-        )
+        return sum(metrics.boundingRect(room, wrap, sentence).height() + 3 for sentence in sentences)
 
     # ------------------------------------------------------------------------------------- painting
 
@@ -116,11 +115,13 @@ class HoverCard(QWidget):
         self._paint_ground(painter, card)
         inner = card.adjusted(self._padding, self._padding - 4, -self._padding, -self._padding)
         y = self._paint_head(painter, inner, facts)
+        y = self._paint_sentences(painter, inner, y, facts.verdict[:1]) + self._section
         for name, value in facts.rows:
             self._paint_row(painter, QRectF(inner.left(), y, inner.width(), self._row), name, value)
             y += self._row
-        if facts.verdict:
-            y = self._paint_verdict(painter, inner, y)
+        if facts.verdict[1:]:
+            y = self._paint_line(painter, inner, y)
+            y = self._paint_sentences(painter, inner, y, facts.verdict[1:])
         if facts.target or facts.draft:
             self._paint_alternatives(painter, inner, y, facts)
         painter.end()
@@ -157,12 +158,10 @@ class HoverCard(QWidget):
         painter.setPen(QColor(palette.text))
         self._draw(painter, row, _RIGHT, value, self._mono)
 
-    def _paint_verdict(self, painter: QPainter, inner: QRectF, y: float) -> float:
-        assert self._facts is not None
-        y = self._paint_line(painter, inner, y)
+    def _paint_sentences(self, painter: QPainter, inner: QRectF, y: float, sentences: Sequence[str]) -> float:
         painter.setFont(self._sans)
         painter.setPen(QColor(self._theme.palette.text))
-        for sentence in self._facts.verdict:
+        for sentence in sentences:
             room = QRectF(inner.left(), y, inner.width(), 1000)
             used = painter.drawText(room, Qt.TextFlag.TextWordWrap, sentence)
             y += used.height() + 3
