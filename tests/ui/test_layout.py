@@ -43,7 +43,7 @@ def clipped(window: QWidget) -> list[str]:
 def resize(desk: Desk, width: int, height: int) -> None:
     desk.window.resize(width, height)
     desk.qtbot.waitUntil(lambda: desk.window.width() == width)
-    desk.qtbot.wait(30)  # layouts are done again when events are
+    desk.until_laid_out()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5])
@@ -53,7 +53,7 @@ def test_nothing_is_clipped(windows: Windows, scale: float) -> None:
         resize(desk, width, height)
         assert clipped(desk.window) == [], (width, height)
     desk.ask("Hello")
-    desk.qtbot.wait(30)
+    desk.until_laid_out()
     assert clipped(desk.window) == []
 
 
@@ -68,7 +68,7 @@ def test_chips_do_not_overlap_and_the_strategy_is_the_last_to_be_cut(windows: Wi
     assert header.strategy.text_shown(header.strategy.width())[0] == desk.saved()["strategy"]
     header.target.set_text(LONG_NAME)
     header.draft.set_text(f"The draft of it: {LONG_NAME}")
-    desk.qtbot.wait(30)
+    desk.until_laid_out()
     assert header.strategy.text_shown(header.strategy.width())[0] == desk.saved()["strategy"]
     assert header.target.text_shown(header.target.width())[0] != LONG_NAME
 
@@ -97,7 +97,7 @@ def test_instruments_fold_where_large_text_leaves_no_room(windows: Windows) -> N
     assert not desk.page.instruments.isVisible() and desk.header.instruments.isVisible()
     assert desk.saved()["instruments_shown"]
     desk.header.instruments.click()
-    desk.qtbot.wait(30)
+    desk.until_laid_out()
     assert desk.page.instruments.isVisible()
     middle, side = desk.page.splitter.widget(1).geometry(), desk.page.instruments.geometry()
     assert middle.right() < side.left() and side.right() <= desk.page.width()

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -45,6 +45,18 @@ class Desk:
 
     def until_ready(self) -> None:
         self.until(lambda: self.session.activity is Activity.READY)
+
+    def until_laid_out(self) -> None:
+        """Nothing moves any more: layouts that lead to other layouts are done."""
+        before: list[QRect] = []
+
+        def same() -> bool:
+            now = [widget.geometry() for widget in self.window.findChildren(QWidget)]
+            still = now == before
+            before[:] = now
+            return still
+
+        self.until(same)
 
     def until_streaming(self, tokens: int = 1) -> None:
         """The answer on the screen has so many tokens, and more will come."""
