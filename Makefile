@@ -14,8 +14,9 @@ BOOTSTRAP := command -v $(PYTHON) > /dev/null || { \
   $(PYTHON) packaging/setup/bootstrap.py --gpu "$(GPU)"
 
 # The window stays off the screen in tests, and neither llama.cpp's threads spin nor numpy's multiply
-# on cores that other tests share.
-TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
+# on cores that other tests share. Compiled modules are kept, whatever the environment says: every worker
+# and every engine process would compile them anew.
+TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 .DEFAULT_GOAL := help
 .PHONY: help run test verify lint format lock clean peer \

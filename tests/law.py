@@ -1,14 +1,14 @@
 """The sampling law through the real loop: what is emitted against what the target alone would emit.
 
 The exact joint law of the first tokens is computed from the target's own logits, prefix by prefix, by the
-plain reference sampler. Then the loop itself (generate.rounds, over real models) is run many times, and the
-counts of what it emitted are held against that law by chi-square.
+plain reference sampler. Then the loop itself (generate.verify_rounds, over real models) is run many times,
+and the counts of what it emitted are held against that law by chi-square.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,8 @@ from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
 from app.engine.drafters.registry import StrategyKind
 from app.engine.draws import Draws
 from app.engine.engine import Engine
-from app.engine.generate import Generation, TokenBuffer, rounds
+from app.engine.generate import Generation, TokenBuffer, Verified, finished, verify_rounds
+from app.engine.handover import Handover, NobodyTakes
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.lengths.registry import make_length
@@ -30,7 +31,7 @@ from app.engine.plugins import register, unregister
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategySpec
 from app.engine.text import TextStream
-from app.engine.types import LengthRule, ModelOptions, Sampling
+from app.engine.types import LengthRule, ModelOptions, Round, Sampling
 from tests.reference import probabilities
 from tests.tiny import Tiny
 
@@ -213,13 +214,34 @@ class PaidAuto(AutoLength):
         )
 
 
-def emitted(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> Iterator[tuple[int, ...]]:
+class Beginning(Handover[Verified]):
+    """Runs the loop in this thread until LENGTH tokens are there. A round is recorded where `seen` asks for
+    it: most of these answers are only counted."""
+
+    def __init__(self, run: Generation, seen: list[Round] | None) -> None:
+        super().__init__("beginning", lambda _handover: None)
+        self._run_of_loop, self._seen = run, seen
+        with suppress(NobodyTakes):
+            verify_rounds(run, self)
+
+    def give(self, thing: Verified) -> None:
+        if self._seen is not None:
+            self._seen.append(finished(self._run_of_loop, thing)[0])
+        if self._run_of_loop.position >= LENGTH:
+            raise NobodyTakes
+
+
+def emitted(
+    engine: Engine, case: Case, n: int, seed: int, first: int = 0, seen: list[Round] | None = None
+) -> Iterator[tuple[int, ...]]:
     """The first LENGTH tokens of `n` answers from the `first` on, each with draws of its own."""
     with echo_known():
-        yield from _emitted(engine, case, n, seed, first)
+        yield from _emitted(engine, case, n, seed, first, seen)
 
 
-def _emitted(engine: Engine, case: Case, n: int, seed: int, first: int) -> Iterator[tuple[int, ...]]:
+def _emitted(
+    engine: Engine, case: Case, n: int, seed: int, first: int, seen: list[Round] | None
+) -> Iterator[tuple[int, ...]]:
     spec = StrategySpec.parse(case.strategy)
     sampler = Sampler(case.sampling)
     prompt = prompt_ids(engine)
@@ -251,17 +273,17 @@ def _emitted(engine: Engine, case: Case, n: int, seed: int, first: int) -> Itera
         around = Surroundings(sampler, run.draws, run.prompt_length, run.end_ids)
         for _name, drafter in drafters:
             drafter.begin(run.truth.ids, around)
-        for _round in rounds(run):
-            if run.position >= LENGTH:
-                break
+        Beginning(run, seen)
         yield tuple(run.truth.ids[len(prompt) : len(prompt) + LENGTH].tolist())
 
 
-def count(engine: Engine, case: Case, n: int, seed: int, first: int = 0) -> NDArray[np.int64]:
-    """How often each LENGTH tokens came, shape [vocabulary] * LENGTH."""
+def count(
+    engine: Engine, case: Case, n: int, seed: int, first: int = 0, seen: list[Round] | None = None
+) -> NDArray[np.int64]:
+    """How often each LENGTH tokens came, shape [vocabulary] * LENGTH; `seen` takes the rounds."""
     size = engine._target.model.vocabulary.size
     counts = np.zeros((size,) * LENGTH, np.int64)
-    for tokens in emitted(engine, case, n, seed, first):
+    for tokens in emitted(engine, case, n, seed, first, seen):
         counts[tokens] += 1
     return counts
 

@@ -128,12 +128,12 @@ def rounds(run: Generation) -> Rounds:
     pass runs, so that what a trace keeps costs a fast model nothing. Raises native.Cancelled when the abort
     flag is set, ModelFileError where a model gives no numbers; the rounds before were yielded.
     """
-    with Handover[Verified]("rounds", partial(_verify_rounds, run)) as handed_over:
+    with Handover[Verified]("rounds", partial(verify_rounds, run)) as handed_over:
         for verified in handed_over:
             yield finished(run, verified)
 
 
-def _verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
+def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
     """The loop: draft, verify, emit, learn. Hands a round over when the next one's pass is about to begin:
     between the short passes of a draft two threads would wait for each other's turn in the interpreter."""
     zero = time.perf_counter()
