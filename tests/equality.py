@@ -20,6 +20,7 @@ from app.engine.recheck import recheck
 from app.engine.sampling import Sampler, draw_token
 from app.engine.trace import Trace
 from app.engine.types import GenerationRequest
+from app.lab.compare import LARGEST_ROUNDING
 from tests.answers import events_of, trace_of
 
 if TYPE_CHECKING:
@@ -50,11 +51,6 @@ REPEATED = "The red lantern hangs above the old door. " * 10 + "The red lantern"
 RULES = [":verify=greedy", ":verify=speculative", ":verify=match", ":verify=block"]
 """All that are valid at temperature 0."""
 
-_LARGEST_ROUNDING = 0.25
-"""Batch shapes were measured to differ by up to 0.11 a logit, where weights are in BF16 and one pass was over
-a single token. One wrong token in the cache changes the gap of the two best by 0.4 to 0.8 (medians, one to
-eight places behind it), so a wrong cache is not taken for rounding for long."""
-
 _PROMPT_CHUNK = 512  # as the engine hands its prompts over
 
 
@@ -75,7 +71,7 @@ class Parting:
 
     @property
     def is_near_tie(self) -> bool:
-        return self.reproduced and self.gap < self.difference < _LARGEST_ROUNDING
+        return self.reproduced and self.gap < self.difference < LARGEST_ROUNDING
 
     def __str__(self) -> str:
         kind = "near-tie" if self.is_near_tie else "WRONG"

@@ -11,7 +11,7 @@ import pytest
 
 from app.engine.engine import Engine
 from app.engine.trace import Trace
-from app.engine.types import Alternatives, EmittedToken, Origin, Round, Sampling
+from app.engine.types import Alternatives, Draw, EmittedToken, Origin, Round, Sampling, Verification
 from app.lab.compare import compared, first_divergence
 from app.lab.run_record import RunRecord
 from tests.answers import answer
@@ -74,6 +74,7 @@ def some_trace(shared_engine: Engine) -> Trace:
     ("here", "there", "gap", "near"),
     [
         ({1: 0.4001, 2: 0.4}, {2: 0.4001, 1: 0.4}, math.log(0.4001 / 0.4), True),
+        ({1: 0.4 * math.exp(0.0539), 2: 0.4}, {2: 0.4 * math.exp(0.0126), 1: 0.4}, 0.0539, True),
         ({1: 0.6, 2: 0.3}, {2: 0.5, 1: 0.4}, math.log(2), False),
         # Both passes prefer token 1 by far, and token 2 was emitted all the same.
         ({1: 0.9, 2: 0.05}, {1: 0.9, 2: 0.05}, math.log(18), False),
@@ -96,6 +97,32 @@ def test_at_a_temperature_the_gap_is_of_logits_before_it(some_trace: Trace) -> N
     found = first_divergence((2,), (1,), trace, baseline)
     assert found is not None and found.logit_gap == pytest.approx(0.5 * math.log(2))
     assert found.near_tie is None  # nothing was drawn that could be held against an edge
+
+
+@pytest.mark.parametrize(
+    ("distance", "there", "near"),
+    [
+        (0.01, {1: 0.41, 2: 0.4}, True),
+        (0.06, {1: 0.41, 2: 0.4}, True),  # as far as 0.25 a logit move an edge at temperature 0.5
+        (0.07, {1: 0.41, 2: 0.4}, False),
+        (0.01, {1: 0.2, 2: 0.6}, False),  # the logits themselves moved further
+    ],
+)
+def test_a_draw_on_two_sides_of_an_edge_is_a_near_tie_as_far_as_rounding_moves_edges(
+    some_trace: Trace, distance: float, there: dict[int, float], near: bool
+) -> None:
+    u = 0.5
+    here = _drawn(_trace(some_trace, (1,), {1: 0.41, 2: 0.4}, temperature=0.5), Draw(u, 0.1, u + distance))
+    other = _drawn(_trace(some_trace, (2,), there, temperature=0.5), Draw(u, u - distance, 0.9))
+    found = first_divergence((2,), (1,), other, here)
+    assert found is not None and found.near_tie is near
+
+
+def _drawn(trace: Trace, draw: Draw) -> Trace:
+    """The trace by rule `match`, its tokens drawn so."""
+    emitted = tuple(msgspec.structs.replace(token, draw=draw) for token in trace.rounds[0].emitted)
+    header = msgspec.structs.replace(trace.header, verification=Verification.MATCH)
+    return Trace(header, [msgspec.structs.replace(trace.rounds[0], emitted=emitted)])
 
 
 def test_an_answer_that_ends_early_parts_at_its_end(some_trace: Trace) -> None:
