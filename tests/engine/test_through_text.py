@@ -236,18 +236,17 @@ def test_p_min_and_n_min(respelled_engine: Engine) -> None:
     assert any(one.draft_end == "shorter than n_min" for one in short.rounds)
 
 
-def test_a_full_draft_context_ends_drafting_only(demo_pair: tuple[Path, Path], tiny_file: Make) -> None:
+def test_a_full_draft_context_ends_drafting_only(
+    demo_pair: tuple[Path, Path], tiny_file: Make, baselines: Baselines
+) -> None:
     """A text may need more tokens of the draft than of the target."""
     draft = ModelOptions(str(tiny_file(Tiny(name="short"))), ctx_size=256)
     with Engine(ModelOptions(str(demo_pair[0]), ctx_size=512), draft) as engine:
-        request = {"prompt": "The draft is small. " * 8, "max_tokens": 120, "ignore_eos": True}
-        trace = answer(engine, strategy="draft-simple", **request)
+        request = GenerationRequest(prompt="The draft is small. " * 8, max_tokens=120, ignore_eos=True)
+        trace = baselines.check(engine, request, "draft-simple")
         assert trace.rounds[0].drafted
         assert trace.rounds[-3].draft_end == "the draft's context is full"
-        assert trace.token_ids == answer(engine, **request).token_ids
-        longer = answer(
-            engine, strategy="draft-simple", **(request | {"prompt": "The draft is small. " * 40})
-        )
+        longer = answer(engine, "The draft is small. " * 40, strategy="draft-simple", max_tokens=120)
         assert totals(longer) == (0, 0)
 
 
