@@ -476,7 +476,8 @@ def test_replay_prints_what_the_run_printed(command: Command, pair: list[object]
 def test_replay_verifies(command: Command, recorded: Path) -> None:
     ended = command("replay", recorded, "--verify")
     assert ended.code == 0
-    assert ended.err.splitlines()[-1].startswith("run.jsonl holds")
+    rounds = len(read_trace(recorded).rounds)
+    assert ended.err.splitlines()[-1] == f"run.jsonl: all {rounds} rounds verified."
 
 
 def test_replay_finds_a_verdict_that_is_not_the_records(command: Command, recorded: Path) -> None:

@@ -1,14 +1,16 @@
 """Recompute every verdict of a recorded trace from the trace alone, without the model.
 
-What can be checked: that each draw is the one its seed gives and fell into the interval that is recorded, and
+What is checked: that each draw is the one its seed gives and fell into the interval that is recorded, and
 that the interval is as wide as the token's probability; that each verdict is what the rule makes of p, q and
-the draw; that verdicts, origins, positions, counts, text and the end of the answer hang together.
+the draw; that verdicts, origins, positions, counts, text and the end of the answer hang together; and what
+the parts of the record say of each other (`consistency.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from app.engine.consistency import Consistency, header_problems, totals_problems
 from app.engine.draws import Draws, Purpose
 from app.engine.text import TextStream
 from app.engine.trace import Trace
@@ -37,12 +39,9 @@ def recheck(trace: Trace) -> list[str]:
     """The disagreements that were found, one sentence each; empty where the trace holds."""
     if trace.header.seed not in _SEEDS:
         return [f"Header: {trace.header.seed} is no seed."]
-    checker = _Checker(trace.header)
-    found: list[str] = []
-    temperature = trace.header.sampling.temperature
-    if trace.header.verification is Verification.GREEDY and temperature > 0:
-        found.append(f"Header: the rule is greedy at temperature {temperature:g}.")
-    position, offset = 0, 0.0
+    checker, consistency = _Checker(trace.header), Consistency(trace.header)
+    found = [f"Header: {problem}." for problem in header_problems(trace.header)]
+    position = 0
     finish = trace.totals.finish_reason if trace.totals else None
     for index, one in enumerate(trace.rounds):
         last = index == len(trace.rounds) - 1
@@ -51,14 +50,14 @@ def recheck(trace: Trace) -> list[str]:
             problems.append(f"its index is {one.index}")
         if one.position != position:
             problems.append(f"it starts at token {one.position}, not {position}")
-        if one.offset < offset:
-            problems.append("it starts before the round before")
         problems += _shape(one, cut=last and finish in _CUT)
         problems += checker.verdicts(one, position)
+        problems += consistency.problems(one)
         found += [f"Round {index}: {problem}." for problem in problems]
         position += len(one.emitted)
-        offset = one.offset
-    return found + [f"Totals: {problem}." for problem in _end(trace, position)]
+    return found + [
+        f"Totals: {problem}." for problem in (*_end(trace, position), *totals_problems(trace, position))
+    ]
 
 
 def _shape(one: Round, *, cut: bool) -> Iterator[str]:
@@ -72,8 +71,6 @@ def _shape(one: Round, *, cut: bool) -> Iterator[str]:
         yield f"{rejected} tokens are rejected"
     if one.ignored and not rejected and not cut:
         yield "tokens are ignored behind nothing"
-    if one.drafted and one.strategy is None:
-        yield "it has a draft but no strategy"
 
     behind = [] if cut and len(one.emitted) == accepted else [_origin_behind(one)]
     expected = [Origin.ACCEPTED] * accepted + behind
@@ -176,6 +173,8 @@ class _Checker:
         for place, token in enumerate(judged):
             where = f"the draft at place {place}"
             if token.h is None:
+                if token.u is not None:
+                    yield f"{where} has a draw that nothing was held against"
                 continue
             if token.u is None or token.u != self._draws.uniform(position + place, Purpose.ACCEPT, position):
                 yield f"{where} was judged by a draw that is not its seed's"
@@ -298,3 +297,5 @@ def _end(trace: Trace, emitted: int) -> Iterator[str]:
         yield f"it ended at {emitted} tokens where {header.max_tokens} were asked for"
     if totals.finish_reason is FinishReason.CONTEXT and not full:
         yield "it ended for a full context, but the context was not full"
+    if totals.finish_reason is FinishReason.END and not emitted:
+        yield "the model ended it, but nothing was emitted"
