@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QLoggingCategory
 from PySide6.QtWidgets import QApplication
 
 from app import __version__
@@ -40,6 +41,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("draftscope")
 _HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
+
+
+def make_application() -> QApplication:
+    """Qt's application, under this program's name."""
+    # Where no font has a script, Qt notes every font that it tries for it: hundreds of lines.
+    QLoggingCategory.setFilterRules("qt.text.font.db.info=false")
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Draftscope")
+    application.setApplicationVersion(__version__)
+    application.setDesktopFileName("draftscope")
+    return application
 
 
 def make_window(application: QApplication, paths: Paths, engine: str) -> MainWindow:
@@ -115,10 +127,7 @@ def _settle_memory() -> None:
 
 def run_window(engine: str = "process", trace: str | None = None, demo: bool = False) -> int:
     """Open the window and run until it is closed; returns the exit code. Raises UserError."""
-    application = QApplication(sys.argv[:1])
-    application.setApplicationName("Draftscope")
-    application.setApplicationVersion(__version__)
-    application.setDesktopFileName("draftscope")
+    application = make_application()
     paths = find_paths()
     window = make_window(application, paths, engine)
     _keep_log(paths.logs)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ import psutil
 import pytest
 
 from app import __version__
+from app.cli.display import check_display
 from app.cli.interrupt import Interrupt, run_interruptible
 from app.cli.recorder import RunRecorder, check_writable, write_file
 from app.cli.run_options import parse_run
@@ -520,6 +522,31 @@ def test_replay_of_what_is_no_trace(command: Command, tmp_path: Path) -> None:
 
 
 # --------------------------------------------------------------------------------------- window
+
+
+def test_without_a_display_one_line_says_what_to_do(tmp_path: Path) -> None:
+    if sys.platform in ("darwin", "win32"):
+        pytest.skip("there is always a display")
+    bare = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
+    bare = {name: value for name, value in bare.items() if name != "QT_QPA_PLATFORM"}
+    nobody = {"XDG_RUNTIME_DIR": str(tmp_path), "WAYLAND_DISPLAY": "wayland-0"}
+    for display, said in (
+        ({}, "There is no display for a window."),
+        (nobody, "There is no display for a window."),
+        ({"DISPLAY": ":987"}, "The display :987 cannot be reached."),
+    ):
+        ended = finished(start(env=bare | display))
+        refused(ended, said)
+        assert "draftscope run, bench" in ended.err
+
+
+def test_a_compositor_that_answers_is_a_display(tmp_path: Path) -> None:
+    if sys.platform in ("darwin", "win32"):
+        pytest.skip("there is always a display")
+    with socket.socket(socket.AF_UNIX) as compositor:
+        compositor.bind(str(tmp_path / "w"))
+        compositor.listen()
+        check_display({"XDG_RUNTIME_DIR": str(tmp_path), "WAYLAND_DISPLAY": "w"})
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 from app import __version__
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import PROGRAM
+from app.cli.display import check_display
 from app.engine.errors import TraceError, UserError
 
 HOMES = ("process", "thread")
@@ -31,12 +32,13 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
     arguments = parser.parse_args(argv)
     if arguments.trace is not None:
         _check_trace(arguments.trace, commands)
+    check_display()
     try:
         from app.wiring import run_window
     except ImportError as error:
         raise UserError(
             f"The window cannot be opened: {error}.",
-            "Without a screen: draftscope run; for missing libraries: make run.",
+            "For missing libraries: make run. Without a window: draftscope run.",
         ) from error
     return run_window(engine=arguments.engine, trace=arguments.trace, demo=arguments.demo)
 

@@ -32,8 +32,14 @@ from app.engine.types import (
 _TICK = 1e-6  # seconds: times are differences of a clock's readings
 _ROUNDING = 1e-9  # sums in double precision
 _WIDTH = 1e-4  # single precision, added up over a row
-_COPIES = ("prompt-lookup", "ngram-simple", "ngram-map-k", "ngram-map-k4v")
-"""The strategies whose drafts are copied from where `match` says."""
+_COPIES = {
+    "prompt-lookup": True,
+    "ngram-simple": True,
+    "ngram-map-k": True,
+    "ngram-map-k4v": True,
+    "suffix": False,
+}
+"""The strategies whose drafts are copied from where `match` says -> whether every draft says so."""
 _JUDGED_BY: Mapping[Verification, frozenset[str]] = {
     Verification.GREEDY: frozenset({"target_id"}),
     Verification.SPECULATIVE: frozenset({"u"}),
@@ -134,12 +140,16 @@ class Consistency:
             yield f"it has {len(drafted)} drafted tokens, more than were wanted"
         if before + len(drafted) > header.pair.target.n_ctx:
             yield f"its context of {before} tokens and its draft exceed {header.pair.target.n_ctx}"
-        copies = one.strategy in _COPIES
-        if copies == (one.match is None) and (one.strategy in self._longest or not drafted):
-            yield f"it {'does not say' if copies else 'says'} where its draft was copied from"
-        elif one.match is not None and not 0 <= one.match < before:
+        always = _COPIES.get(one.strategy or "")
+        built_in = one.strategy in self._longest
+        if one.match is None:
+            if always and built_in:
+                yield "it does not say where its draft was copied from"
+        elif not drafted or (built_in and always is None):
+            yield "it says where its draft was copied from, and it was not"
+        elif not 0 <= one.match < before:
             yield f"it copies from token {one.match} of {before}"
-        elif copies and one.match is not None and one.match >= header.prompt_tokens:
+        elif always is not None and built_in and one.match >= header.prompt_tokens:
             copied = self._answer[one.match - header.prompt_tokens :][: len(drafted)]
             if copied != [token.id for token in drafted]:
                 yield f"its draft is not what stands at token {one.match}"
