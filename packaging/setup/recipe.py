@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from console import SetupError, answer
+from toolchains import look
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "packaging" / "locks"
@@ -126,7 +127,7 @@ def package_lock() -> str:
 def make_recipe(choice: Choice) -> Recipe:
     """Look at compilers, toolkit and machine. Raises SetupError where something is missing."""
     cc, cxx = _compiler("CC", "cc", "gcc", "clang"), _compiler("CXX", "c++", "g++", "clang++")
-    toolkit = _toolkit(choice.gpu, choice.cmake_args)
+    toolkit = look(choice.gpu, cxx, choice.cmake_args, choice.cxxflags)
     no_amx = [flag for flag in NO_AMX if _accepts(cc, "c", flag) and _accepts(cxx, "c++", flag)]
     arguments = [*BASE_CMAKE, *GPU_CMAKE[choice.gpu]]
     # Last wins in CMake and in compilers: a person's word goes after ours, safety after that.
@@ -182,51 +183,3 @@ def _identity(compiler: str) -> str:
     version = (answer([*parts, "--version"]) or "").partition("\n")[0]
     target = answer([*parts, "-dumpmachine"]) or ""
     return f"{version} for {target}"
-
-
-def _toolkit(gpu: str, cmake_args: str) -> str:
-    """Name the GPU toolkit and the GPUs: a build for this machine depends on both."""
-    if gpu == "cuda":
-        nvcc = os.environ.get("CUDACXX") or shutil.which("nvcc")
-        if nvcc is None and Path("/usr/local/cuda/bin/nvcc").is_file():
-            nvcc = os.environ["CUDACXX"] = "/usr/local/cuda/bin/nvcc"
-        version = answer([nvcc, "--version"]) if nvcc else None
-        if version is None:
-            raise SetupError(
-                "GPU=cuda needs NVIDIA's CUDA toolkit; nvcc was not found.",
-                "Install it and put nvcc on PATH, or set CUDACXX to it.",
-            )
-        query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
-        gpus = answer(query)
-        if gpus is None and "CMAKE_CUDA_ARCHITECTURES" not in cmake_args:
-            raise SetupError(
-                "GPU=cuda builds for this machine's GPU, and nvidia-smi shows none.",
-                "To build for another GPU: CMAKE_ARGS=-DCMAKE_CUDA_ARCHITECTURES=90 make run"
-                " GPU=cuda (with its number).",
-            )
-        return f"{version.splitlines()[-1]}; {_sorted_lines(gpus)}"
-    if gpu == "vulkan":
-        version = answer(["glslc", "--version"])
-        if version is None:
-            raise SetupError(
-                "GPU=vulkan needs the Vulkan shader compiler; glslc was not found.",
-                "On Debian and Ubuntu: apt-get install glslc libvulkan-dev spirv-headers."
-                " Elsewhere: the Vulkan SDK.",
-            )
-        return version.splitlines()[0]
-    if gpu == "hip":
-        version = answer(["hipconfig", "--version"])
-        if version is None:
-            raise SetupError(
-                "GPU=hip needs AMD's ROCm; hipconfig was not found.",
-                "Install ROCm's HIP SDK and put its bin folder on PATH.",
-            )
-        clang = answer(["hipconfig", "-l"])
-        if clang:
-            os.environ.setdefault("HIPCXX", f"{clang}/clang")
-        return f"{version}; {_sorted_lines(answer(['rocm_agent_enumerator']))}"
-    return ""
-
-
-def _sorted_lines(text: str | None) -> str:
-    return " ".join(sorted(set((text or "").split())))
