@@ -46,6 +46,11 @@ class Paths:
         return self.config / "presets.json"
 
     @property
+    def checked(self) -> Path:
+        """Which downloaded files had their checksum."""
+        return self.data / "checked.json"
+
+    @property
     def chats(self) -> Path:
         return self.data / "chats"
 

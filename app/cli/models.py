@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from app.cli.arguments import Parser
-from app.cli.console import put, say
+from app.cli.console import hand_over, put, say
 from app.cli.models_table import open_shelf
 from app.cli.table import aligned
 from app.engine.errors import UserError
-from app.hub.library import LocalModel, Shelf, Verdict, best_first, find_model
+from app.hub.library import LocalModel, Shelf, Verdict, best_first, find_model, names_apart
 from app.numbers import file_size
 
 PROG = "draftscope models"
@@ -23,7 +24,7 @@ def models(argv: list[str]) -> int:
     parser = Parser(
         PROG,
         _DESCRIPTION,
-        f"{PROG} [--drafts-for T.gguf | --add PATH | --remove PATH | --delete FILE.gguf]",
+        f"{PROG} [--json] [--drafts-for T.gguf | --add PATH | --remove PATH | --delete FILE.gguf]",
     )
     one_of = parser.add_mutually_exclusive_group()
     one_of.add_argument(
@@ -34,11 +35,15 @@ def models(argv: list[str]) -> int:
     )
     one_of.add_argument("--add", metavar="PATH", type=Path, help="Add a model file, or a folder with some")
     one_of.add_argument(
-        "--remove", metavar="PATH", type=Path, help="Take what was added off the list; it stays on the disk"
+        "--remove",
+        metavar="PATH",
+        type=Path,
+        help="Take an added file or folder off the list; its files stay",
     )
     one_of.add_argument(
         "--delete", metavar="FILE.gguf", type=Path, help="Delete a model, all its parts, from the disk"
     )
+    parser.add_argument("--json", action="store_true", help="Print the list as JSON")
     arguments = parser.parse_args(argv)
     with open_shelf() as shelf:
         if arguments.add:
@@ -49,7 +54,9 @@ def models(argv: list[str]) -> int:
             return _delete(shelf, arguments.delete)
         found = [shelf.read(model) for model in shelf.scan()]
         if arguments.drafts_for:
-            _print_drafts(shelf, arguments.drafts_for, found)
+            _print_drafts(shelf, arguments.drafts_for, found, arguments.json)
+        elif arguments.json:
+            _print_json([_facts(one) for one in found])
         else:
             _print_models(found)
         if shelf.places.notice:
@@ -77,11 +84,11 @@ def _delete(shelf: Shelf, path: Path) -> int:
 def _print_models(found: list[LocalModel]) -> None:
     head = ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTISATION", "CONTEXT", "SIZE", "PATH")
     rows = []
-    for one in found:
+    for one, name in zip(found, names_apart(found), strict=True):
         facts = one.facts
         rows.append(
             (
-                one.name,
+                name,
                 facts.architecture if facts else "?",
                 one.parameters or "?",
                 one.quantisation,
@@ -96,10 +103,36 @@ def _print_models(found: list[LocalModel]) -> None:
             say(f"{one.path.name} cannot be used: {one.problem}")
 
 
-def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel]) -> None:
+def _facts(model: LocalModel) -> dict[str, object]:
+    """What is known of a model; null for what is not."""
+    facts = model.facts
+    return {
+        "name": model.name,
+        "path": str(model.path),
+        "files": [str(file) for file in model.files],
+        "size": model.size,
+        "from": model.origin,
+        "repository": model.repo or None,
+        "architecture": facts.architecture if facts else None,
+        "parameters": facts.parameters if facts else None,
+        "quantisation": None if model.quantisation == "?" else model.quantisation,
+        "context": (facts.context or None) if facts else None,
+        "problem": model.refusal or None,
+    }
+
+
+def _print_json(rows: list[dict[str, object]]) -> None:
+    hand_over(json.dumps(rows, indent=2))  # in ASCII, whatever is in the names
+
+
+def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel], as_json: bool) -> None:
     target = shelf.at(path, found)
+    drafts = best_first(target, shelf.candidates(target, found))
+    if as_json:
+        _print_json([_facts(one.model) | {"verdict": one.verdict, "because": one.reason} for one in drafts])
+        return
     rows = []
-    for one in best_first(target, shelf.candidates(target, found)):
+    for one in drafts:
         reason = f"good: {one.reason}" if one.verdict is Verdict.GOOD else str(one)
         rows.append((one.model.path.name, file_size(one.model.size), reason, str(one.model.path)))
     if not rows:

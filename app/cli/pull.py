@@ -27,11 +27,11 @@ from app.paths import find_paths
 
 PROG = "draftscope pull"
 _DESCRIPTION = """\
-Download FILE of a repository (a file name, or a quantisation such as Q4_K_M; parts of a sharded model come
-together), or a whole PAIR of the catalogue. The path is printed on standard output. An interrupted download
-goes on where it stood when the same command is given again. Files that are here already are not fetched; in
-offline mode only they are looked for.
-A gated repository needs a token: hf auth login keeps one, HF_TOKEN gives one."""
+Download FILE of a repository (a file name, or a quantisation such as Q4_K_M; all parts of a sharded model
+are downloaded), or a whole PAIR of the catalogue. The path is printed on standard output. To resume an
+interrupted download, give the same command again. Files that are already here are not downloaded again; in
+offline mode nothing else is found.
+A gated repository needs a token: hf auth login saves one, HF_TOKEN gives one."""
 _LOOK = 0.2  # seconds
 _LINE_SECONDS = 5.0  # between two lines where standard error is no terminal
 _BETWEEN = 0.5  # seconds between two states of the line that is
@@ -83,7 +83,7 @@ def _print_what_is_here(found: Mapping[str, Path | None]) -> int:
             f"Offline mode is on, and {' and '.join(missing)} {are} not here.",
             "Turn it off to download.",
         )
-    say("Offline mode is on; all of it is here.")
+    say("Offline mode is on; all files are already here.")
     for path in found.values():
         hand_over(str(path))
     return 0
@@ -97,7 +97,7 @@ def _wanted(hub: Hub, address: Address) -> Wanted:
 def _fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> int:
     """Download all of it; the paths go to standard output when everything is here."""
     events: queue.SimpleQueue[QueueEvent] = queue.SimpleQueue()
-    downloads = DownloadQueue(None, hub, events.put)
+    downloads = DownloadQueue(None, hub, events.put, checked=find_paths().checked)
     progress = _ProgressLine()
     try:
         ids = downloads.add(wanted)
@@ -118,7 +118,7 @@ def _fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> int:
         if items[id].state is State.FAILED:
             raise _failure(items[id])
     if not all(items[id].state is State.DONE for id in ids):
-        say(f"{PROG}: interrupted. What came is kept: the same command goes on.")
+        say(f"{PROG}: interrupted. What was downloaded is kept: the same command resumes.")
         return INTERRUPTED
     for id in ids:
         hand_over(str(items[id].path))
@@ -134,7 +134,7 @@ def _is_over(items: Sequence[Download], count: int) -> bool:
 def _failure(item: Download) -> UserError:
     hint = item.hint
     if item.trouble in (Trouble.GATED, Trouble.DENIED):
-        hint += " A token is kept by hf auth login, or given in HF_TOKEN."
+        hint += " hf auth login saves a token, HF_TOKEN gives one."
     return HubError(item.trouble or Trouble.CRASHED, item.message, hint)
 
 
@@ -152,7 +152,7 @@ class _ProgressLine:
         if trouble is not None and trouble.message != self._told:
             self._told = trouble.message
             self.end()
-            say(f"{trouble.message} It tries again in {trouble.retry_in or 0:.0f} s.")
+            say(f"{trouble.message} Trying again in {trouble.retry_in or 0:.0f} s.")
         now = time.monotonic()
         if now < self._next:
             return

@@ -40,7 +40,7 @@ def search(argv: list[str]) -> int:
         _print_repo(read_repo(hub, address.repo, address.revision))
     elif found:
         _print_hits(found)
-        say(f"What one of them has: {PROG} OWNER/NAME")
+        say(f"To list the files of one: {PROG} OWNER/NAME")
     else:
         say(f"No GGUF repository on the Hub has the words “{words}”. Try fewer words.")
     return 0
@@ -64,24 +64,18 @@ def _print_hits(found: tuple[RepoHit, ...]) -> None:
 
 def _print_repo(repo: Repo) -> None:
     lights = _lights(repo.quantisations)
-    cache = Cache()
+    here = Cache().find_all(repo.repo, [one.files for one in repo.quantisations])
     rows = []
-    for one, light in zip(repo.quantisations, lights, strict=True):
+    for one, light, path in zip(repo.quantisations, lights, here, strict=True):
         parts = f"{len(one.files)} parts, {one.file}" if len(one.files) > 1 else one.file
-        rows.append(
-            (one.name, file_size(one.size), light, parts, "here" if _is_here(cache, repo, one) else "")
-        )
-    about = [repo.repo, repo.architecture, f"licence {repo.licence or 'not told'}"]
+        rows.append((one.name, file_size(one.size), light, parts, "here" if path is not None else ""))
+    about = [repo.repo, repo.architecture, f"licence {repo.licence or 'not given'}"]
     say(", ".join(filter(None, about)) + (", gated: it needs a token" if repo.gated else ""))
     for notice in repo.notices:
         say(notice)
     if not rows:
         raise UserError(f"{repo.repo} has no GGUF file.", "Choose another repository.")
     put(aligned(("QUANTISATION", "SIZE", "FIT", "FILE", ""), rows, right=("SIZE",)))
-
-
-def _is_here(cache: Cache, repo: Repo, one: Quantisation) -> bool:
-    return cache.find_first(repo.repo, one.files) is not None
 
 
 def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:

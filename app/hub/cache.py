@@ -73,15 +73,28 @@ class Cache:
         except OSError:
             return 0
 
-    def files(self) -> Iterator[tuple[str, Path, Path]]:
-        """Every file that is here whole, as (repository, folder of its commit, path); the newest commit
+    def find_all(self, repo: str, models: Sequence[Sequence[HubFile]]) -> list[Path | None]:
+        """`find_first` for each of many models; a commit's folder is listed once."""
+        found: list[Path | None] = [None] * len(models)
+        for commit in _folders(self._repo(repo) / "snapshots"):
+            here = set(_files(commit))
+            for index, files in enumerate(models):
+                if found[index] is None and all(
+                    one.name in here and _is(_pointer(commit, one.name), one.size, one.sha256)
+                    for one in files
+                ):
+                    found[index] = _pointer(commit, files[0].name)
+        return found
+
+    def files(self) -> Iterator[tuple[str, Path, str]]:
+        """Every file that is here whole, as (repository, folder of its commit, name in it); the newest commit
         of a repository first."""
         for folder in _folders(self.folder):
             kind, _, repo = folder.name.partition("--")
             if kind != "models" or not repo:
                 continue
             for commit in sorted(_folders(folder / "snapshots"), key=_age):
-                yield from ((repo.replace("--", "/"), commit, one) for one in _files(commit))
+                yield from ((repo.replace("--", "/"), commit, name) for name in _files(commit))
 
     def commits(self, repo: str, revision: str = "main") -> Iterator[tuple[Path, tuple[str, ...]]]:
         """Folder and file names of each commit that is here, the newest first; of another revision than
@@ -89,7 +102,7 @@ class Cache:
         known = None if revision == "main" else self._commit_of(repo, revision)
         for commit in sorted(_folders(self._repo(repo) / "snapshots"), key=_age):
             if known in (None, commit.name):
-                yield commit, tuple(path.relative_to(commit).as_posix() for path in _files(commit))
+                yield commit, tuple(_files(commit))
 
     def _commit_of(self, repo: str, revision: str) -> str:
         """The commit that a branch, tag or commit last meant here; "" where it was never asked for."""
@@ -105,7 +118,7 @@ class Cache:
         if not (is_safe(name) and _ETAG.fullmatch(etag) and _COMMIT.fullmatch(commit)):
             raise HubError(
                 Trouble.NAME,
-                "The file is refused: its name would leave the folder of the cache.",
+                "The file is refused: its name points outside the cache folder.",
                 "Choose another repository.",
             )
         return Place(self.folder, self._repo(repo), name, etag, commit)
@@ -249,13 +262,13 @@ def _folders(folder: Path) -> list[Path]:
     return found
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """The files in a folder and those below it; what cannot be looked at has none."""
+def _files(folder: Path) -> Iterator[str]:
+    """The names, with slashes, of the files in a folder and those below it; what cannot be looked at has
+    none."""
     for inner, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                if (path := Path(inner, name)).is_file():
-                    yield path
+        below = os.path.relpath(inner, folder).replace(os.sep, "/")
+        prefix = "" if below == "." else f"{below}/"
+        yield from (prefix + name for name in names if os.path.isfile(os.path.join(inner, name)))
 
 
 def _remove_empty(folder: Path) -> None:

@@ -122,7 +122,7 @@ def explain(error: Exception, subject: str) -> HubError | None:
                 Trouble.UNREACHABLE, "The Hub cannot be reached.", "Check the connection, or go offline."
             )
         case httpx2.HTTPError() | httpx2.InvalidURL():
-            return unusable_answer("it leads nowhere")
+            return unusable_answer("its address is not valid")
         case OSError():
             return disk_error(error)
     return None
@@ -133,8 +133,8 @@ def disk_error(error: OSError) -> HubError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return HubError(
             Trouble.NO_SPACE,
-            "The disk is full. What came so far is kept.",
-            "Free some space, then resume; or cancel to delete what came.",
+            "The disk is full. What was downloaded so far is kept.",
+            "Free some space, then resume; or cancel to delete what was downloaded.",
         )
     return HubError(
         Trouble.DISK,
@@ -148,7 +148,7 @@ def left_error(why: OSError, where: Sequence[Path]) -> HubError:
     return HubError(
         Trouble.LEFT,
         f"Cancelled, but not all of it could be deleted: {reason(why)}.",
-        f"What stays: {', '.join(map(str, where))}. Delete again, or take it off this list.",
+        f"Left on the disk: {', '.join(map(str, where))}. Delete again, or take it off this list.",
     )
 
 
@@ -186,7 +186,7 @@ def _status(error: HfHubHTTPError, subject: str) -> HubError:
             Trouble.BUSY, "The Hub asks to slow down (429).", "Wait a little; a token raises the limit.", wait
         )
     if code in (408, 416) or code >= 500:
-        return HubError(Trouble.SERVER, f"The Hub has trouble of its own ({code}).", "Try again later.", wait)
+        return HubError(Trouble.SERVER, f"The Hub has a problem ({code}).", "Try again later.", wait)
     return HubError(Trouble.NOT_FOUND, f"The Hub refuses {subject} ({code}).", "Check the name.")
 
 

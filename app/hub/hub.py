@@ -47,13 +47,14 @@ class Hub:
                 raise
             raise known from error
 
-    def get_json(self, path: str, query: Mapping[str, Any]) -> Any:
-        """One GET, within `asking`. The client's own listings try again for half a minute before they say
-        that there is no connection; here a person waits, and can press again."""
+    def get(self, path: str, query: Mapping[str, Any]) -> bytes:
+        """One GET, within `asking`: a JSON text. The client's own listings try again for half a minute before
+        they say that there is no connection; here a person waits, and can press again. And of a repository
+        with 100,000 files they take ten times as long to read as the text takes."""
         headers = build_hf_headers(library_name="draftscope", library_version=__version__)
         response = get_session().get(f"{self.endpoint}{path}", params=dict(query), headers=headers)
         hf_raise_for_status(response)
-        return response.json()
+        return response.content
 
 
 def _limit_waiting() -> None:

@@ -45,7 +45,7 @@ class Place:
             raise HubError(
                 Trouble.LOCKED,
                 "Another program is downloading this file.",
-                "Its file is used when it is there.",
+                "Its copy is used once it is complete.",
             ) from None
 
     def begin(self) -> int:
@@ -55,8 +55,14 @@ class Place:
         return self.partial.stat().st_size if self.partial.exists() else 0
 
     def settle(self) -> None:
-        """The partial file is whole: make it the blob."""
+        """The partial file is whole: make it the blob, in place of a damaged one. It is on the disk before
+        it has its name: after a loss of power a blob is whole, or is not there."""
+        with self.partial.open("r+b") as file:
+            os.fsync(file.fileno())
         os.replace(self.partial, self.blob)
+        _sync(self.blob.parent)
+        if self.pointer.is_file() and not self.pointer.is_symlink():
+            self.pointer.unlink()  # the damaged one itself, where there are no links
 
     def link(self) -> Path:
         """Let the commit's name point to the blob; returns the path."""
@@ -69,6 +75,7 @@ class Place:
                 self.pointer.symlink_to(os.path.relpath(self.blob, self.pointer.parent))
             except OSError:  # no links here: the file itself, as huggingface_hub does
                 shutil.move(self.blob, self.pointer)
+            _sync(self.pointer.parent)
         return self.pointer
 
     def refer(self, revision: str, *, unless_known: bool) -> None:
@@ -115,6 +122,16 @@ def remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = Non
 def others_at(blobs: Path) -> bool:
     """Whether another program is downloading here, or broke off: its files have keys of other lengths."""
     return any(not _OURS.fullmatch(one.name) for one in blobs.glob("*.incomplete"))
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names in a folder onto the disk, where the system can."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def partial_of(repo: Path, name: str, etag: str) -> Path:

@@ -7,14 +7,37 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
-from huggingface_hub.hf_api import ModelInfo
+import msgspec
+from huggingface_hub.utils import validate_repo_id
 
 from app.hub.errors import HubError, Trouble, unusable_answer
 from app.hub.hub import Hub
 from app.hub.names import is_model, is_safe, quantisation_of, shard_of
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class _Lfs(msgspec.Struct):
+    sha256: str = ""
+
+
+class _Sibling(msgspec.Struct):
+    rfilename: str
+    size: int | None = None
+    lfs: _Lfs | None = None
+
+
+class _Info(msgspec.Struct):
+    """What the Hub answers about a repository, as far as it matters here."""
+
+    sha: str = ""
+    gated: bool | str | None = False
+    tags: tuple[str, ...] | None = ()
+    cardData: dict[str, Any] | None = None  # noqa: N815 # the Hub's name
+    gguf: dict[str, Any] | None = None  # what it read from the GGUF files
+    siblings: tuple[_Sibling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +108,22 @@ class Repo:
 
 def read_repo(hub: Hub, repo: str, revision: str = "main") -> Repo:
     """Ask the Hub what a repository holds, at a branch, tag or commit. Raises HubError."""
-    with hub.asking(repo) as api:
-        info = api.model_info(repo, revision=revision, files_metadata=True)
-        files = [
-            HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else "")
-            for one in info.siblings or ()
-        ]
-        commit = info.sha or ""
-    if not _COMMIT.fullmatch(commit):
+    with hub.asking(repo):
+        validate_repo_id(repo)
+        path = f"/api/models/{repo}/revision/{quote(revision, safe='')}"
+        info = msgspec.json.decode(hub.get(path, {"blobs": True}), type=_Info)
+    if not _COMMIT.fullmatch(info.sha):
         raise unusable_answer(f"{repo} has no commit")
+    files = (
+        HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else "") for one in info.siblings
+    )
     quantisations, notices = group_files(files)
-    facts = gguf_facts(info)
+    facts = info.gguf or {}
     return Repo(
         repo,
-        commit,
+        info.sha,
         bool(info.gated),
-        licence_of(info),
+        licence_of(info.tags, info.cardData),
         quantisations,
         str(facts.get("architecture") or ""),
         _number(facts.get("total")),
@@ -119,7 +142,7 @@ def group_files(files: Iterable[HubFile]) -> tuple[tuple[Quantisation, ...], tup
         if not is_model(file.name):
             continue
         if not is_safe(file.name):
-            notices.append(f"A file is left out: its name would leave the folder ({file.name[:80]!r}).")
+            notices.append(f"A file is left out: its name points outside the folder ({file.name[:80]!r}).")
         elif shard := shard_of(file.name):
             shards[shard.stem, shard.count][shard.index] = file
         else:
@@ -133,20 +156,14 @@ def group_files(files: Iterable[HubFile]) -> tuple[tuple[Quantisation, ...], tup
     return tuple(sorted(wholes, key=lambda one: (one.size, one.file))), tuple(notices)
 
 
-def licence_of(info: ModelInfo) -> str:
-    """The licence a repository is tagged with; empty where there is none."""
-    for tag in info.tags or ():
+def licence_of(tags: Iterable[str] | None, card: Any) -> str:
+    """The licence a repository is tagged with, or that its model card names; empty where there is none."""
+    for tag in tags or ():
         if tag.startswith("license:") and tag != "license:other":
             return tag.removeprefix("license:")
-    card: Any = info.card_data or {}
+    card = card or {}
     name = card.get("license_name") or card.get("license") or ""
     return name if isinstance(name, str) else ""
-
-
-def gguf_facts(info: ModelInfo) -> dict[str, Any]:
-    """What the Hub read from the repository's GGUF files; empty where it did not."""
-    facts = info.gguf
-    return facts if isinstance(facts, dict) else {}
 
 
 def _number(value: object) -> int | None:

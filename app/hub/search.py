@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+import msgspec
 from huggingface_hub.hf_api import ExpandModelProperty_T, ModelInfo
 
 from app.engine.errors import UserError
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.names import parse_address
-from app.hub.repo import gguf_facts, licence_of
+from app.hub.repo import licence_of
 
 LIMIT = 30
 _ASKED: list[ExpandModelProperty_T] = [
@@ -55,8 +57,8 @@ def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
                 raise
     query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit, "expand": _ASKED}
     with hub.asking("the search"):
-        found = hub.get_json("/api/models", query)
-        return tuple(_hit(ModelInfo(**one)) for one in found)  # type: ignore[no-untyped-call]
+        found = msgspec.json.decode(hub.get("/api/models", query), type=list[dict[str, Any]])
+        return tuple(_hit(ModelInfo(**one)) for one in found[:limit])  # type: ignore[no-untyped-call]
 
 
 def _read(hub: Hub, repo: str) -> RepoHit:
@@ -65,14 +67,14 @@ def _read(hub: Hub, repo: str) -> RepoHit:
 
 
 def _hit(info: ModelInfo) -> RepoHit:
-    facts = gguf_facts(info)
+    facts = info.gguf if isinstance(info.gguf, dict) else {}
     parameters = facts.get("total")
     return RepoHit(
         info.id,
         info.downloads or 0,
         info.likes or 0,
         bool(info.gated),
-        licence_of(info),
+        licence_of(info.tags, info.card_data),
         str(facts.get("architecture") or ""),
         parameters if isinstance(parameters, int) else None,
         info.last_modified,

@@ -7,14 +7,14 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.ui.models.ask_first import AskFirst
+from app.ui.models.ask_first import AskFirst, Confirmation
 from app.ui.panels.notice import Notice
 from app.ui.panels.switch import Switch
 from app.ui.theme import Theme
 
-OFFLINE = "Keeps off the network: no search, no downloads. What is here works."
+OFFLINE = "No network use. Models already here still work."
 FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
-NO_TOKEN = "None is kept. Gated repositories ask for one where you fetch them."
+NO_TOKEN = "No token is saved. Gated repositories ask for one when you fetch them."
 REMOVE = (
     "Remove it from this computer? Other programs that use it lose it too. On the Hub it stays valid until "
     "you revoke it there."
@@ -96,15 +96,20 @@ class NetworkSettings(QWidget):
         from app.hub.token import kept_token
 
         kept = kept_token()
-        self._token_words.setText(f"Kept in {kept}" if kept is not None else NO_TOKEN)
+        self._token_words.setText(f"Saved in {kept}" if kept is not None else NO_TOKEN)
         self.remove.setVisible(kept is not None and not kept.by_variable)
-        if kept is None:
-            self.asking.hide()
+        self.asking.refresh()
 
     @Slot()
     def _ask(self) -> None:
         self.notice.clear()
-        self.asking.ask(REMOVE, "Remove", self._remove)
+        self.asking.ask(self._confirmation)
+
+    def _confirmation(self) -> Confirmation | None:
+        from app.hub.token import kept_token
+
+        kept = kept_token()
+        return Confirmation(REMOVE, "Remove", self._remove, kept) if kept is not None else None
 
     def _remove(self) -> None:
         from app.hub.token import forget_token

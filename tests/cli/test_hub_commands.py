@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -136,7 +137,7 @@ def test_a_pair_of_the_catalogue_comes_with_one_word(command: Command, server: F
     server.asked.clear()
     offline = command("pull", "smollm2-1.7b", HF_HUB_OFFLINE="1")
     assert (offline.code, offline.out) == (0, ended.out)
-    assert "Offline mode is on; all of it is here." in offline.err
+    assert "Offline mode is on; all files are already here." in offline.err
     Path(ended.out.splitlines()[1]).unlink()
     offline = command("pull", "smollm2-1.7b", HF_HUB_OFFLINE="1")
     assert (offline.code, offline.out) == (1, "")
@@ -166,7 +167,7 @@ def test_trouble_that_passes_is_told_once(command: Command, server: FakeHub) -> 
     server.faults["cdn"].extend([Fault(cut=10_000), Fault(status=429, headers=(("Retry-After", "1"),))])
     ended = command("pull", "owner/Draft-GGUF", "Draft-Q8_0.gguf")
     assert ended.code == 0
-    assert "The connection was cut. It tries again in 1 s." in ended.err
+    assert "The connection was cut. Trying again in 1 s." in ended.err
     assert "slow down (429)" in ended.err
 
 
@@ -240,6 +241,18 @@ def test_models_lists_the_bundled_pair_and_what_was_pulled(
     (row,) = [one for one in rows if one.endswith(str(pulled))]
     assert row.split()[:2] == ["draft", "llama"]
     assert "bad.gguf cannot be used" in ended.err
+
+    listed = json.loads(command("models", "--json").out)
+    of_hub = next(one for one in listed if one["path"] == str(pulled))
+    assert (of_hub["repository"], of_hub["from"], of_hub["files"]) == (
+        "owner/Draft-GGUF",
+        "Hub",
+        [str(pulled)],
+    )
+    assert of_hub["quantisation"] != "Q8_0"  # which only its name says
+    assert next(one for one in listed if one["path"].endswith("bad.gguf"))["problem"]
+    judged = json.loads(command("models", "--json", "--drafts-for", mine / "own.gguf").out)
+    assert [one["verdict"] for one in judged][-1] == "cannot" and judged[-1]["because"]
 
     drafts = command("models", "--drafts-for", mine / "own.gguf")
     assert drafts.code == 0

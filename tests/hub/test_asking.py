@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from huggingface_hub import constants
 
 from app.engine.errors import UserError
 from app.hub.catalogue import confirm
+from app.hub.downloads import Wanted
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
@@ -167,3 +170,19 @@ def test_the_variable_of_the_client_counts(
     assert hub.is_offline
     assert trouble(lambda: search(hub, "llama")).trouble is Trouble.OFFLINE
     assert server.asked == []
+
+
+def test_a_hub_that_lists_more_than_was_asked_for(hub: Hub, server: FakeHub) -> None:
+    many = [{"id": f"owner/m{number}"} for number in range(50)]
+    server.faults["api"].append(Fault(body=json.dumps(many).encode()))
+    assert len(search(hub, "m", limit=3)) == 3
+
+
+def test_a_model_of_two_files_of_one_quantisation_is_titled_by_its_file(hub: Hub, server: FakeHub) -> None:
+    server.repos["owner/two"] = FakeRepo({"a-Q4_0.gguf": b"1", "b-Q4_0.gguf": b"12", "c-Q8_0.gguf": b"123"})
+    repo = read_repo(hub, "owner/two")
+    assert [Wanted.of(repo, one).title for one in repo.quantisations] == [
+        "owner/two a-Q4_0.gguf",
+        "owner/two b-Q4_0.gguf",
+        "owner/two Q8_0",
+    ]

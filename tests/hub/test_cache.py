@@ -46,7 +46,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_commit_that_cannot_be_looked_at_is_not_here(filled: Cache, refused: None) -> None:
-    assert [path.name for _, _, path in filled.files()] == ["b.gguf"]
+    assert [name for _, _, name in filled.files()] == ["b.gguf"]
     assert filled.find("a/b", "a.gguf") is None
     assert filled.find("a/b", "b.gguf") is not None
 
@@ -65,7 +65,7 @@ def test_a_commit_that_goes_while_it_is_listed(filled: Cache, monkeypatch: pytes
                 yield one
 
     monkeypatch.setattr("app.hub.cache.Path.iterdir", iterdir)
-    assert [path.name for _, _, path in filled.files()] == ["b.gguf"]
+    assert [name for _, _, name in filled.files()] == ["b.gguf"]
 
 
 def test_the_parts_of_a_model_are_of_one_commit(filled: Cache) -> None:
@@ -91,3 +91,11 @@ def test_what_another_program_is_downloading_keeps_its_folders(cache: Cache) -> 
     theirs.unlink()
     cache.tidy("a/b")
     assert not repo.exists()
+
+
+def test_many_models_are_looked_for_at_once(filled: Cache) -> None:
+    (commit, names), *_ = filled.commits("a/b")
+    there = [HubFile(names[0], 0)]
+    assert filled.find_all("a/b", [there, [HubFile("none.gguf", 0)]]) == [commit / names[0], None]
+    assert filled.find_all("a/b", [[*there, HubFile("none.gguf", 0)]]) == [None]
+    assert filled.find_all("other/none", [there]) == [None]

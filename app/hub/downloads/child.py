@@ -35,7 +35,7 @@ def serve(connection: Connection, job: bytes) -> None:
     except BaseException as error:
         # Only its kind: its text could hold an address with a signature.
         kind = type(error).__name__
-        report(Failed(Trouble.CRASHED, f"The download met an error it does not know ({kind}).", "Resume it."))
+        report(Failed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it."))
     connection.close()
     os._exit(0)
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -22,6 +22,7 @@ from huggingface_hub.errors import RevisionNotFoundError
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from app.hub.cache import Cache
+from app.hub.checked import Checked
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import Begun, FileDone, Job, Progress, Report, Waiting
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
@@ -70,6 +71,7 @@ class Fetcher:
         self._job = job
         self._report = report
         self._cache = Cache(Path(job.cache))
+        self._checked = Checked(Path(job.checked) if job.checked else None)
         self._free_bytes = free_bytes or self._cache.free_bytes
         self._sleep = sleep
         self._patience = job.patience
@@ -117,15 +119,32 @@ class Fetcher:
         remote = self._look(file)
         place = self._cache.place(self._job.repo, file.name, remote.etag, remote.commit)
         self._begun(index, remote, found=True)  # until its lock is held, it is somebody else's
-        if not (_is_whole(place.pointer, remote) or _is_whole(place.blob, remote)):
+        if not self._is_here(file, remote, place):
             with place.locked():
                 # Somebody else may have brought it while this one waited: only now it is known whose it is.
-                if not _is_whole(place.blob, remote):
+                if not self._is_here(file, remote, place):
                     self._begun(index, remote, found=False)
                     self._bring(file, remote, place)
         path = place.link()
         place.refer(self._job.revision, unless_known=self._goes_on)
         return path, remote.size
+
+    def _is_here(self, file: ItemFile, remote: _Remote, place: Place) -> bool:
+        """Whether the file is here, whoever brought it. A crash, or a bad disk, can leave other bytes of the
+        right size: they are read once."""
+        here = next((path for path in (place.pointer, place.blob) if _is_whole(path, remote)), None)
+        if here is None:
+            return False
+        sha256 = _checksum_of(file, remote)
+        if not sha256 or self._checked.has(here, sha256):
+            return True
+        checksum: _Hash = hashlib.sha256()
+        self._read_again(here, checksum)
+        if checksum.hexdigest() != sha256:
+            self._report(Progress(self._before))
+            return False
+        self._checked.add(here, sha256)
+        return True
 
     def _begun(self, index: int, remote: _Remote, found: bool) -> None:
         self._report(Begun(index, remote.etag, remote.commit, remote.size, found))
@@ -164,27 +183,29 @@ class Fetcher:
             self._read_again(place.partial, checksum)
         if start < remote.size or not remote.size:
             checksum = self._receive(remote, place.partial, start, checksum)
-        # A mirror may not tell it; what the Hub listed is of this file unless its size is another by now.
-        listed = file.sha256 if file.size in (0, remote.size) else ""
-        if (sha256 := remote.sha256 or listed) and checksum.hexdigest() != sha256:
+        sha256 = _checksum_of(file, remote)
+        if sha256 and checksum.hexdigest() != sha256:
             place.partial.unlink()
+            self._report(Progress(self._before))  # nothing of it is here any more
             if not self._look(file).is_same(remote):
                 raise HubError(
-                    Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts anew."
+                    Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts over."
                 )
             raise HubError(
                 Trouble.CHECKSUM,
                 f"{file.name} arrived damaged: its checksum is wrong. It was deleted.",
-                "Resume to download it again.",
+                "Try again to download it once more.",
             )
         place.settle()
+        if sha256:
+            self._checked.add(place.blob, sha256)
 
     def _check_space(self, missing: int) -> None:
         free = self._free_bytes()
         if missing + _KEPT_FREE > free:
             raise HubError(
                 Trouble.NO_SPACE,
-                f"There is no room: {file_size(missing)} are missing, and {file_size(free)} are free.",
+                f"There is no room on the disk: {file_size(missing)} needed; {file_size(free)} free.",
                 "Free some space, or set HF_HOME to a folder on another disk; then resume.",
             )
 
@@ -213,7 +234,7 @@ class Fetcher:
                 begins = _beginning(response, remote, start)
             except HubError as error:
                 if error.trouble is Trouble.CHANGED:
-                    file.truncate(0)
+                    self._empty(file)
                 raise
             if begins != start:  # a server that knows no ranges sends everything
                 file.truncate(0)
@@ -221,7 +242,7 @@ class Fetcher:
             done = begins
             for chunk in response.iter_raw():
                 if done + len(chunk) > remote.size:
-                    file.truncate(0)
+                    self._empty(file)
                     raise unusable_answer("it sends more than the file has")
                 _write(file.fileno(), chunk)
                 checksum.update(chunk)
@@ -231,6 +252,11 @@ class Fetcher:
         if done < remote.size:
             raise HubError(Trouble.UNREACHABLE, "The connection was cut.", "Try again in a moment.")
         return checksum
+
+    def _empty(self, file: BinaryIO) -> None:
+        """Nothing of what was received is of use."""
+        file.truncate(0)
+        self._report(Progress(self._before))
 
     def _progress(self, done: int, *, checking: bool = False) -> None:
         now = time.monotonic()
@@ -243,7 +269,7 @@ def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
     """At which byte this answer begins; raises HubError where it is of another file."""
     if response.status_code in (401, 403, 404, 410, 416) and not remote.at_hub:
         # Signed addresses run out: the next look gives a new one.
-        raise HubError(Trouble.SERVER, "The address of the file ran out.", "It is asked for again.")
+        raise HubError(Trouble.SERVER, "The file's address has expired.", "A new one is requested.")
     if response.status_code == 416:
         raise _changed()
     hf_raise_for_status(response)
@@ -268,7 +294,13 @@ def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
 
 
 def _changed() -> HubError:
-    return HubError(Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts anew.")
+    return HubError(Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts over.")
+
+
+def _checksum_of(file: ItemFile, remote: _Remote) -> str:
+    """The checksum that the file must have, "" where it is not known. A mirror may not tell it; what the Hub
+    listed is of this file unless its size is another by now."""
+    return remote.sha256 or (file.sha256 if file.size in (0, remote.size) else "")
 
 
 def _is_whole(path: Path, remote: _Remote) -> bool:

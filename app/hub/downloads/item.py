@@ -93,7 +93,9 @@ class Wanted:
     @classmethod
     def of(cls, repo: Repo, quantisation: Quantisation) -> Wanted:
         """A quantisation as `read_repo` or `confirm` found it."""
-        title = f"{repo.repo.split('/')[-1]} {quantisation.name}"
+        same = [one for one in repo.quantisations if one.name == quantisation.name]
+        told = quantisation.name if quantisation.name != "?" and len(same) < 2 else quantisation.file
+        title = f"{repo.repo} {told}"
         return cls(repo.repo, quantisation.files, title, repo.revision)
 
     @property

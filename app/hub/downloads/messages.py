@@ -26,6 +26,7 @@ class Job(msgspec.Struct, frozen=True):
     cache: str
     endpoint: str
     patience: Patience = Patience()
+    checked: str = ""  # the file that says which blobs had their checksum; "" for none
 
 
 class Begun(msgspec.Struct, frozen=True, tag=True):

@@ -59,14 +59,17 @@ class DownloadQueue:
         cache: Cache | None = None,
         parallel: int = 2,
         patience: Patience | None = None,
+        checked: Path | None = None,
     ) -> None:
-        """Raises UserError where another window keeps the same file."""
+        """`checked` is the file that says which blobs had their checksum; with None those that are here are
+        read every time. Raises UserError where another window keeps the same file."""
         self._file = file
         self._hub = hub
         self._listen = listen
         self._cache = cache or Cache()
         self._parallel = parallel
         self._patience = patience or Patience()
+        self._checked = str(checked or "")
         self._lock = hold_queue(file) if file else None
         remembered = read_queue(file) if file else None
         self.notice = remembered.notice if remembered else ""  # what could not be read, for people
@@ -118,9 +121,15 @@ class DownloadQueue:
         self._do(partial(self._resume, id))
 
     def cancel(self, id: str) -> None:
-        """Remove an item and everything that it brought, whatever it is doing. Where something cannot be
-        deleted the item stays, as FAILED, and says what and where (Trouble.LEFT)."""
+        """Remove an item that is not done and everything that it brought, whatever it is doing; an item that
+        is done by the time this is heard stays as it is. Where something cannot be deleted the item stays,
+        as FAILED, and says what and where (Trouble.LEFT)."""
         self._do(partial(self._cancel, id))
+
+    def delete(self, id: str) -> None:
+        """Remove an item that is over and everything that it brought; what cannot be deleted keeps it here,
+        as with `cancel`."""
+        self._do(partial(self._delete, id))
 
     def dismiss(self, id: str) -> None:
         """Take an item that is over off the list; its files stay."""
@@ -190,7 +199,13 @@ class DownloadQueue:
                 self._downloads[one.id] = failed(one, offline_error())
                 continue
             job = Job(
-                one.repo, one.revision, one.files, str(self._cache.folder), self._hub.endpoint, self._patience
+                one.repo,
+                one.revision,
+                one.files,
+                str(self._cache.folder),
+                self._hub.endpoint,
+                self._patience,
+                self._checked,
             )
             self._workers[one.id] = Worker(job)
             self._downloads[one.id] = settled(one, State.RUNNING, one.done)
@@ -258,9 +273,16 @@ class DownloadQueue:
             self._set(id, State.QUEUED)
 
     def _cancel(self, id: str) -> None:
-        if id not in self._downloads:
-            return
-        self._stop(id)
+        if id in self._downloads:
+            self._stop(id)
+            if self._downloads[id].state is not State.DONE:  # perhaps by its last word
+                self._remove(id)
+
+    def _delete(self, id: str) -> None:
+        if id in self._downloads and self._downloads[id].is_over:
+            self._remove(id)
+
+    def _remove(self, id: str) -> None:
         one = self._downloads[id]
         problem = remove_files(
             self._cache, one, [other for other in self._downloads.values() if other is not one]

@@ -28,7 +28,7 @@ def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Downloa
         others = f", {file_size(coming)} of them for other downloads" if coming else ""
         raise HubError(
             Trouble.NO_SPACE,
-            f"There is no room: {file_size(missing + coming)} are needed{others}, and "
-            f"{file_size(free)} are free.",
+            f"There is no room on the disk: {file_size(missing + coming)} needed{others}; "
+            f"{file_size(free)} free.",
             "Free some space, choose a smaller quantisation, or set HF_HOME to a folder on another disk.",
         )

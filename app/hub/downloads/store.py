@@ -40,7 +40,7 @@ def hold_queue(path: Path) -> FileLock:
         if not os.access(path.parent, os.W_OK):  # on some systems that looks the same
             raise _cannot_keep(path, "the folder cannot be written") from None
         raise UserError(
-            "Another Draftscope keeps the downloads.", "Close it, or download from there."
+            "Another Draftscope is managing the downloads.", "Close it, or download from there."
         ) from None
     except OSError as error:
         raise _cannot_keep(path, reason(error)) from error

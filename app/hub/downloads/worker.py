@@ -37,7 +37,7 @@ class Worker:
             yield Failed(
                 Trouble.CRASHED,
                 f"The download process ended unexpectedly (exit code {code}).",
-                "Resume it: what came is kept.",
+                "Resume: what was downloaded is kept.",
             )
 
     def kill(self) -> Iterator[Report]:

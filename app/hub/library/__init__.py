@@ -3,7 +3,7 @@
 from app.hub.library.drafts import Candidate, Verdict, best_first
 from app.hub.library.facts import Facts, short_number
 from app.hub.library.library import DraftsChanged, Library, LibraryChanged, LibraryEvent, LibraryProblem
-from app.hub.library.model import LocalModel, Origin
+from app.hub.library.model import LocalModel, Origin, names_apart
 from app.hub.library.reader import Reader
 from app.hub.library.shelf import Shelf, find_model
 
@@ -22,5 +22,6 @@ __all__ = [
     "Verdict",
     "best_first",
     "find_model",
+    "names_apart",
     "short_number",
 ]

@@ -66,7 +66,8 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
         return verdict(Verdict.WORKS, f"the vocabulary fits; at {size} it will hardly make it faster")
     if draft.facts.recurrent:
         return verdict(
-            Verdict.WORKS, "the vocabulary fits; its memory cannot be cut, so a rejected draft costs more"
+            Verdict.WORKS,
+            "the vocabulary fits; its state cannot be rolled back, so a rejected draft costs more",
         )
     vocabulary = "the same vocabulary" if fit.kind is FitKind.SAME else f"the same vocabulary ({fit.detail})"
     return verdict(Verdict.GOOD, f"it has {vocabulary}, and {size}")

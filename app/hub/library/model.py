@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from app.hub.library.facts import Facts, short_number
 from app.hub.names import quantisation_of
+
+_FINER = re.compile(r"(?:UD-(?=.)|(?=Q[24568]_K_X?L|Q3_K_XL))(?P<format>[A-Z]+\d+(?:_[0-9K])?)\w*")
+"""Words for mixtures that llama.cpp's file types have no name for."""
 
 
 class Origin(StrEnum):
@@ -39,10 +45,12 @@ class LocalModel:
 
     @property
     def quantisation(self) -> str:
-        """Such as "Q4_K_M"; "?" where neither the file nor its name says."""
+        """Such as "Q4_K_M", as the file says; as its name says where the file does not, or only in a coarser
+        word; "?" where neither does."""
         named = quantisation_of(self.path.name)
-        # "UD-Q4_K_XL" and the like are finer than what a file can say of itself.
-        return named if named != "?" else (self.facts.quantisation if self.facts else "") or "?"
+        said = self.facts.quantisation if self.facts else ""
+        finer = _FINER.fullmatch(named)
+        return named if not said or (finer and said.startswith(finer["format"])) else said
 
     @property
     def parameters(self) -> str:
@@ -64,3 +72,18 @@ class LocalModel:
     @property
     def can_delete(self) -> bool:
         return self.origin is not Origin.BUNDLED
+
+
+def names_apart(models: Sequence[LocalModel]) -> tuple[str, ...]:
+    """A name for each of these: its own, and beside it, where several have the same one, the file's, and
+    where that does not tell them apart either, the repository or the folder."""
+    names = [one.name for one in models]
+    files = [one.path.stem for one in models]
+    places = [one.repo or str(one.path.parent) for one in models]
+    for details in (files, places):
+        many = Counter(names)
+        names = [
+            f"{name} · {detail}" if many[name] > 1 and detail != name else name
+            for name, detail in zip(names, details, strict=True)
+        ]
+    return tuple(names)

@@ -84,7 +84,7 @@ class Reader:
             ) from None
         except (EOFError, OSError):
             raise NoAnswerError(
-                f"{path.name} is damaged, or made to do harm: twice, reading it ended the process.",
+                f"{path.name} is damaged or malicious: reading it ended the process twice.",
                 "Delete it, or download it again.",
             ) from None
 

@@ -139,4 +139,4 @@ class Known:
 
 
 def _file_key(model: LocalModel) -> str:
-    return f"{model.path.resolve()} {model.size} {model.changed}"
+    return f"{model.path} {model.size} {model.changed}"

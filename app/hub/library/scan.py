@@ -22,9 +22,9 @@ def scan(cache: Cache, added: Sequence[Path], bundled: Sequence[Path]) -> tuple[
         *_of_cache(cache),
         *_group((path for one in added for path in _files(one)), Origin.ADDED),
     ]
-    once: dict[Path, LocalModel] = {}
+    once: dict[object, LocalModel] = {}
     for model in models:
-        once.setdefault(model.path.resolve(), model)
+        once.setdefault(_identity(model.path), model)
     return tuple(sorted(once.values(), key=lambda one: (one.path.name.lower(), str(one.path))))
 
 
@@ -43,9 +43,9 @@ def _is_part(path: Path, of: Shard) -> bool:
 
 def _of_cache(cache: Cache) -> Iterator[LocalModel]:
     found: defaultdict[tuple[str, str], list[Path]] = defaultdict(list)
-    for repo, commit, pointer in cache.files():
-        if is_model(pointer.relative_to(commit).as_posix()):
-            found[repo, commit.name].append(pointer)
+    for repo, commit, name in cache.files():
+        if is_model(name):
+            found[repo, commit.name].append(commit.joinpath(*name.split("/")))
     for (repo, _), pointers in found.items():
         yield from _group(pointers, Origin.HUB, repo)
 
@@ -77,16 +77,31 @@ def _group(paths: Iterable[Path], origin: Origin, repo: str = "") -> Iterator[Lo
 
 def _model(files: tuple[Path, ...], origin: Origin, repo: str, problem: str = "") -> Iterator[LocalModel]:
     try:
-        sizes = [file.stat() for file in files]
+        size, changed = measure(files)
     except OSError:
         return  # gone meanwhile
     yield LocalModel(
         files[0],
         files,
-        sum(one.st_size for one in sizes),
-        max(one.st_mtime_ns for one in sizes),
+        size,
+        changed,
         origin,
         repo,
         problem=problem,
         hint="Download or copy the others into the same folder." if problem else "",
     )
+
+
+def _identity(path: Path) -> object:
+    """Equal for two paths to the same file."""
+    try:
+        status = path.stat()  # a tenth of what it takes to resolve the path
+    except OSError:
+        return path
+    return (status.st_dev, status.st_ino) if status.st_ino else path.resolve()
+
+
+def measure(files: Sequence[Path]) -> tuple[int, int]:
+    """Bytes of all files, and when the last of them was written, in nanoseconds. Raises OSError."""
+    found = [file.stat() for file in files]
+    return sum(one.st_size for one in found), max(one.st_mtime_ns for one in found)

@@ -14,7 +14,7 @@ from app.hub.library.drafts import Candidate, judge_draft
 from app.hub.library.model import LocalModel, Origin
 from app.hub.library.reader import NoAnswerError, Reader
 from app.hub.library.remembered import Known, Places
-from app.hub.library.scan import model_at, scan
+from app.hub.library.scan import measure, model_at, scan
 
 
 class Shelf:
@@ -106,10 +106,16 @@ class Shelf:
         self.places.add(absolute)
 
     def delete(self, model: LocalModel) -> int:
-        """Delete a model's files from the disk; returns the bytes freed. Raises UserError."""
+        """Delete a model's files from the disk; returns the bytes freed. Raises UserError, also where the
+        files are others by now than those of this picture."""
         if not model.can_delete:
             raise UserError(f"{model.name} is part of Draftscope.", "It stays.")
         try:
+            if measure(model.files) != (model.size, model.changed):
+                raise UserError(
+                    f"{model.path.name} has changed since it was listed, and was not deleted.",
+                    "Look at it again, then delete it.",
+                )
             if model.origin is Origin.HUB:
                 return self._cache.delete(model.files)
             for file in model.files:

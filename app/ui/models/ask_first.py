@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent
@@ -10,12 +11,27 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QW
 from shiboken6 import isValid
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A question as it stands now. `subject` is what it asks about: with another it is another question."""
+
+    words: str
+    yes: str
+    action: Callable[[], None]
+    subject: object
+
+
 class AskFirst(QWidget):
-    """A question with two answers; hidden while nothing is asked."""
+    """A question with two answers; hidden while nothing is asked.
+
+    It is asked by a function that looks at its subject. `refresh` looks again, and so does an answer: a
+    question about something that has changed is withdrawn, and nothing is done.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._action: Callable[[], None] = lambda: None
+        self._look: Callable[[], Confirmation | None] = lambda: None
+        self._subject: object = None
         self._asked_at: QWidget | None = None  # what had the keyboard before
         self._words = QLabel()
         self._words.setWordWrap(True)
@@ -23,7 +39,7 @@ class AskFirst(QWidget):
         self.yes = QPushButton()
         self.yes.clicked.connect(self._do)
         self.no = QPushButton("Keep")
-        self.no.clicked.connect(self._close)
+        self.no.clicked.connect(self.withdraw)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
@@ -32,29 +48,35 @@ class AskFirst(QWidget):
         row.addWidget(self.no)
         self.hide()
 
-    def ask(self, words: str, yes: str, action: Callable[[], None]) -> None:
-        """Ask; `action` is done on `yes`."""
-        self._action = action
+    @property
+    def words(self) -> str:
+        """What is asked."""
+        return self._words.text()
+
+    def ask(self, look: Callable[[], Confirmation | None]) -> None:
+        """Ask what `look` gives; nothing where it gives None."""
+        if (asked := look()) is None:
+            return
+        self._look, self._subject = look, asked.subject
         self._asked_at = QApplication.focusWidget()
-        self._words.setText(words)
-        self.yes.setText(yes)
+        self._show(asked)
         self.show()
         self.no.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self._close()
+    @Slot()
+    def refresh(self) -> None:
+        """Something may have changed: say it as it is now, or withdraw the question."""
+        if self.isHidden():
+            return
+        if (asked := self._current()) is not None:
+            self._show(asked)
         else:
-            super().keyPressEvent(event)
+            self.withdraw()
 
     @Slot()
-    def _do(self) -> None:
-        self._close()
-        self._action()
-
-    @Slot()
-    def _close(self) -> None:
-        """Give the keyboard back: what is hidden while it has it would hand it to whatever comes next."""
+    def withdraw(self) -> None:
+        """Ask nothing more. The keyboard is given back: what is hidden while it has it would hand it to
+        whatever comes next."""
         held = QApplication.focusWidget()
         if held is not None and self.isAncestorOf(held):
             if self._asked_at is not None and isValid(self._asked_at) and self._asked_at.isVisible():
@@ -62,3 +84,25 @@ class AskFirst(QWidget):
             else:
                 held.clearFocus()
         self.hide()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.withdraw()
+        else:
+            super().keyPressEvent(event)
+
+    @Slot()
+    def _do(self) -> None:
+        asked = self._current()
+        self.withdraw()
+        if asked is not None:
+            asked.action()
+
+    def _current(self) -> Confirmation | None:
+        """The question, while it is about the same."""
+        asked = self._look()
+        return asked if asked is not None and asked.subject == self._subject else None
+
+    def _show(self, asked: Confirmation) -> None:
+        self._words.setText(asked.words)
+        self.yes.setText(asked.yes)

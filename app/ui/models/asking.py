@@ -92,7 +92,7 @@ class Question(Generic[T]):
             # Without its text, which could hold an address with a signature.
             frames = "".join(traceback.format_tb(bug.__traceback__))
             log.error("A question met an error it does not know: %s\n%s", type(bug).__name__, frames)
-            error = UserError("That met an error Draftscope does not know.", "The log has the details.")
+            error = UserError("An unexpected error occurred.", "The log has the details.")
         post(partial(self._end, number, error))
 
     def _while_wanted(self, number: int, work: Callable[[], Iterable[T]]) -> Iterator[T]:

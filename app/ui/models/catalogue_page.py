@@ -129,18 +129,18 @@ class CataloguePage(QScrollArea):
 
     def _failed(self, error: UserError) -> None:
         if not self._session.is_offline:
-            self._notice.show_error(error.message, f"{error.hint} Names and sizes below are as listed.")
+            self._notice.show_error(error.message, f"{error.hint} Names and sizes below are not confirmed.")
 
     @Slot()
     def _show_state(self) -> None:
         if self._session.is_offline:
-            words = "Offline: names and sizes are as listed"
+            words = "Offline: names and sizes as listed"
         elif self._question.pending:
             words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
         elif len(self._known) == len(self.cards):
-            words = "Names and sizes are the Hub's"
+            words = "Names and sizes confirmed with the Hub"
         else:
-            words = "Names and sizes are as listed"
+            words = "Names and sizes as listed, not confirmed"
         self._state.setText(words)
         self.refresh.setEnabled(not self._session.is_offline and not self._question.pending)
 

@@ -12,10 +12,10 @@ from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State
 from app.hub.errors import Trouble
 from app.ui.icons import IconButton
-from app.ui.models.ask_first import AskFirst
+from app.ui.models.ask_first import AskFirst, Confirmation
 from app.ui.models.hub_session import HubSession
 from app.ui.models.token_panel import TokenPanel
-from app.ui.models.words import joined, progress_words, share, state_words
+from app.ui.models.words import progress_words, share, state_words
 from app.ui.numbers import file_size
 from app.ui.panels.elided import ElidedLabel
 from app.ui.theme import Theme
@@ -36,6 +36,7 @@ class DownloadRow(QWidget):
         self._theme = theme
         self._session = session
         self.one = one
+        self._in_pair = False
         title = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         title.set_text(one.title)
         title.setProperty("role", "strong")
@@ -46,14 +47,15 @@ class DownloadRow(QWidget):
         self.resume = self._button("demos", "Resume", lambda queue: queue.resume)
         self.show_here = IconButton(theme, "folder", "Show it in the library")
         self.show_here.clicked.connect(lambda: self.library_wanted.emit(self.one.path))
-        self.dismiss = self._button("check", "Done with it: take it off this list. The files stay.", _dismiss)
-        self.cancel = IconButton(theme, "trash", "Cancel, and delete what came")
-        self.cancel.clicked.connect(self._ask_to_cancel)
+        self.dismiss = self._button("check", "Take it off this list. The files stay.", _dismiss)
+        self.cancel = IconButton(theme, "trash", "")
+        self.cancel.clicked.connect(self._ask_to_delete)
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(title, 1)
         head.addWidget(self._state)
         for button in (self.pause, self.resume, self.show_here, self.dismiss, self.cancel):
+            keep_place(button)
             head.addWidget(button)
         self._bar = QProgressBar()
         self._bar.setRange(0, BARS)
@@ -85,15 +87,16 @@ class DownloadRow(QWidget):
 
     def show_download(self, one: Download) -> None:
         """Show the item as it is now."""
-        if one.state is not self.one.state and self.asking.isVisible():
-            self.asking.hide()  # what was asked may not be so any more
         self.one = one
+        self.asking.refresh()
         self.tick()
+        cancelled = one.trouble is Trouble.LEFT
         self._bar.setValue(round(BARS * share(one)))
-        self._bar.setVisible(not one.is_over)
+        # A bar that goes when all is here would move the rows below under a pointer.
+        self._bar.setVisible(not cancelled)
         self._bar.setAccessibleName(f"{one.title}, {self._state.text()}")
         self._progress.setText(progress_words(one))
-        self._progress.setVisible(not one.is_over)
+        self._progress.setVisible(not cancelled)
         self._message.setText(f"{one.message} {one.hint}".strip())
         waits = one.trouble is Trouble.OFFLINE  # what it does says it all
         self._message.setVisible(bool(one.message) and not waits)
@@ -105,19 +108,28 @@ class DownloadRow(QWidget):
         )
         done = one.state is State.DONE
         self.show_here.setVisible(done)
-        self.dismiss.setVisible(one.is_over)
+        self._show_dismiss()
         if held:  # the keyboard stays at what can be done next, and does not fall on the waste bin
             others = (self.pause, self.resume, self.show_here, self)
             next(one for one in others if not one.isHidden()).setFocus()
-        self.cancel.set_tooltip("Delete the files…" if one.is_over else "Cancel, and delete what came")
+        self.cancel.set_tooltip(
+            "Delete the files…" if one.is_over else "Cancel and delete what was downloaded"
+        )
         self._show_token()
+
+    def set_in_pair(self, in_pair: bool) -> None:
+        """A pair leaves the list as a whole: by the button of its card, not by one of its rows."""
+        self._in_pair = in_pair
+        self._show_dismiss()
+
+    def _show_dismiss(self) -> None:
+        cancelled = self.one.trouble is Trouble.LEFT
+        self.dismiss.setVisible(cancelled or (self.one.is_over and not self._in_pair))
 
     @Slot()
     def tick(self) -> None:
         """Time has passed."""
-        words = state_words(self.one, self._session.retry_in(self.one))
-        done = self.one.state is State.DONE
-        self._state.setText(joined(progress_words(self.one), words) if done else words)
+        self._state.setText(state_words(self.one, self._session.retry_in(self.one)))
 
     @property
     def state(self) -> str:
@@ -151,20 +163,32 @@ class DownloadRow(QWidget):
             self._message.show()
 
     @Slot()
-    def _ask_to_cancel(self) -> None:
-        one = self.one
-        cancel = partial(self._do, _cancel)
-        if one.state is State.DONE:
-            found = all(file.found for file in one.files)
-            if found:
-                words = "These files were here before: they stay, and this line goes."
-                self.asking.ask(words, "Take off the list", cancel)
-            else:
-                self.asking.ask(f"Delete {file_size(one.total)} from the disk?", "Delete", cancel)
-        elif one.done and not one.is_over:
-            self.asking.ask(f"Cancel, and delete the {file_size(one.done)} that came?", "Delete", cancel)
+    def _ask_to_delete(self) -> None:
+        if self._confirmation() is None:
+            self._do(_delete if self.one.is_over else _cancel)
         else:
-            cancel()
+            self.asking.ask(self._confirmation)
+
+    def _confirmation(self) -> Confirmation | None:
+        """What is asked before something goes from the disk; None where nothing does, or it was asked."""
+        one = self.one
+        if one.trouble is Trouble.LEFT:
+            return None
+        if one.state is not State.DONE:
+            words = f"Cancel and delete the {file_size(one.done)} downloaded so far?"
+            return Confirmation(words, "Delete", partial(self._do, _cancel), "a part") if one.done else None
+        delete = partial(self._do, _delete)
+        if all(file.found for file in one.files):
+            words = "These files were here before the download and stay. Take it off this list?"
+            return Confirmation(words, "Take off the list", delete, "found")
+        return Confirmation(f"Delete {file_size(one.total)} from the disk?", "Delete", delete, "all")
+
+
+def keep_place(widget: QWidget) -> None:
+    """Let a widget keep its room while it is hidden: nothing else comes under a pointer there."""
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
 
 
 def _dismiss(queue: DownloadQueue) -> Callable[[str], None]:
@@ -173,3 +197,7 @@ def _dismiss(queue: DownloadQueue) -> Callable[[str], None]:
 
 def _cancel(queue: DownloadQueue) -> Callable[[str], None]:
     return queue.cancel
+
+
+def _delete(queue: DownloadQueue) -> Callable[[str], None]:
+    return queue.delete

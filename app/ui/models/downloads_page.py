@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 
 from app.engine.errors import UserError
 from app.hub.downloads import Download, DownloadQueue, State
-from app.ui.models.download_row import DownloadRow
+from app.ui.icons import IconButton
+from app.ui.models.download_row import DownloadRow, keep_place
 from app.ui.models.hub_session import HubSession
 from app.ui.models.placeholder import Placeholder
 from app.ui.panels.notice import Notice
@@ -30,7 +31,7 @@ WIDTH = 960  # pixels at text scale 1
 TICK_MILLISECONDS = 1000
 EMPTY = (
     "No downloads",
-    "Fetch a pair from the catalogue, or a quantisation that you found by search: it shows up here.",
+    "Fetch a pair from the catalogue, or a quantisation found by search: it appears here.",
 )
 
 
@@ -53,9 +54,15 @@ class GroupCard(QFrame):
         self.use.setProperty("kind", "primary")
         self.use.setToolTip("Load both models into the chat")
         self.use.clicked.connect(self._use)
+        keep_place(self.use)
+        self.dismiss = IconButton(theme, "check", "Take this pair off the list. The files stay.")
+        self.dismiss.clicked.connect(self._dismiss)
+        keep_place(self.dismiss)
         head = QHBoxLayout()
+        head.setSpacing(8)
         head.addWidget(self._title, 1)
         head.addWidget(self.use)
+        head.addWidget(self.dismiss)
         self._head = QWidget()
         self._head.setLayout(head)
         head.setContentsMargins(0, 0, 0, 0)
@@ -84,12 +91,16 @@ class GroupCard(QFrame):
         self._items = items
         is_pair = len(items) == 2  # nothing else is asked for in twos
         self._head.setVisible(is_pair)
+        for row in self.rows.values():
+            row.set_in_pair(is_pair)
         if is_pair:
             self._title.setText(_pair_title(self._session, items))
-            self.use.setVisible(all(one.state is State.DONE for one in items))
+            whole = all(one.state is State.DONE for one in items)
+            self.use.setVisible(whole)
+            self.dismiss.setVisible(whole)
 
     def show_error(self, error: UserError) -> None:
-        """The pair was not loaded."""
+        """Say why what the user wanted was not done."""
         self._notice.show_error(error.message, error.hint)
 
     @property
@@ -101,6 +112,14 @@ class GroupCard(QFrame):
         self._notice.clear()
         target, draft = self._items
         self.use_wanted.emit(Path(target.path), Path(draft.path))
+
+    @Slot()
+    def _dismiss(self) -> None:
+        try:
+            for one in self._items:
+                self._session.downloads_queue().dismiss(one.id)
+        except UserError as error:
+            self.show_error(error)
 
 
 class DownloadsPage(QWidget):

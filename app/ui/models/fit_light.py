@@ -12,7 +12,7 @@ from app.hub.fits import Fit, Light
 from app.ui.models.words import capital, fit_words
 from app.ui.theme import Theme
 
-UNKNOWN = "How much memory is free is not known yet"
+UNKNOWN = "Free memory is not known yet"
 
 
 class _Dot(QWidget):

@@ -76,6 +76,7 @@ class HubSession(QObject):
         self.queue: DownloadQueue | None = None
         self.queue_problem: UserError | None = None  # why there is none
         self._queue_file = paths.data / "downloads.json"
+        self._checked_file = paths.checked
         self._queue_lock = threading.Lock()
         self._closed = False
         with contextlib.suppress(UserError):  # the views tell it
@@ -130,7 +131,11 @@ class HubSession(QObject):
                     raise UserError("Draftscope is closing.")
                 try:
                     self.queue = DownloadQueue(
-                        self._queue_file, self.hub, self._post(self._queue_event), self.cache
+                        self._queue_file,
+                        self.hub,
+                        self._post(self._queue_event),
+                        self.cache,
+                        checked=self._checked_file,
                     )
                 except UserError as error:
                     self.queue_problem = error

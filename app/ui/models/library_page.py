@@ -70,9 +70,9 @@ class LibraryPage(QWidget):
         self.add_files = QPushButton("Add files…")
         self.add_files.clicked.connect(lambda: self._add(choose_files(self)))
         self.add_folder = QPushButton("Add folder…")
-        self.add_folder.setToolTip("Every model in it and in its folders, also those that come later")
+        self.add_folder.setToolTip("Every model in it and its subfolders, also those added later")
         self.add_folder.clicked.connect(lambda: self._add(choose_folder(self)))
-        refresh = IconButton(theme, "refresh", "Look again what is here")
+        refresh = IconButton(theme, "refresh", "Look for models again")
         refresh.clicked.connect(session.library.refresh)
         self._state = QLabel()
         self._state.setProperty("role", "caption")
@@ -90,7 +90,7 @@ class LibraryPage(QWidget):
         self.table = LibraryTable(theme)
         self.table.chosen.connect(self._chosen)
         self.placeholder = Placeholder()
-        self.placeholder.say("Looking what is here…")
+        self.placeholder.say("Looking for models…")
         catalogue = self.placeholder.add_button("Open the catalogue")
         catalogue.clicked.connect(self.catalogue_wanted)
         catalogue.hide()
@@ -156,7 +156,7 @@ class LibraryPage(QWidget):
             self._catalogue.show()
         read = sum(one.is_read for one in models)
         if self._session.reading:
-            self._state.setText(f"Reading, {read} of {len(models)}" if models else "Looking what is here…")
+            self._state.setText(f"Reading, {read} of {len(models)}" if models else "Looking for models…")
         else:
             many = f"{len(models)} model{'s' if len(models) != 1 else ''}"
             self._state.setText(f"{many}, {file_size(sum(one.size for one in models))}" if models else "")

@@ -18,7 +18,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from app.hub.library import LocalModel
+from app.hub.library import LocalModel, names_apart
 from app.ui.models.words import ORIGINS
 from app.ui.numbers import NONE, count, file_size
 from app.ui.quiet_table import quiet_table
@@ -29,11 +29,11 @@ Index = QModelIndex | QPersistentModelIndex
 SORT = Qt.ItemDataRole.UserRole
 
 COLUMNS = (
-    ("Name", "As the file calls itself"),
+    ("Name", "The name in the file"),
     ("Architecture", "The kind of model, as llama.cpp calls it"),
-    ("Parameters", "How many numbers it was trained to"),
+    ("Parameters", "How many weights it has"),
     ("Quantisation", "The number format of its weights"),
-    ("Context", "Tokens that it was trained to look back over"),
+    ("Context", "The context it was trained for, in tokens"),
     ("Size", "All of its files on the disk"),
     ("From", "Hub: the Hugging Face cache. Added: a file or folder of yours. Bundled: part of Draftscope"),
 )
@@ -51,17 +51,19 @@ class LibraryRows(QAbstractTableModel):
         super().__init__(parent)
         self._theme = theme
         self.models: tuple[LocalModel, ...] = ()
+        self.names: tuple[str, ...] = ()  # of one name are told apart
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
         """Show these; what is selected stays selected where the same files are there."""
         new = tuple(models)
+        names = names_apart(new)
         if [one.path for one in new] == [one.path for one in self.models]:
-            self.models = new
+            self.models, self.names = new, names
             if new:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(COLUMNS) - 1))
             return
         self.beginResetModel()
-        self.models = new
+        self.models, self.names = new, names
         self.endResetModel()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
@@ -86,7 +88,7 @@ class LibraryRows(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         model, column = self.models[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return cell(model, column)
+            return self.names[index.row()] if column == NAME else cell(model, column)
         if role == SORT:
             return _sort_key(model, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
@@ -9,9 +11,9 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.hub.library import Candidate, DraftsChanged, LocalModel, Origin, Verdict
+from app.hub.library import Candidate, DraftsChanged, LocalModel, Origin, Verdict, names_apart
 from app.ui.icons import IconButton
-from app.ui.models.ask_first import AskFirst
+from app.ui.models.ask_first import AskFirst, Confirmation
 from app.ui.models.door import ModelsInUse
 from app.ui.models.entry_rows import Entry, EntryList
 from app.ui.models.hub_session import HubSession
@@ -125,8 +127,8 @@ class ModelDetails(QWidget):
         self.model = model
         self._stack.setCurrentIndex(0 if model is None else 1)
         self._draft_chosen()
+        self.asking.refresh()
         if other:
-            self.asking.hide()
             self.notice.clear()
             self.candidates = ()
             self._reading = True
@@ -177,7 +179,7 @@ class ModelDetails(QWidget):
         chosen = None if self._reading else self._chosen()  # while more are to come, the best so far
         self._reading = told.reading
         self.candidates = told.candidates
-        self.drafts.rows.set_entries([_entry(one) for one in told.candidates])
+        self.drafts.rows.set_entries(_entries(told.candidates))
         if told.problem:
             self._drafts_state.setText(told.problem)
         elif told.reading:
@@ -247,17 +249,24 @@ class ModelDetails(QWidget):
 
     @Slot()
     def _ask_to_delete(self) -> None:
+        self.asking.ask(self._confirmation)
+
+    def _confirmation(self) -> Confirmation | None:
         model = self.model
         if model is None:
-            return
+            return None
         files = f"its {len(model.files)} files" if len(model.files) > 1 else model.path.name
         used = " The chat uses it now." if str(model.path) in self._in_use() else ""
         words = f"Delete {files} ({file_size(model.size)}) from the disk?{used}"
-        self.asking.ask(words, "Delete", lambda: self._session.library.delete(model))
+        delete = partial(self._session.library.delete, model)
+        return Confirmation(words, "Delete", delete, (model.files, model.size, model.changed, used))
 
 
-def _entry(one: Candidate) -> Entry:
+def _entries(candidates: Sequence[Candidate]) -> list[Entry]:
+    names = names_apart([one.model for one in candidates])
+    return [_entry(one, name) for one, name in zip(candidates, names, strict=True)]
+
+
+def _entry(one: Candidate, name: str) -> Entry:
     detail = joined(one.model.quantisation.replace("?", ""), file_size(one.model.size))
-    return Entry(
-        one.model.name, detail, candidate_words(one), str(one.model.path), one.verdict is Verdict.CANNOT
-    )
+    return Entry(name, detail, candidate_words(one), str(one.model.path), one.verdict is Verdict.CANNOT)

@@ -6,14 +6,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.engine.errors import UserError
 from app.hub.catalogue import Confirmed, Entry, Pair, confirm, wanted_pair
 from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.repo import HubFile
+from app.ui.icons import IconButton
 from app.ui.models.asking import Question
+from app.ui.models.download_row import keep_place
 from app.ui.models.fit_light import FitLight
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import joined, share, speed, state_words, time_left
@@ -64,7 +75,7 @@ class PairCard(QFrame):
             role, name, told = QLabel(entry.role), ElidedLabel(Qt.TextElideMode.ElideMiddle), QLabel()
             role.setProperty("role", "caption")
             told.setProperty("role", "caption")
-            name.set_text(entry.file.rsplit("/", 1)[-1].removesuffix(".gguf"))
+            name.set_text(_model_name(entry.repo, entry.file))
             name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
             models.addWidget(role, row, 0)
             models.addWidget(name, row, 1)
@@ -78,17 +89,34 @@ class PairCard(QFrame):
         self._bar = QProgressBar()
         self._bar.setRange(0, BARS)
         self._bar.setTextVisible(False)
+        self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}")
+        self.pause.clicked.connect(self._pause)
         self._notice = Notice(self._theme)
+        # What fetches, what pauses and what loads the pair have places of their own: one takes the other's
+        # turn by itself, and would come under a pointer that is on its way.
         self.button = QPushButton()
         self.button.clicked.connect(self._act)
         self.queue = QPushButton("Show downloads")
         self.queue.setProperty("kind", "flat")
         self.queue.clicked.connect(self.downloads_wanted)
+        self.use = QPushButton("Use this pair")
+        self.use.setProperty("kind", "primary")
+        self.use.setToolTip("Load both models into the chat")
+        self.use.setAccessibleName(f"Use this pair: {self.pair.title}")
+        self.use.clicked.connect(self._use)
+        self._transport = QWidget()
+        transport = QHBoxLayout(self._transport)
+        transport.setContentsMargins(0, 0, 0, 0)
+        transport.setSpacing(8)
+        transport.addWidget(self._bar, 1)
+        transport.addWidget(self.pause)
+        keep_place(self.pause)
         row_below = QHBoxLayout()
         row_below.setSpacing(8)
         row_below.addWidget(self.button)
         row_below.addWidget(self.queue)
         row_below.addStretch(1)
+        row_below.addWidget(self.use)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 16)
         column.setSpacing(8)
@@ -97,7 +125,7 @@ class PairCard(QFrame):
         column.addLayout(models)
         column.addWidget(self.light)
         column.addWidget(self._state)
-        column.addWidget(self._bar)
+        column.addWidget(self._transport)
         column.addWidget(self._notice)
         column.addStretch(1)
         column.addLayout(row_below)
@@ -127,7 +155,7 @@ class PairCard(QFrame):
             licence = (found.repo.licence if found and found.repo else "") or entry.licence
             self._lines[entry.role][1].setText(joined(file_size(self._size(entry)), licence, here))
             if found is not None and found.quantisation is not None and found.replaced:
-                name = found.quantisation.file.rsplit("/", 1)[-1].removesuffix(".gguf")
+                name = _model_name(entry.repo, found.quantisation.file)
                 self._lines[entry.role][0].set_text(name)
         self.show_progress()
 
@@ -141,27 +169,32 @@ class PairCard(QFrame):
         here = all(self._paths.values())
         # A model that another pair fetches, too, does not bring this pair.
         is_coming = bool(coming) and all(self._paths[one.role] or self._item(one) for one in self._entries())
-        self._bar.setVisible(is_coming and not here)
+        held = any(one.hasFocus() for one in (self.button, self.queue, self.pause))
+        self._transport.setVisible(is_coming and not here)
         self.queue.setVisible(is_coming and not here)
+        self.button.setVisible(not here)
+        self.use.setVisible(here)
         set_role(self._state, role="caption")
         if here:
-            self._state.setText("All of it is here.")
-            self._offer("Use this pair", self._use, "Load both models into the chat", kind="primary")
+            self._state.setText("Both files are here." if self.pair.draft else "The file is here.")
         elif is_coming:
             self._show_coming(items, coming)
         elif self._fetching.pending:
-            self._state.setText("Names and sizes of now are taken.")
+            self._state.setText("Asking for current names and sizes.")
             # Not disabled: the keyboard's focus would go elsewhere.
             self._offer("Asking the Hub…", lambda: None)
         else:
             self._show_fetchable()
+        if held and not any(one.hasFocus() for one in (self.button, self.queue, self.pause)):
+            # The keyboard goes where it starts nothing.
+            (self.queue if self.queue.isVisible() else self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_fetchable(self) -> None:
         problem = self._problem()
         missing = [one for one in self._entries() if self._paths[one.role] is None]
         words = f"Fetch {file_size(sum(map(self._size, missing)))}"
         if self._session.is_offline:
-            self._state.setText("Offline: it can be fetched when offline mode is off.")
+            self._state.setText("Offline: it can be fetched once offline mode is off.")
             self._offer(words, None, "Offline mode is on.")
             return
         if problem is not None:
@@ -170,8 +203,8 @@ class PairCard(QFrame):
         elif self._confirmed:
             self._state.setText("Confirmed with the Hub.")
         else:
-            self._state.setText("Not confirmed yet: sizes are as listed.")
-        self._offer(words, self._start, "Fetch what is missing of it into the Hugging Face cache")
+            self._state.setText("Not confirmed yet: sizes as listed.")
+        self._offer(words, self._start, "Download what is missing into the Hugging Face cache")
 
     @property
     def weight(self) -> int:
@@ -192,9 +225,11 @@ class PairCard(QFrame):
         done, total = sum(one.done for one in items), sum(one.total for one in items)
         self._bar.setValue(BARS * done // total if total else 0)
         latest = next((one for one in coming if one.state is State.FAILED), coming[0])
+        stopped = latest.state is State.FAILED or all(one.state is State.PAUSED for one in coming)
+        self.pause.setVisible(not stopped)
         if latest.trouble is Trouble.OFFLINE:
-            self._state.setText("Offline: it goes on when offline mode is off.")
-            self._offer("Pause", None, "Offline mode is on.")
+            self._state.setText("Offline: the download resumes once offline mode is off.")
+            self._offer("Resume", None, "Offline mode is on.")
             return
         if latest.state is State.FAILED:
             set_role(self._state, role="error")
@@ -206,24 +241,28 @@ class PairCard(QFrame):
         role = next(one.role for one in self._entries() if self._item(one) is latest)
         numbers = percent(share(latest)), speed(latest.speed), time_left(latest.seconds_left)
         self._state.setText(joined(f"{role}: {words}", *numbers))
-        if all(one.state is State.PAUSED for one in coming):
+        if stopped:
             self._offer("Resume", self._resume)
         else:
-            self._offer("Pause", self._pause)
+            self._offer("Fetching…", None)
 
     @Slot()
     def _act(self) -> None:
         self._notice.clear()
         self._action()
 
+    @Slot()
     def _use(self) -> None:
+        self._notice.clear()
         self.use_wanted.emit(self._paths["target"], self._paths.get("draft") or "")
 
     def _start(self) -> None:
         self._fetching.ask(self._fetch)
         self.show_progress()
 
+    @Slot()
     def _pause(self) -> None:
+        self._notice.clear()
         for one in self._items():
             self._session.downloads_queue().pause(one.id)
 
@@ -246,16 +285,13 @@ class PairCard(QFrame):
         """Say why what the user wanted was not done."""
         self._notice.show_error(error.message, error.hint)
 
-    def _offer(
-        self, words: str, action: Callable[[], None] | None, tooltip: str = "", kind: str = ""
-    ) -> None:
-        """What the button does next; None for something that cannot be done now."""
+    def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
+        """What the button that fetches does next; None for something that cannot be done now."""
         self._action = action or (lambda: None)
         self.button.setText(words)
         self.button.setToolTip(as_text(tooltip))
         self.button.setAccessibleName(f"{words}: {self.pair.title}")
         self.button.setEnabled(action is not None)
-        set_role(self.button, kind=kind)
 
     def _items(self) -> list[Download]:
         return [one for one in map(self._item, self._entries()) if one is not None]
@@ -279,3 +315,8 @@ class PairCard(QFrame):
 
     def _problem(self) -> UserError | None:
         return next((one.problem for one in self._confirmed.values() if one.problem is not None), None)
+
+
+def _model_name(repo: str, file: str) -> str:
+    """A model of the catalogue by its file and by whose it is: several have files of one name."""
+    return f"{repo.partition('/')[0]}/{file.rsplit('/', 1)[-1].removesuffix('.gguf')}"

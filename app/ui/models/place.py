@@ -73,7 +73,7 @@ class ModelsPlace(QWidget):
         self.views.picked.connect(self.show_view)
         self._room = QLabel()
         self._room.setProperty("role", "caption")
-        self._room.setToolTip("What is free on this machine; the lights go by it")
+        self._room.setToolTip("Free memory on this machine, by which the dots say what fits")
         self._offline_words = QLabel("Offline")
         self.offline = Switch(self._theme, "Offline")
         self.offline.toggled.connect(self._switch)

@@ -36,7 +36,16 @@ class QuantisationRow(QFrame):
     """The path of the file, which is here."""
     downloads_wanted = Signal()
 
-    def __init__(self, theme: Theme, session: HubSession, repo: Repo, quantisation: Quantisation) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        session: HubSession,
+        repo: Repo,
+        quantisation: Quantisation,
+        *,
+        tell_file: bool = False,
+    ) -> None:
+        """`tell_file`: another row is of the same quantisation."""
         super().__init__()
         self._theme = theme
         self._session = session
@@ -45,10 +54,10 @@ class QuantisationRow(QFrame):
         self._action: Callable[[], None] = lambda: None
         self._path: Path | None = None
         self._fetching: Question[None] = Question(session.askers, self._queued, self._failed)
-        known = quantisation.name != "?"
+        known = quantisation.name != "?" and not tell_file
         name: QLabel = QLabel(quantisation.name) if known else ElidedLabel(Qt.TextElideMode.ElideMiddle)
         if isinstance(name, ElidedLabel):
-            name.set_text(quantisation.file)
+            name.set_text(joined(quantisation.name.replace("?", ""), quantisation.file))
         name.setTextFormat(Qt.TextFormat.PlainText)
         name.setProperty("role", "strong")
         files = [one.name for one in quantisation.files]
@@ -97,7 +106,7 @@ class QuantisationRow(QFrame):
         if one is not None and one.state is not State.DONE:
             self._show_coming(one)
         elif self._path is not None:
-            self._say("✓ here already")
+            self._say("✓ already here")
             self._offer("Show", self._show_here, "Show it in the library")
         elif self._fetching.pending:
             self._say("asking the Hub…")
@@ -107,7 +116,7 @@ class QuantisationRow(QFrame):
             self._offer("Fetch", None, "Offline mode is on.")
         else:
             self._say("")
-            self._offer("Fetch", self._fetch, "It goes into the Hugging Face cache")
+            self._offer("Fetch", self._fetch, "Download it into the Hugging Face cache")
 
     @property
     def state(self) -> str:

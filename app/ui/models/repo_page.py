@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
@@ -19,18 +20,21 @@ from PySide6.QtWidgets import (
 
 from app.engine.errors import UserError
 from app.hub.errors import HubError, Trouble
-from app.hub.repo import Repo, read_repo
+from app.hub.repo import Quantisation, Repo, read_repo
 from app.ui.models.asking import Question
 from app.ui.models.hub_session import HubSession
 from app.ui.models.placeholder import Placeholder
 from app.ui.models.quantisation_row import QuantisationRow
 from app.ui.models.token_panel import TokenPanel
 from app.ui.models.words import repo_words
+from app.ui.numbers import count
 from app.ui.panels.elided import ElidedLabel
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 from app.ui.tips import as_text
 
+MOST_ROWS = 100
+MOST_NOTICES = 10
 EMPTY = ("", "Choose a repository to see its quantisations.")
 
 
@@ -159,8 +163,16 @@ class RepoPage(QWidget):
         self._facts.setText(repo_words(repo))
         self.token.set_repo(repo.repo)
         self.token.setVisible(repo.gated)
-        self._notices.setText("\n".join(repo.notices))
-        self._notices.setVisible(bool(repo.notices))
+        notices = list(repo.notices[:MOST_NOTICES])
+        if (more := len(repo.notices) - MOST_NOTICES) > 0:
+            notices.append(f"{count(more)} more files are left out.")
+        if (many := len(repo.quantisations)) > MOST_ROWS:
+            notices.append(
+                f"The {MOST_ROWS} smallest of {count(many)} models are listed. To see another, search for "
+                "the address of its file."
+            )
+        self._notices.setText("\n".join(notices))
+        self._notices.setVisible(bool(notices))
         self._notice.clear()
         self._fill(repo)
         self._scroll.verticalScrollBar().setValue(0)
@@ -178,8 +190,9 @@ class RepoPage(QWidget):
             none = QLabel("It holds no GGUF file that can be loaded.")
             none.setProperty("role", "secondary")
             self._list.addWidget(none)
-        for one in repo.quantisations:
-            row = QuantisationRow(self._theme, self._session, repo, one)
+        names = Counter(one.name for one in repo.quantisations)
+        for one in self._shown(repo):
+            row = QuantisationRow(self._theme, self._session, repo, one, tell_file=names[one.name] > 1)
             row.failed.connect(self._not_queued)
             row.library_wanted.connect(self.library_wanted)
             row.downloads_wanted.connect(self.downloads_wanted)
@@ -192,6 +205,12 @@ class RepoPage(QWidget):
             if self._file and any(file.name == self._file for file in one.files):
                 # Not before the row has its place.
                 QTimer.singleShot(0, row, partial(self._mark, row))
+
+    def _shown(self, repo: Repo) -> tuple[Quantisation, ...]:
+        """The rows that there are: a window of 100,000 would not be one."""
+        more = repo.quantisations[MOST_ROWS:]
+        pasted = (one for one in more if any(file.name == self._file for file in one.files))
+        return (*repo.quantisations[:MOST_ROWS], *pasted)
 
     def _mark(self, row: QuantisationRow) -> None:
         row.setProperty("kind", "card")

@@ -31,7 +31,7 @@ EMPTY = (
     "Search the Hub",
     "Words of a model's name, such as “qwen3 4b”; or paste the address of a repository or of a file in it.",
 )
-OFFLINE = ("Offline mode is on", "The network is not used: nothing can be searched until it is off.")
+OFFLINE = ("Offline mode is on", "Search needs the network: turn offline mode off first.")
 
 
 class SearchPage(QWidget):

@@ -17,7 +17,7 @@ from app.ui.theme import Theme
 
 WITHOUT = (
     "This repository is gated. Accept its conditions on its page, then enter a Hugging Face token with read "
-    "access. It is kept where Hugging Face's own programs keep it."
+    "access. It is saved where Hugging Face's own tools save it."
 )
 WITH = (
     "This repository is gated. Your Hugging Face token is used; it opens the files once you have accepted "

@@ -53,18 +53,18 @@ def state_words(one: Download, retry_in: float) -> str:
     """What an item of the queue is doing."""
     match one.state:
         case State.QUEUED:
-            return "waits for its turn"
+            return "queued"
         case State.RUNNING:
             return "downloading" if one.speed is not None or one.done else "starting"
         case State.CHECKING:
-            return "checking the bytes"
+            return "checking the file"
         case State.WAITING:
             return f"tries again in {round(retry_in)}{SPACE}s"
         case State.PAUSED:
             return "paused"
         case State.FAILED:
             if one.trouble is Trouble.OFFLINE:
-                return "goes on when offline mode is off"
+                return "resumes once offline mode is off"
             return "cancelled" if one.trouble is Trouble.LEFT else "stopped"
         case State.DONE:
             return "here"

@@ -41,10 +41,11 @@ def fetch(server: FakeHub, cache: Cache) -> Fetch:
         size: int = 0,
         reports: list[Report] | None = None,
         free: Callable[[], int] | None = None,
+        checked: Path | str = "",
     ) -> Fetched:
         files = tuple(ItemFile(name, size, sha256, commit=commit) for name in names or (FILE,))
         seen: list[Report] = [] if reports is None else reports
-        job = Job(REPO, "main", files, str(cache.folder), server.address, patience)
+        job = Job(REPO, "main", files, str(cache.folder), server.address, patience, str(checked))
         Fetcher(job, seen.append, free, lambda _seconds: None).run()
         done = next(one for one in seen if isinstance(one, FileDone))
         return Fetched(seen, Path(done.path))

@@ -39,6 +39,7 @@ def test_cancel_at_any_moment_leaves_nothing_behind(
         else:
             time.sleep(chance.uniform(0, 1.2))
         watched.queue.cancel(id)
+        watched.queue.delete(id)  # where it was done by then
         watched.wait_gone(id)
         assert left() == [], turn
 
@@ -91,7 +92,7 @@ def test_cancel_leaves_what_was_here_before(
     (again, other) = watched.queue.add([wanted(hub), wanted(hub, file="other.gguf")])
     for one in (again, other):
         watched.wait_for(one, State.DONE)
-        watched.queue.cancel(one)
+        watched.queue.delete(one)
         watched.wait_gone(one)
     assert cache.find(REPO, FILE) is not None
     assert path.read_bytes() == data  # of an earlier commit, and older than this download
@@ -122,16 +123,16 @@ def test_cancel_says_what_stays_and_where(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", refuse)
-        watched.queue.cancel(id)
+        (watched.queue.delete if state is State.DONE else watched.queue.cancel)(id)
         item = watched.wait_for(id, State.FAILED)
     assert item.trouble is Trouble.LEFT and "permission denied" in item.message
-    where = re.search(r"What stays: (.*)\. Delete again", item.hint)
+    where = re.search(r"Left on the disk: (.*)\. Delete again", item.hint)
     assert where is not None and Path(where[1]).exists()
     assert where[1].endswith(".incomplete" if state is State.PAUSED else FILE)
     server.always.clear()
     (again,) = watched.queue.add([wanted(hub)])  # it does not stand in the way of the same one
     assert again != id and Path(watched.wait_for(again, State.DONE).path).read_bytes() == data
-    watched.queue.cancel(again)
+    watched.queue.delete(again)
     watched.wait_gone(again)
     # What was here whole is found, and is not that item's to delete.
     assert (left() == []) is (state is State.PAUSED)
@@ -141,17 +142,48 @@ def test_what_could_not_be_deleted_is_deleted_or_let_go(
     open_queue: Open, hub: Hub, data: bytes, left: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched = open_queue(remember=True)
-    for then in (watched.queue.cancel, watched.queue.dismiss):
+    for then in (watched.queue.delete, watched.queue.dismiss):
         (id,) = watched.queue.add([wanted(hub)])
         watched.wait_for(id, State.DONE)
         with monkeypatch.context() as patch:
             patch.setattr("app.hub.cache.Cache.remove", _refuse)
-            watched.queue.cancel(id)
+            watched.queue.delete(id)
             watched.wait_for(id, State.FAILED)
         then(id)
         watched.wait_gone(id)
-        assert (left() == []) is (then == watched.queue.cancel)
+        assert (left() == []) is (then == watched.queue.delete)
 
 
 def _refuse(*_: object) -> None:
     raise OSError(26, "Text file busy")
+
+
+def test_cancel_of_what_is_done_by_then_does_nothing(
+    open_queue: Open, hub: Hub, data: bytes, server: FakeHub
+) -> None:
+    """Whoever asked saw a download under way; it may be done when this is heard."""
+    server.always["cdn"] = SLOW
+    watched = open_queue()
+    (id,) = watched.queue.add([wanted(hub)])
+    watched.wait(id, lambda one: one is not None and one.done > 0)
+    server.always.clear()
+    watched.queue.pause(id)
+    watched.queue.resume(id)
+    path = Path(watched.wait_for(id, State.DONE).path)
+    watched.queue.cancel(id)
+    watched.queue.pause(id)  # heard after it
+    (other,) = watched.queue.add([wanted(hub)])
+    watched.wait_for(other, State.DONE)
+    assert path.read_bytes() == data
+
+
+def test_delete_of_what_is_under_way_does_nothing(
+    open_queue: Open, hub: Hub, data: bytes, server: FakeHub
+) -> None:
+    server.always["cdn"] = SLOW
+    watched = open_queue()
+    (id,) = watched.queue.add([wanted(hub)])
+    watched.wait(id, lambda one: one is not None and one.done > 0)
+    watched.queue.delete(id)
+    server.always.clear()
+    assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data

@@ -6,9 +6,10 @@ import hashlib
 import os
 import random
 import time
+from pathlib import Path
 
 import pytest
-from huggingface_hub import try_to_load_from_cache
+from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
 
 from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
@@ -43,6 +44,85 @@ def test_what_is_here_is_found_and_not_fetched_again(fetch: Fetch, data: bytes, 
     assert again.path == first.path
     assert again.reports[0].found  # type: ignore[union-attr]
     assert server.requests("cdn") == []
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    fetch: Fetch, data: bytes, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loss of power leaves a whole blob, or none."""
+    steps: list[tuple[str, str]] = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        steps.append(("sync", Path(os.readlink(f"/proc/self/fd/{descriptor}")).name))
+        sync(descriptor)
+
+    def renamed(old: Path, new: Path) -> None:
+        steps.append(("rename", Path(new).name))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    fetched = fetch()
+    blob = fetched.path.resolve().name
+    at = steps.index(("rename", blob))
+    assert steps[at - 1][0] == "sync" and steps[at - 1][1].endswith(".incomplete")
+    assert steps[at + 1 : at + 3] == [("sync", "blobs"), ("sync", fetched.path.parent.name)]
+
+
+def test_other_bytes_of_the_right_size_are_replaced(
+    fetch: Fetch, data: bytes, server: FakeHub, tmp_path: Path
+) -> None:
+    fetched = fetch()
+    fetched.path.resolve().write_bytes(b"\0" * SIZE)
+    server.asked.clear()
+    again = fetch(checked=tmp_path / "checked.json")
+    assert again.path.read_bytes() == data
+    assert len(server.requests("cdn")) == 1
+
+
+def test_what_huggingface_hub_brought_is_read_once(
+    fetch: Fetch, data: bytes, server: FakeHub, cache: Cache, tmp_path: Path
+) -> None:
+    hf_hub_download(REPO, FILE, cache_dir=cache.folder, endpoint=server.address)
+    server.asked.clear()
+    checked = tmp_path / "data" / "checked.json"
+    assert any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
+    assert not any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
+    assert server.requests("cdn") == []
+
+
+def test_what_was_downloaded_here_is_not_read_again_until_it_changes(
+    fetch: Fetch, data: bytes, tmp_path: Path
+) -> None:
+    checked = tmp_path / "checked.json"
+    fetched = fetch(checked=checked)
+    assert not any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
+    os.utime(fetched.path.resolve(), ns=(1, 1))
+    assert any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("contents", ["{", '{"version": 99}', '{"sound": 3}', None])
+def test_a_list_of_checked_files_that_cannot_be_read_costs_only_time(
+    fetch: Fetch, data: bytes, tmp_path: Path, contents: str | None
+) -> None:
+    checked = tmp_path / "checked.json"
+    if contents is None:
+        checked.mkdir()
+    else:
+        checked.write_text(contents)
+    assert fetch(checked=checked).path.read_bytes() == data
+    assert fetch(checked=checked).path.read_bytes() == data
+
+
+def test_without_links_a_damaged_copy_is_replaced(
+    fetch: Fetch, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_SYMLINKS", True)
+    fetched = fetch()
+    assert not fetched.path.is_symlink()
+    fetched.path.write_bytes(b"\0" * SIZE)
+    assert fetch().path.read_bytes() == data
 
 
 def test_the_same_bytes_of_another_commit_are_stored_once(

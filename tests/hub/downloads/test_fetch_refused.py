@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.hub.cache import Cache
-from app.hub.downloads.messages import Begun, Patience, Report, Waiting
+from app.hub.downloads.messages import Begun, Patience, Progress, Report, Waiting
 from app.hub.errors import HubError, Trouble
 from app.hub.place import Place
 from tests.hub.downloads.fetching import FILE, REPO, SIZE, Fetch, partials, trouble
@@ -27,9 +27,11 @@ def test_a_wrong_checksum_is_deleted_and_said(
     fetch: Fetch, data: bytes, server: FakeHub, cache: Cache
 ) -> None:
     server.faults["cdn"].append(Fault(wrong=True))
-    error = trouble(fetch)
+    reports: list[Report] = []
+    error = trouble(lambda: fetch(reports=reports))
     assert error.trouble is Trouble.CHECKSUM
     assert "deleted" in error.message
+    assert reports[-1] == Progress(0)  # no bar stands for what is gone
     assert partials(cache) == []
     assert cache.find(REPO, FILE) is None
     assert fetch().path.read_bytes() == data  # resumed
@@ -124,7 +126,7 @@ def test_a_server_that_is_no_hub(fetch: Fetch, data: bytes, server: FakeHub) -> 
 def test_no_room_is_said_before_it_starts(fetch: Fetch, data: bytes, server: FakeHub, cache: Cache) -> None:
     error = trouble(lambda: fetch(free=lambda: SIZE))
     assert error.trouble is Trouble.NO_SPACE
-    assert "200 kB are missing" in error.message
+    assert "200 kB needed" in error.message
     assert server.requests("cdn") == []
 
 

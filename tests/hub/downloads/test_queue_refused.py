@@ -46,7 +46,7 @@ def test_no_room_is_said_before_anything_is_queued(
     with pytest.raises(HubError, match="There is no room") as raised:
         watched.queue.add([wanted(hub), Wanted("other/repo", (HubFile("b.gguf", SIZE),))])
     assert raised.value.trouble is Trouble.NO_SPACE
-    assert "800 kB are needed" in raised.value.message
+    assert "800 kB needed" in raised.value.message
     assert watched.queue.downloads == ()
     (id,) = watched.queue.add([wanted(hub)])
     watched.wait_for(id, State.DONE)

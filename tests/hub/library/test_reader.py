@@ -148,7 +148,7 @@ def test_a_probe_that_died_is_not_held_against_the_file(tmp_path: Path, cache: C
     with Shelf(tmp_path / "data", cache, (), reader := Dying()) as shelf:
         shelf.add([put(TARGET)])
         (model,) = shelf.scan()
-        assert "twice, reading it ended the process" in shelf.read(model).problem
+        assert "reading it ended the process twice" in shelf.read(model).problem
         reader.dies = False
         (again,) = shelf.scan()
         assert shelf.read(again).facts is not None

@@ -242,3 +242,22 @@ def test_what_comes_along_stays(cache: Cache, put: Put, reader: Reader) -> None:
     with pytest.raises(UserError, match="part of Draftscope"):
         shelf.delete(model)
     assert path.exists()
+
+
+def test_a_file_that_is_another_by_now_is_not_deleted(shelf: Shelf, put: Put) -> None:
+    path = put(TARGET)
+    shelf.add([path])
+    (listed,) = shelf.scan()
+    path.write_bytes(b"what somebody put in its place")
+    with pytest.raises(UserError, match="has changed since it was listed"):
+        shelf.delete(listed)
+    assert path.exists()
+
+
+def test_two_names_of_one_file_are_one_model(shelf: Shelf, put: Put, folder: Path) -> None:
+    path = put(TARGET)
+    (folder / "another.gguf").symlink_to(path)
+    (folder / "third.gguf").hardlink_to(path)
+    (folder / "broken.gguf").symlink_to(folder / "nothing")
+    shelf.add([folder])
+    assert len(shelf.scan()) == 1

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.models.ask_first import AskFirst
+from app.ui.models.ask_first import AskFirst, Confirmation
 
 
 @pytest.mark.parametrize("answer", ["yes", "no", "Escape"])
@@ -24,7 +24,7 @@ def test_the_keyboard_goes_back_to_where_it_was_asked(qtbot: QtBot, answer: str,
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     asker.setFocus()
-    asking.ask("Delete it?", "Delete", lambda: done.append(True))
+    asking.ask(lambda: Confirmation("Delete it?", "Delete", lambda: done.append(True), "it"))
     assert asking.no.hasFocus()  # what changes nothing
     asker.setVisible(stays)
     if answer == "Escape":
@@ -33,3 +33,44 @@ def test_the_keyboard_goes_back_to_where_it_was_asked(qtbot: QtBot, answer: str,
         qtbot.keyClick(getattr(asking, answer), Qt.Key.Key_Space)
     assert asking.isHidden() and bool(done) is (answer == "yes")
     assert QApplication.focusWidget() is (asker if stays else None)
+
+
+@pytest.mark.parametrize("becomes", [None, "another"])
+@pytest.mark.parametrize("told", [True, False])
+def test_a_question_whose_subject_changed_does_nothing(qtbot: QtBot, becomes: str | None, told: bool) -> None:
+    asking, done = AskFirst(), []
+    qtbot.addWidget(asking)
+    subject: str | None = "it"
+
+    def look() -> Confirmation | None:
+        return (
+            Confirmation(f"Delete {subject}?", "Delete", lambda: done.append(True), subject)
+            if subject
+            else None
+        )
+
+    asking.ask(look)
+    subject = becomes
+    if told:
+        asking.refresh()
+        assert asking.isHidden()
+    asking.yes.click()
+    assert asking.isHidden() and not done
+
+
+def test_a_question_about_the_same_says_how_it_is_now(qtbot: QtBot) -> None:
+    asking, done, size = AskFirst(), [], 1
+    qtbot.addWidget(asking)
+    asking.ask(lambda: Confirmation(f"Delete {size} MB?", "Delete", lambda: done.append(size), "it"))
+    size = 2
+    asking.refresh()
+    assert asking.words == "Delete 2 MB?"
+    asking.yes.click()
+    assert done == [2]
+
+
+def test_nothing_is_asked_where_there_is_nothing_to_ask(qtbot: QtBot) -> None:
+    asking = AskFirst()
+    qtbot.addWidget(asking)
+    asking.ask(lambda: None)
+    assert asking.isHidden()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import QWidget
+
 from app.engine.errors import UserError
 from app.hub.catalogue import load_catalogue
 from app.hub.fits import Room
@@ -15,7 +18,7 @@ from tests.ui.models.shop import FIRST, Shop
 
 def test_names_and_sizes_are_confirmed_when_it_is_shown(shop: Shop, stocked: FakeHub) -> None:
     page = shop.place.catalogue
-    shop.until(lambda: page.state == "Names and sizes are the Hub's")
+    shop.until(lambda: page.state == "Names and sizes confirmed with the Hub")
     exact = sum(len(stocked.repos[one.repo].files[one.file]) for one in shop.card().pair.models)
     assert shop.card().weight == exact
     assert shop.card().state == "Confirmed with the Hub."
@@ -42,9 +45,9 @@ def test_one_click_fetches_the_pair_and_another_uses_it(shop: Shop) -> None:
     shop.until(lambda: card.state == "Confirmed with the Hub.")
     assert card.button.text().startswith("Fetch ")
     shop.click(card.button)
-    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.until(card.use.isVisible)
     assert shop.used == []
-    shop.click(card.button)
+    shop.click(card.use)
     ((target, draft),) = shop.used
     assert target is not None and target.endswith("/SmolLM2-1.7B-Instruct-Q4_K_M.gguf")
     assert draft is not None and draft.endswith("/SmolLM2-135M-Instruct-Q8_0.gguf")
@@ -55,26 +58,53 @@ def test_while_it_comes_the_card_pauses_and_resumes(shop: Shop, stocked: FakeHub
     card = shop.card()
     shop.until(lambda: card.state == "Confirmed with the Hub.")
     shop.click(card.button)
-    shop.until(lambda: card.button.text() == "Pause" and card._bar.value() > 0)
+    shop.until(lambda: card.pause.isVisible() and card._bar.value() > 0)
+    assert not card.button.isEnabled() and not card.use.isVisible()
     assert shop.place.strip.isVisible() and "download" in shop.place.strip.words
-    shop.click(card.button)
+    shop.click(card.pause)
     shop.until(lambda: card.button.text() == "Resume")
     stocked.always.clear()
     shop.click(card.button)
-    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.until(card.use.isVisible)
     shop.until(lambda: not shop.place.strip.isVisible())
+
+
+def test_what_fetches_pauses_and_uses_a_pair_has_places_of_its_own(shop: Shop, stocked: FakeHub) -> None:
+    stocked.always["cdn"] = Fault(pace=0.05)
+    card = shop.card()
+    shop.until(lambda: card.state == "Confirmed with the Hub.")
+
+    def where(button: QWidget) -> QRect:
+        card.layout().activate()
+        return QRect(button.mapTo(card, QPoint()), button.size())
+
+    fetch = where(card.button)
+    card.button.setFocus()
+    shop.click(card.button)
+    shop.until(card.pause.isVisible)
+    pause, show = where(card.pause), where(card.queue)
+    card.pause.setFocus()
+    stocked.always.clear()
+    shop.click(card.pause)
+    shop.until(lambda: card.button.text() == "Resume")
+    assert not pause.intersects(where(card.button))
+    shop.click(card.button)
+    shop.until(card.use.isVisible)
+    use = where(card.use)
+    assert not any(use.intersects(one) for one in (fetch, pause, show))
+    assert not card.use.hasFocus()
 
 
 def test_a_pair_that_cannot_be_used_now_says_so_in_its_card(shop: Shop) -> None:
     card = shop.card()
     shop.until(lambda: card.state == "Confirmed with the Hub.")
     shop.click(card.button)
-    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.until(card.use.isVisible)
     shop.refusal = UserError("The engine is still at work.", "Stop the answer first.")
-    shop.click(card.button)
+    shop.click(card.use)
     assert card.error == "The engine is still at work." and shop.used == []
     shop.refusal = None
-    shop.click(card.button)
+    shop.click(card.use)
     assert card.error == "" and len(shop.used) == 1
 
 
@@ -85,12 +115,12 @@ def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
     shop = make_shop()
     page = shop.place.catalogue
     shop.until(lambda: page.error)
-    assert "trouble of its own" in page.error and page.state == "Names and sizes are as listed"
+    assert "has a problem" in page.error and page.state == "Names and sizes as listed, not confirmed"
     assert all(card.error == "" for card in page.cards)
     assert len(stocked.requests("api")) <= 3  # nobody asks nine times for the same answer
     stocked.always.clear()
     shop.click(page.refresh)
-    shop.until(lambda: page.state == "Names and sizes are the Hub's")
+    shop.until(lambda: page.state == "Names and sizes confirmed with the Hub")
     assert page.error == ""
 
 
@@ -100,13 +130,13 @@ def test_offline_nothing_is_asked_and_what_is_here_can_be_used(
     shop = make_shop()
     shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
     shop.click(shop.card().button)
-    shop.until(lambda: shop.card().button.text() == "Use this pair")
+    shop.until(shop.card().use.isVisible)
     shop.click(shop.place.offline)
     page = shop.place.catalogue
-    assert page.state == "Offline: names and sizes are as listed"
+    assert page.state == "Offline: names and sizes as listed"
     other = next(card for card in page.cards if card.pair.title != FIRST)
     assert other.state.startswith("Offline") and not other.button.isEnabled()
-    shop.click(shop.card().button)
+    shop.click(shop.card().use)
     assert len(shop.used) == 1
 
 
@@ -135,8 +165,8 @@ def test_opened_offline_a_pair_that_is_wholly_here_can_be_used(
         commit.mkdir(parents=True)
         (commit / name).write_bytes(b"GGUF")
     shop = make_shop(offline=True)
-    assert shop.card().state == "All of it is here."
-    shop.click(shop.card().button)
+    assert shop.card().state == "Both files are here."
+    shop.click(shop.card().use)
     ((target, draft),) = shop.used
     assert target is not None and target.endswith("renamed-Q4_K_M.gguf")
     assert draft is not None and draft.endswith(pair.models[1].file)
@@ -158,13 +188,13 @@ def test_a_draft_that_another_pair_fetches_is_not_this_pair(shop: Shop, stocked:
     shop.until(lambda: one.state == other.state == "Confirmed with the Hub.")
     stocked.always["cdn"] = Fault(pace=0.05)
     shop.click(one.button)
-    shop.until(lambda: one.button.text() == "Pause")
+    shop.until(one.pause.isVisible)
     assert other.button.text().startswith("Fetch") and not other._bar.isVisible()
     stocked.always.clear()
-    shop.until(lambda: one.button.text() == "Use this pair")
+    shop.until(one.use.isVisible)
     whole = other.weight
     shop.click(other.button)
-    shop.until(lambda: other.button.text() == "Use this pair")
+    shop.until(other.use.isVisible)
     assert whole == 2 * len(data) and len(shop.session.downloads) == 3
 
 
@@ -172,10 +202,10 @@ def test_what_was_deleted_can_be_fetched_again(shop: Shop) -> None:
     card = shop.card()
     shop.until(lambda: card.state == "Confirmed with the Hub.")
     shop.click(card.button)
-    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.until(card.use.isVisible)
     shop.until(lambda: any("135M" in name for name in shop.library_names()))
     draft = next(one for one in shop.session.models if "135M" in one.path.name)
     shop.session.library.delete(draft)
-    shop.until(lambda: card.button.text().startswith("Fetch"))
+    shop.until(lambda: card.button.text().startswith("Fetch "))
     shop.click(card.button)
-    shop.until(lambda: card.button.text() == "Use this pair")
+    shop.until(card.use.isVisible)

@@ -153,8 +153,8 @@ def test_deleting_asks_first(make_shop: Callable[..., Shop], mine: Path) -> None
     shop.until(lambda: details.model is not None and details.model.path.name == "own-Q8_0.gguf")
     shop.in_use = (str(mine / "own-Q8_0.gguf"), "")
     shop.click(details.delete)
-    assert "own-Q8_0.gguf" in details.asking._words.text()
-    assert "The chat uses it now" in details.asking._words.text()
+    assert "own-Q8_0.gguf" in details.asking.words
+    assert "The chat uses it now" in details.asking.words
     shop.qtbot.keyClick(details.asking.no, Qt.Key.Key_Escape)
     assert not details.asking.isVisible() and (mine / "own-Q8_0.gguf").exists()
     shop.click(details.delete)
@@ -166,7 +166,7 @@ def test_deleting_asks_first(make_shop: Callable[..., Shop], mine: Path) -> None
 def test_a_file_of_the_hub_is_deleted_from_the_cache(shop: Shop, hub_home: Path, stocked: FakeHub) -> None:
     shop.until(lambda: shop.card().state == "Confirmed with the Hub.")
     shop.click(shop.card().button)
-    shop.until(lambda: shop.card().button.text() == "Use this pair")
+    shop.until(shop.card().use.isVisible)
     path = shop.card()._paths["draft"]
     assert path is not None
     shop.select(path)

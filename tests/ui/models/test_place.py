@@ -44,8 +44,8 @@ def test_a_pair_fetched_by_clicks_chats(windows: Windows, stocked: FakeHub) -> N
     card = first(place)
     desk.until(lambda: card.state == "Confirmed with the Hub.")
     click(desk, card.button)
-    desk.until(lambda: card.button.text() == "Use this pair")
-    click(desk, card.button)
+    desk.until(card.use.isVisible)
+    click(desk, card.use)
     assert desk.page.isVisible() and not place.isVisible()
     desk.until_ready()
     pair = desk.session.pair

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
 
 from app.ui.models import token_panel
-from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, Fault
+from app.ui.models.repo_page import MOST_ROWS
+from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, FakeRepo, Fault
 from tests.ui.models.shop import Shop
 
 TARGETS = "second-state/SmolLM2-1.7B-Instruct-GGUF"
@@ -31,6 +33,18 @@ def test_a_pasted_file_address_opens_its_repository_at_that_file(shop: Shop, sto
     assert shop.hits() == [TARGETS]
 
 
+def test_of_many_models_some_are_listed_and_the_pasted_one(shop: Shop, stocked: FakeHub) -> None:
+    files = {f"dir/m{number:03d}-Q4_0.gguf": b"x" * (number + 1) for number in range(MOST_ROWS + 50)}
+    stocked.repos["owner/many"] = FakeRepo(files)
+    last = list(files)[-1]
+    shop.search(f"https://huggingface.co/owner/many/blob/main/{last}")
+    shop.until(lambda: len(shop.place.search.repo.rows) == MOST_ROWS + 1)
+    assert shop.place.search.repo.rows[-1].quantisation.file == last
+    words = [label.text() for label in shop.place.search.repo.findChildren(QLabel)]
+    assert any(one.startswith(f"The {MOST_ROWS} smallest of {MOST_ROWS + 50} models") for one in words)
+    assert any("Q4_0 · dir/m000-Q4_0.gguf" in one for one in words)  # of one quantisation, told apart
+
+
 def test_nothing_found_and_a_hub_in_trouble_are_said_where_results_would_be(
     shop: Shop, stocked: FakeHub
 ) -> None:
@@ -39,7 +53,7 @@ def test_nothing_found_and_a_hub_in_trouble_are_said_where_results_would_be(
     shop.until(lambda: not shop.place.catalogue._question.pending)
     stocked.always["api"] = Fault(status=503)
     shop.search("smollm2")
-    assert "trouble of its own" in shop.search_words()
+    assert "has a problem" in shop.search_words()
     stocked.always.clear()
     shop.click(shop.place.search._again)
     shop.until(lambda: shop.search_words() == "")
@@ -52,7 +66,7 @@ def test_a_quantisation_is_fetched_and_ticked(shop: Shop) -> None:
     assert row.state == "" and row.light.words.startswith("Fits")
     assert "needs about" in row.light.toolTip()
     shop.click(row.button)
-    shop.until(lambda: row.state == "✓ here already")
+    shop.until(lambda: row.state == "✓ already here")
     shop.until(lambda: "SmolLM2-1.7B-Instruct-Q8_0.gguf" in shop.library_names())
     assert shop.row("Q4_K_M").state == ""
     shop.click(row.button)
@@ -70,7 +84,7 @@ def test_shards_are_one_row_and_what_is_left_out_is_named(shop: Shop) -> None:
     assert "1 of 3 parts" in shop.place.search.repo._notices.text()
     assert row.state == "2 files"
     shop.click(row.button)
-    shop.until(lambda: row.state == "2 files · ✓ here already")
+    shop.until(lambda: row.state == "2 files · ✓ already here")
 
 
 def test_a_gated_repository_says_so_and_takes_a_token(
@@ -90,7 +104,7 @@ def test_a_gated_repository_says_so_and_takes_a_token(
     assert panel.field.text() == "" and "is used" in panel.words.text()
     row = shop.row("Q4_0")
     shop.click(row.button)
-    shop.until(lambda: row.state == "✓ here already")
+    shop.until(lambda: row.state == "✓ already here")
     assert TOKEN not in caplog.text
 
 
