@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from datetime import datetime
 from pathlib import Path
@@ -67,8 +68,9 @@ def make_own_folder(folder: Path) -> None:
     to others, where it is this user's. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
-    if os.name == "posix" and folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o077:
-        folder.chmod(0o700)
+    status = folder.stat()
+    if os.name == "posix" and status.st_uid == os.getuid() and status.st_mode & 0o077:
+        folder.chmod(stat.S_IMODE(status.st_mode) & 0o700)
 
 
 def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:

@@ -161,6 +161,7 @@ def _open_trace(window: MainWindow, path: Path) -> None:
 
 def _keep_log(folder: Path) -> None:
     """Bugs go to a log file and to standard error, and the window lives on."""
+    logging.raiseExceptions = False  # on a full disk, where the window says so itself
     handler = logging.handlers.RotatingFileHandler(
         folder / "draftscope.log", maxBytes=1_000_000, backupCount=2, encoding="utf-8"
     )

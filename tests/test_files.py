@@ -191,6 +191,9 @@ def test_a_folder_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir(mode=0o755)
     make_own_folder(tmp_path / "ours")
     assert mode(tmp_path / "ours") == 0o700
+    (tmp_path / "ours").chmod(0o555)
+    make_own_folder(tmp_path / "ours")
+    assert mode(tmp_path / "ours") == 0o500, "what was made read-only stays so"
 
 
 @on_posix

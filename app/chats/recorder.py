@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +81,15 @@ class AnswerRecorder:
 
     def _end(self, answer: Answer) -> Conversation:
         self.close()
+        try:
+            return self._settle(answer)
+        except UserError as error:
+            if getattr(error.__cause__, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+        # The disk is full, of this trace among others, and words are worth more than their colours.
+        path = self._writer.path
+        with contextlib.suppress(OSError):
+            os.truncate(path, path.stat().st_size // 2)
         return self._settle(answer)
 
     def _write(self, item: Round | Totals) -> None:

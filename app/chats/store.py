@@ -191,9 +191,11 @@ class ChatStore:
             try:
                 self._trash.put(self._folder(chat_id), self._steady.now())
             except OSError as error:
+                # Windows refuses to move a file that is being written.
+                busy = "If it is answering in another window, stop it there."
                 raise UserError(
                     f"The chat was not deleted: {reason(error)}.",
-                    "If it is answering in another window, stop it there.",
+                    busy if os.name == "nt" else f"Look at the folder {self.folder}.",
                 ) from error
 
     def restore(self, chat_id: str) -> ChatHead:

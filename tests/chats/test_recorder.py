@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,7 +13,7 @@ from app.chats.recorder import AnswerRecorder
 from app.engine.errors import UserError
 from app.engine.trace import TraceWriter, read_trace
 from app.engine.types import FinishReason
-from tests.chats.samples import header, rounds, totals
+from tests.chats.samples import TEXT, header, rounds, totals
 
 
 class Chat:
@@ -92,3 +93,32 @@ def test_a_full_disk_is_told_once_and_the_text_is_kept(
 def test_a_folder_that_is_gone_is_a_clear_error(tmp_path: Path, chat: Chat) -> None:
     with pytest.raises(UserError, match="cannot be saved"):
         AnswerRecorder(tmp_path / "none" / "a.jsonl", header(), chat.settle)
+
+
+def test_words_get_the_room_of_their_trace_on_a_full_disk(tmp_path: Path, chat: Chat) -> None:
+    path = tmp_path / "a.jsonl"
+
+    def settle(answer: Answer) -> Conversation:
+        if len(read_trace(path).rounds) == 3:
+            try:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            except OSError as error:
+                raise UserError("The chat was not saved: no space left on device.") from error
+        return chat.settle(answer)
+
+    recorder = AnswerRecorder(path, header(), settle)
+    for one in rounds():
+        recorder.add(one)
+    assert recorder.finish(totals()).turns == (Answer("a.jsonl", TEXT),)
+    assert read_trace(path).header == header()
+
+
+def test_a_chat_that_is_not_saved_for_another_reason_keeps_its_trace(tmp_path: Path) -> None:
+    def settle(_: Answer) -> NoReturn:
+        raise UserError("The folder of the chats is gone.")
+
+    recorder = AnswerRecorder(tmp_path / "a.jsonl", header(), settle)
+    recorder.add(rounds()[0])
+    with pytest.raises(UserError, match="gone"):
+        recorder.finish(totals())
+    assert read_trace(tmp_path / "a.jsonl").totals == totals()
