@@ -126,7 +126,7 @@ class Engine:
             for done in self._read_prompt(answer):
                 yield PromptProgress(run, "target", done, answer.prompt_length)
             prompt_seconds = time.perf_counter() - asked
-            read = answer.prompt_length - 1 - header.cached_tokens
+            read = answer.truth.length - 1 - header.cached_tokens
             answer.length.begin(
                 Outset(self._limits(spec), request.max_tokens, read, self._target.seconds - native)
             )
@@ -192,7 +192,12 @@ class Engine:
                 f"{spec} needs a draft model and none is loaded.",
                 "Choose a draft, or a strategy that needs none.",
             )
-        text, ids = self._tokenize(request)
+        text, prompt = self._tokenize(request)
+        vocabulary = self._target.model.vocabulary
+        ids = np.append(prompt, np.array(request.continues, np.int32))
+        written = TextStream(request.stop)
+        for token in request.continues:
+            written.add(vocabulary.piece(token))
         n_ctx = self._target.n_ctx
         if len(ids) > n_ctx:
             raise PromptError(
@@ -206,7 +211,6 @@ class Engine:
             self._models.clear()
         else:
             drafters, length = self._warm.of(spec), self._warm.length(spec)
-        vocabulary = self._target.model.vocabulary
         seed = secrets.randbits(63) if sampling.seed < 0 else sampling.seed
         ends = vocabulary.end_ids
         answer = Generation(
@@ -218,10 +222,10 @@ class Engine:
             sampler=Sampler(sampling, ends if request.ignore_eos else ()),
             draws=Draws(seed),
             truth=TokenBuffer(ids, n_ctx + 1),
-            prompt_length=len(ids),
+            prompt_length=len(prompt),
             max_tokens=request.max_tokens,
             end_ids=frozenset() if request.ignore_eos else ends,
-            text=TextStream(request.stop),
+            text=written,
         )
         header = TraceHeader(
             format=FORMAT,
@@ -233,7 +237,7 @@ class Engine:
             max_tokens=request.max_tokens,
             pair=self.pair,
             prompt=text,
-            prompt_tokens=len(ids),
+            prompt_tokens=len(prompt),
             cached_tokens=self._target.sync(ids[:-1]),
             cold=request.cold,
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),

@@ -195,6 +195,9 @@ class GenerationRequest:
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
     cold: bool = False  # empty both caches and all drafter state first
+    continues: tuple[int, ...] = ()
+    """Tokens that the answer has already: it goes on behind them. `max_tokens` counts them, rounds begin at 0
+    again, positions and the text do not."""
 
 
 def split_list(text: str) -> tuple[str, ...]:

@@ -46,9 +46,11 @@ class Answering:
         at: int,
         question: str | None,
         target_name: str,
+        begun: Trace | None = None,
     ) -> None:
         """The answer to `question` in place of turn `at` and all behind it; None answers the question that
-        stands before `at` already. `target_name` is the model's that answers."""
+        stands before `at` already. `target_name` is the model's that answers. `begun` is the answer as far as
+        it is there: this one goes on with it."""
         self._store = store
         self._views = views
         self.chat = chat
@@ -56,6 +58,7 @@ class Answering:
         self.at = at
         self.target_name = target_name
         self.trace: Trace | None = None
+        self._begun = begun
         self._recorder: AnswerRecorder | None = None
         self._before: Conversation | None = None  # the chat without the question, once that is in the store
 
@@ -76,10 +79,15 @@ class Answering:
         self._views.answer_progress(self, f"Reading {whose}, {done:,} of {total:,} tokens")
 
     def run_started(self, header: TraceHeader) -> None:
-        self.trace = Trace(header)
+        begun = self._begun
+        if begun is not None:
+            header = msgspec.structs.replace(begun.header, max_tokens=header.max_tokens)
+        self.trace = Trace(header, list(begun.rounds) if begun is not None else [])
         try:
             self._ask()  # the disk may take by now what it refused
             self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
+            for one in self.trace.rounds:
+                self._recorder.add(one)
         except UserError as error:
             self._remember(Answer(""))
             self._views.answer_not_saved(error)
@@ -88,6 +96,9 @@ class Answering:
     def run_rounds(self, rounds: list[Round], context_used: int) -> None:
         if self.trace is None:
             return
+        if self._begun is not None and self._begun.rounds:
+            last = self._begun.rounds[-1]
+            rounds = [_moved(one, last.index + 1, last.offset + last.seconds) for one in rounds]
         self.trace.rounds.extend(rounds)
         for one in rounds:
             try:
@@ -98,6 +109,8 @@ class Answering:
         self._views.answer_rounds(self, rounds, context_used)
 
     def run_finished(self, totals: Totals) -> None:
+        if self._begun is not None and self._begun.totals is not None:
+            totals = _added(self._begun.totals, totals)
         if self.trace is not None:
             self.trace.totals = totals
         self._remember(Answer(self._name, totals.text, NOTES.get(totals.finish_reason, ""), totals.error))
@@ -144,3 +157,20 @@ class Answering:
         kept = self.chat.turns[: self.at]
         question = () if self.question is None else (Question(self.question),)
         self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))
+
+
+def _moved(one: Round, rounds: int, seconds: float) -> Round:
+    """A round of what was added to an answer, behind those that were there."""
+    return msgspec.structs.replace(one, index=one.index + rounds, offset=one.offset + seconds)
+
+
+def _added(begun: Totals, added: Totals) -> Totals:
+    """The totals of both parts of an answer; its text is in the second's."""
+    return msgspec.structs.replace(
+        added,
+        seconds=begun.seconds + added.seconds,
+        prompt_seconds=begun.prompt_seconds,
+        draft_prompt_seconds=begun.draft_prompt_seconds,
+        first_token_seconds=begun.first_token_seconds,
+        draft_prompt_in_rounds=begun.draft_prompt_in_rounds + added.draft_prompt_in_rounds,
+    )

@@ -9,15 +9,16 @@ from app.chats.recorder import NOTES
 from app.chats.store import ChatStore
 from app.engine.errors import UserError
 from app.engine.messages import Failed
+from app.engine.trace import Trace
 from app.engine.types import FinishReason, GenerationRequest, Round, Totals
 from app.ui.answering import Answering
 from app.ui.chat_page import ChatPage
 from app.ui.engine_session import EngineSession
-from app.ui.shown_chat import ShownChat
+from app.ui.shown_chat import CONTINUE, ShownChat
 from app.ui.transcript import Note
 
 _HINTS = {
-    FinishReason.LENGTH: "Raise the length limit in the sampling panel, or send “continue”.",
+    FinishReason.LENGTH: "The limit is set in the sampling panel.",
     FinishReason.CONTEXT: "Start a new chat, or raise the context size of the target.",
 }
 
@@ -36,12 +37,19 @@ class AnswersController(QObject):
         self._shown = shown
         self._current: Answering | None = None
 
-    def begin(self, chat: Conversation, at: int, question: str | None, request: GenerationRequest) -> None:
-        """Generate an answer to `question` as turn `at` (None: to the question before it). Only when the
-        engine is READY."""
+    def begin(
+        self,
+        chat: Conversation,
+        at: int,
+        question: str | None,
+        request: GenerationRequest,
+        begun: Trace | None = None,
+    ) -> None:
+        """Generate an answer to `question` as turn `at` (None: to the question before it), or go on with the
+        one that was begun. Only when the engine is READY."""
         pair = self._session.pair
         name = pair.target.name if pair is not None else ""
-        answering = self._current = Answering(self._store, self, chat, at, question, name)
+        answering = self._current = Answering(self._store, self, chat, at, question, name, begun)
         self._shown.begin(answering)
         answering.save_question()
         self._shown.asked(answering)
@@ -79,7 +87,8 @@ class AnswersController(QObject):
         if answering is not self._shown.live:
             return
         words = NOTES.get(totals.finish_reason)
-        note = Note(words, _HINTS.get(totals.finish_reason, "")) if words is not None else None
+        action = CONTINUE if totals.finish_reason is FinishReason.LENGTH else ""
+        note = Note(words, _HINTS.get(totals.finish_reason, ""), action) if words is not None else None
         self._shown.end(answering, totals, note)
         if answering.trace is not None:
             self.prompt_measured.emit(answering.trace.header, totals)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from app.chats.conversation import Conversation, Question
-from app.engine.types import GenerationRequest, Message
+from app.engine.trace import Trace
+from app.engine.types import GenerationRequest, Message, ModelInfo, PairInfo
 from app.settings import Settings
 from app.ui.engine_session import BUSY, Activity
 
@@ -26,6 +29,31 @@ def request_for(chat: Conversation, at: int, question: str | None, settings: Set
         max_tokens=settings.max_tokens,
         stop=settings.stop,
     )
+
+
+def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
+    """The request for more of an answer: as it was asked, by as much as the length limit now allows."""
+    header = trace.header
+    return GenerationRequest(
+        prompt=None if header.messages else header.prompt,
+        messages=header.messages,
+        strategy=header.strategy,
+        sampling=dataclasses.replace(header.sampling, seed=header.seed),
+        max_tokens=len(trace.token_ids) + settings.max_tokens,
+        stop=header.stop,
+        continues=trace.token_ids,
+    )
+
+
+def loaded_alike(one: PairInfo, other: PairInfo) -> bool:
+    """The same files, as they were, in the same way: speeds can be compared, and answers go on."""
+
+    def facts(model: ModelInfo | None) -> tuple[object, ...]:
+        if model is None:
+            return ()
+        return model.path, model.size, model.n_ctx, model.threads, model.n_gpu_layers
+
+    return (facts(one.target), facts(one.draft)) == (facts(other.target), facts(other.draft))
 
 
 def why_not(activity: Activity) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from app.chats.measurement import Measurement
 from app.chats.store import ChatStore
 from app.engine.errors import UserError
 from app.engine.trace import Trace
-from app.engine.types import ModelInfo, PairInfo
+from app.ui.asking import loaded_alike
 from app.ui.baseline import BaselineMeasurement
 from app.ui.chat_controller import ChatController
 from app.ui.chat_page import ChatPage
@@ -55,7 +55,7 @@ class BaselineController(QObject):
                 "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
             )
             return
-        if self._session.pair is None or not _loaded_alike(self._session.pair, trace.header.pair):
+        if self._session.pair is None or not loaded_alike(self._session.pair, trace.header.pair):
             self._page.prompt.show_error(
                 "This answer was made with another pair, or loaded in another way.",
                 "Load it as it was, or answer again with this one.",
@@ -119,14 +119,3 @@ class BaselineController(QObject):
         except UserError as error:
             self._page.prompt.show_error(error.message, error.hint)
             return None
-
-
-def _loaded_alike(one: PairInfo, other: PairInfo) -> bool:
-    """The same files, as they were, in the same way: speeds can be compared."""
-
-    def facts(model: ModelInfo | None) -> tuple[object, ...]:
-        if model is None:
-            return ()
-        return model.path, model.size, model.n_ctx, model.threads, model.n_gpu_layers
-
-    return (facts(one.target), facts(one.draft)) == (facts(other.target), facts(other.draft))

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Slot
 
 from app.chats.conversation import Answer, Conversation
+from app.chats.recorder import NOTES
 from app.chats.store import ChatStore
 from app.engine.errors import UserError
 from app.engine.trace import Trace
-from app.engine.types import GenerationRequest
+from app.engine.types import FinishReason, GenerationRequest
 from app.ui.answers_controller import AnswersController
-from app.ui.asking import request_for, why_not
+from app.ui.asking import loaded_alike, request_for, request_to_go_on, why_not
 from app.ui.chat_list_controller import ChatListController
 from app.ui.chat_page import ChatPage
 from app.ui.engine_session import BUSY, Activity, EngineSession
@@ -51,7 +52,7 @@ class ChatController(QObject):
         page.transcript.edit_submitted.connect(self._edit)
         page.transcript.regenerate_requested.connect(self._regenerate_turn)
         page.transcript.suggestion_chosen.connect(self.send)
-        page.transcript.note_action.connect(self._regenerate_turn)
+        page.transcript.note_action.connect(self._note_acted)
         page.chats.chat_chosen.connect(self.open_chat)
         page.chats.new_requested.connect(self.new_chat)
         page.recording.close_requested.connect(self.new_chat)
@@ -113,6 +114,34 @@ class ChatController(QObject):
             self._page.prompt.show_error("This answer was read from a trace file.", "Ask in a chat instead.")
         elif 0 < at < len(turns) and isinstance(turns[at], Answer):
             self._ask(at, None)
+
+    @Slot(str)
+    def _note_acted(self, turn_id: str) -> None:
+        """The one thing to do that a note offers: to go on, or to answer again."""
+        turn = self.shown.chat.turns[int(turn_id)]
+        if isinstance(turn, Answer) and turn.note == NOTES[FinishReason.LENGTH]:
+            self._go_on(int(turn_id))
+        else:
+            self._regenerate_turn(turn_id)
+
+    def _go_on(self, at: int) -> None:
+        """Write more of the answer that ended at its length limit; what is there stays as it is."""
+        trace, pair = self.shown.trace_of(str(at)), self._session.pair
+        show_error = self._page.prompt.show_error
+        if self._session.activity is not Activity.READY:
+            show_error(*why_not(self._session.activity))
+        elif at != len(self.shown.chat.turns) - 1:
+            show_error("Only the last answer of a chat can go on.", "Ask for more of it in a message.")
+        elif trace is None or not _can_go_on(self.shown.chat, trace):
+            show_error("The tokens of this answer are not all known.", "Ask for more of it in a message.")
+        elif pair is None or not loaded_alike(pair, trace.header.pair):
+            show_error(
+                "This answer was made with another pair, or loaded in another way.",
+                "Load it as it was, or ask for more in a message.",
+            )
+        else:
+            request = request_to_go_on(trace, self._settings.now)
+            self.answers.begin(self.shown.chat, at, None, request, trace)
 
     @Slot()
     def regenerate(self) -> None:
@@ -270,3 +299,8 @@ class ChatController(QObject):
             live.chat = self.shown.chat
         if self.shown.chat.head.revision != before.head.revision:  # another window was there in between
             self.shown.show(self.shown.chat, live)
+
+
+def _can_go_on(chat: Conversation, trace: Trace) -> bool:
+    """Whether it is known what to go on from. Traces before format 1.4 do not hold a chat's messages."""
+    return trace.totals is not None and (bool(trace.header.messages) or chat.head.mode == "completion")

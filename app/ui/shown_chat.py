@@ -5,14 +5,16 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from app.chats.conversation import Answer, Conversation, Question
+from app.chats.recorder import NOTES
 from app.chats.store import ChatStore
 from app.engine.trace import Salvaged, Trace
-from app.engine.types import Round, Totals, TraceHeader, Verification
+from app.engine.types import FinishReason, Round, Totals, TraceHeader, Verification
 from app.ui.announce import announce
 from app.ui.answering import Answering
 from app.ui.chat_page import ChatPage
 from app.ui.transcript import AnswerTurn, Note, SystemTurn, Turn, UserTurn
 
+CONTINUE = "Continue"
 _OPENED = "-1"  # turn id of an answer that was read from a trace file
 _OPENED_PROMPT = "-2"
 
@@ -146,7 +148,9 @@ class ShownChat(QObject):
     def _answer(self, at: int, turn: Answer) -> AnswerTurn:
         """The words are the chat's; the trace says which token is whose, as far as it can be read."""
         found = self._store.load_trace(self.chat.id, turn) if turn.trace else Salvaged()
-        note = Note(turn.error or turn.note, turn.hint) if turn.error or turn.note else None
+        last = at == len(self.chat.turns) - 1
+        action = CONTINUE if last and turn.note == NOTES[FinishReason.LENGTH] else ""
+        note = Note(turn.error or turn.note, turn.hint, action) if turn.error or turn.note else None
         lost = _what_is_lost(turn, found)
         if lost is not None:
             told = note or Note("")
@@ -196,6 +200,7 @@ class ShownChat(QObject):
         self.asked(live)
         if live.trace is not None:
             self._show_live(live.trace)
+            self.add_rounds(live, live.trace.rounds)  # of an answer that goes on
         self.context_changed.emit()
 
     def add_rounds(self, live: Answering, rounds: list[Round]) -> None:

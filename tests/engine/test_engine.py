@@ -19,6 +19,7 @@ from app.engine.lengths.base import FixedLength
 from app.engine.messages import Finished, PromptProgress, RoundFinished, Started
 from app.engine.native import Context
 from app.engine.recheck import recheck
+from app.engine.trace import Trace
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
@@ -565,3 +566,20 @@ def test_a_drafter_that_proposes_nonsense_changes_nothing(
     trace = answer(engine, strategy="draft-simple:n_max=6", max_tokens=30)
     assert trace.token_ids == expected
     assert recheck(trace) == []
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_an_answer_goes_on_as_if_it_had_not_ended(pair_files: tuple[Path, Path], temperature: float) -> None:
+    with Engine(*map(str, pair_files)) as engine:
+
+        def made(**changes: object) -> Trace:
+            request = GenerationRequest(prompt="Once upon", sampling=Sampling(temperature, seed=5))
+            return trace_of(list(engine.generate(replace(request, **changes))))
+
+        whole, begun = made(max_tokens=30), made(max_tokens=11)
+        added = made(max_tokens=30, continues=begun.token_ids)
+        assert begun.token_ids + added.token_ids == whole.token_ids
+        assert added.rounds[0].position == 11 and added.header.prompt_tokens == whole.header.prompt_tokens
+        assert added.totals is not None and added.totals.text == whole.text, "that of both parts"
+        with pytest.raises(PromptError, match="the context holds"):
+            made(continues=whole.token_ids * 100)

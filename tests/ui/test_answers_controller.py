@@ -13,9 +13,11 @@ from PySide6.QtWidgets import QPushButton
 from app.chats.conversation import Answer
 from app.chats.store import ChatStore
 from app.engine.host import ProcessHome
+from app.engine.recheck import recheck
 from app.engine.trace import TraceWriter, read_trace
 from app.engine.types import Round, Totals
 from app.ui.panels.notice import Notice
+from app.ui.transcript.overlays import NoteCard
 from tests.ui.windows import Desk, Windows
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
@@ -201,3 +203,31 @@ def test_a_question_that_is_refused_leaves_the_chat_as_it_was(windows: Windows) 
     assert desk.page.instruments.statistics.rounds > 0, "the answer has its trace again"
     desk.ask("and on")
     assert desk.texts()[:2] == words and len(desk.texts()) == 4
+
+
+def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
+    desk = windows.open(max_tokens=24)
+    first = desk.ask("hello")
+    begun, fates = first.text, desk.fates()[0]
+    assert len(desk.controller.trace.token_ids) == 24
+    for whole in (48, 72):
+        (note,) = [note for note in desk.page.transcript.findChildren(NoteCard) if note.isVisible()]
+        assert note.action.text() == "Continue"
+        note.action.click()
+        item = desk.answered()
+        trace = desk.controller.trace
+        assert len(trace.token_ids) == whole and trace.header.max_tokens == whole
+        assert item.text.startswith(begun) and desk.texts() == ["hello", trace.text]
+        assert desk.fates()[0][: len(fates)] == fates, "what was there keeps its colours"
+        assert recheck(trace) == [] and desk.error() == ""
+        assert desk.page.instruments.statistics.emitted == whole
+        begun, fates = item.text, desk.fates()[0]
+    chat = desk.controller.chat_id
+    windows.close(desk)
+    again = windows.open(max_tokens=24)
+    again.controller.open_chat(chat)
+    assert again.fates()[0] == fates
+    again.ask("more")
+    assert len([note for note in again.page.transcript.findChildren(NoteCard) if note.isVisible()]) == 2
+    again.page.transcript.note_action.emit("1")
+    assert "Only the last answer" in again.error()
