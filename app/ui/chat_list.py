@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -158,7 +158,7 @@ class ChatList(QWidget):
         self._toast_words = ElidedLabel()
         undo = QPushButton("Undo")
         undo.setProperty("kind", "flat")
-        undo.clicked.connect(self._undo)
+        undo.clicked.connect(self.undo)
         row = QHBoxLayout(self._toast)
         row.setContentsMargins(8, 0, 0, 0)
         row.addWidget(self._toast_words, 1)
@@ -179,9 +179,11 @@ class ChatList(QWidget):
             self.chat_chosen.emit(index.data(ID))
 
     @Slot()
-    def _undo(self) -> None:
-        self.hide_deleted()
-        self.undo_requested.emit()
+    def undo(self) -> None:
+        """Take the deletion back that is told at the moment, if there is one."""
+        if not self._toast.isHidden():
+            self.hide_deleted()
+            self.undo_requested.emit()
 
     @Slot(QPoint)
     def _open_menu(self, place: QPoint) -> None:
@@ -243,9 +245,8 @@ class ChatList(QWidget):
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
             self._delete(index)
             return True
-        undo = event.modifiers() & Qt.KeyboardModifier.ControlModifier
-        if undo and event.key() == Qt.Key.Key_Z and self._toast.isVisible():
-            self._undo()
+        if event.matches(QKeySequence.StandardKey.Undo):
+            self.undo()
             return True
         return False
 

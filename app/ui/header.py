@@ -36,7 +36,9 @@ class Header(ChipRow):
         self.strategy.set_popover(Popover(theme, self.strategy_panel, STRATEGY_WIDTH))
         self.sampling = self._chip("sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)
-        self.presets = PanelButton(theme, "bookmark", "Presets", Popover(theme, self.presets_panel))
+        self.presets = PanelButton(
+            theme, "bookmark", "Presets", Popover(theme, self.presets_panel, field=self.presets_panel.field)
+        )
         self._busy = self._recorded = False
         self.chips = (self.target, self.draft, self.sampling, self.strategy)
         self._arrow = QLabel()

@@ -32,6 +32,7 @@ from app.ui.look_controller import LookController
 from app.ui.models.door import MakeModels, ModelsDoor
 from app.ui.pair_controller import PairController
 from app.ui.panels.model_panel import FileChooser, ask_for_model
+from app.ui.panels.typing import settle_typing
 from app.ui.presets_controller import PresetsController
 from app.ui.rail import Rail
 from app.ui.settings_in_use import SettingsInUse
@@ -41,6 +42,8 @@ from app.ui.theme import Theme
 from app.ui.try_controller import TryController
 
 SMALLEST = (760, 480)
+_MODIFIERS = Qt.KeyboardModifier
+_COMMANDS = _MODIFIERS.ControlModifier | _MODIFIERS.AltModifier | _MODIFIERS.MetaModifier
 
 
 class MainWindow(QMainWindow):
@@ -163,6 +166,7 @@ class MainWindow(QMainWindow):
             "Ctrl+R": self.controller.regenerate,
             "Ctrl+B": self.page.toggle_sidebar,
             "Ctrl+I": self.page.toggle_instruments,
+            "Ctrl+Z": self.page.chats.undo,
         }
         everywhere: dict[str, Callable[[], object]] = {
             "Ctrl+N": lambda: self._to_chat(self.controller.new_chat),
@@ -179,6 +183,7 @@ class MainWindow(QMainWindow):
         }
         for sequence, action in (in_chat | everywhere).items():
             shortcut = QShortcut(QKeySequence(sequence), self)
+            shortcut.activated.connect(settle_typing)
             shortcut.activated.connect(action)
             if sequence in in_chat:
                 self._chat_keys.append(shortcut)
@@ -231,9 +236,14 @@ class MainWindow(QMainWindow):
         act()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Esc stops the answer from wherever in the Chat place nothing nearer has a use for it."""
-        if event.key() == Qt.Key.Key_Escape and self._by_name["chat"].isVisible():
+        """Keys that nothing nearer has a use for: in the Chat place Esc stops the answer, and what is typed
+        goes into the prompt box, wherever a click left the keyboard."""
+        if not self._by_name["chat"].isVisible():
+            super().keyPressEvent(event)
+        elif event.key() == Qt.Key.Key_Escape:
             self.page.prompt.stop()
+        elif event.text() > " " and event.text().isprintable() and not event.modifiers() & _COMMANDS:
+            self.page.prompt.take_key(event)
         else:
             super().keyPressEvent(event)
 
@@ -262,6 +272,7 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(0, self, self.shown_first.emit)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        settle_typing()
         self.save()
         self.compare.close_compare()
         self.models.close_models()

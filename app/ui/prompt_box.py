@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.ui.icons import IconButton
@@ -93,6 +93,11 @@ class PromptBox(QWidget):
     def set_text(self, text: str) -> None:
         """Put a text into the field, in place of what stands there."""
         self._edit.set_text(text)
+
+    def take_key(self, event: QKeyEvent) -> None:
+        """Take the keyboard, and a key that was pressed while nothing had a use for it."""
+        self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._edit.keyPressEvent(event)
 
     def put_back(self, text: str) -> None:
         """A text that could not be sent comes before what was typed since."""

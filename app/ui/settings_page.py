@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 import sys
 
 import PySide6
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QWheelEvent
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -20,10 +20,13 @@ from PySide6.QtWidgets import (
 )
 
 from app import __version__
+from app.engine.params import params_of
 from app.paths import Paths
+from app.settings import Settings
 from app.ui.drafter_files import DrafterFiles, ask_for_drafter
 from app.ui.network_settings import NetworkSettings
 from app.ui.panels.model_panel import FileChooser
+from app.ui.panels.number_box import NumberBox
 from app.ui.panels.segmented import Segmented
 from app.ui.theme import Theme
 from app.ui.theme.theme import MODES
@@ -31,20 +34,6 @@ from app.ui.theme.theme import MODES
 WIDTH, LABELS = 640, 128  # pixels at text scale 1
 MARGIN = 32
 SCALES = (0.7, 2.5)
-
-
-class _QuietSpinBox(QDoubleSpinBox):
-    """Lets the wheel pass, so that scrolling the page does not resize all text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
 
 class SettingsPage(QScrollArea):
@@ -99,17 +88,18 @@ class SettingsPage(QScrollArea):
         form = self._form()
         self._mode = Segmented(self._theme, "Colours", MODES)
         self._mode.picked.connect(self.theme_mode_changed)
-        self._scale = _QuietSpinBox()
-        self._scale.setRange(*SCALES)
-        self._scale.setSingleStep(0.1)
-        self._scale.setDecimals(1)
-        self._scale.setSuffix(" ×")
-        self._scale.setAlignment(Qt.AlignmentFlag.AlignRight)
+        low, high = SCALES
+        scale = next(one for one in params_of(Settings) if one.name == "text_scale")
+        self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
         self._scale.setAccessibleName("Text size")
         self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 for the system's size")
-        self._scale.valueChanged.connect(self.text_scale_changed)
+        self._scale.edited.connect(self._scale_edited)
+        self._scale_error = QLabel()
+        self._scale_error.setProperty("role", "error")
         form.addRow(self._label("Colours"), _left(self._mode))
-        form.addRow(self._label("Text size"), _left(self._scale))
+        form.addRow(
+            self._label("Text size"), _left(self._scale, QLabel("times the system's"), self._scale_error)
+        )
 
     def _add_network(self) -> None:
         self._title("Network")
@@ -171,9 +161,14 @@ class SettingsPage(QScrollArea):
         # Of the whole page: the parts ask for their heights by the width that it has.
         self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 2 * MARGIN)
         self._mode.set_choice(self._theme.mode)
-        self._scale.blockSignals(True)
-        self._scale.setValue(self._theme.scale)
-        self._scale.blockSignals(False)
+        self._scale.set_value(self._theme.scale)
+        self._scale_error.clear()
+
+    @Slot()
+    def _scale_edited(self) -> None:
+        self._scale_error.setText(self._scale.problem())
+        if self._scale.error() is None:
+            self.text_scale_changed.emit(float(self._scale.value()))
 
 
 def _left(*widgets: QWidget) -> QHBoxLayout:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.paths import Paths, find_paths
+from app.ui.panels.number_box import NumberBox
 from app.ui.settings_page import SettingsPage
 from app.ui.theme import Theme
 from tests.ui.windows import Windows
@@ -19,6 +21,17 @@ def page_of(qtbot: QtBot, theme: Theme, paths: Paths | None = None) -> SettingsP
     return page
 
 
+def size_box(page: SettingsPage) -> NumberBox:
+    return next(one for one in page.findChildren(NumberBox) if one.accessibleName() == "Text size")
+
+
+def type_size(qtbot: QtBot, page: SettingsPage, text: str) -> None:
+    line = size_box(page).lineEdit()
+    line.selectAll()
+    qtbot.keyClicks(line, text)
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+
+
 def test_it_shows_the_theme_in_use_and_tells_only_the_users_changes(qtbot: QtBot, theme: Theme) -> None:
     page = page_of(qtbot, theme)
     modes: list[str] = []
@@ -27,13 +40,14 @@ def test_it_shows_the_theme_in_use_and_tells_only_the_users_changes(qtbot: QtBot
     page.text_scale_changed.connect(scales.append)
     theme.set_mode("dark")
     theme.set_scale(1.3)
-    assert (page._mode.choice(), page._scale.value()) == ("dark", 1.3)
+    assert (page._mode.choice(), size_box(page).value()) == ("dark", 1.3)
     assert (modes, scales) == ([], [])
-    page._scale.setValue(1.5)
+    type_size(qtbot, page, "1.5")
     page._mode.picked.emit("light")
     assert (modes, scales) == (["light"], [1.5])
-    page._scale.setValue(99)
-    assert page._scale.value() == 2.5
+    type_size(qtbot, page, "99")
+    assert scales == [1.5] and theme.scale == 1.3, "the page tells; the window sets"
+    assert "from 0.7 to 2.5" in " ".join(label.text() for label in page.findChildren(QLabel))
 
 
 def test_it_says_where_things_are_and_what_runs(qtbot: QtBot, theme: Theme) -> None:
@@ -51,12 +65,12 @@ def test_the_look_changes_at_once_and_is_kept(windows: Windows) -> None:
     desk = windows.open(ready=False)
     page = desk.window.settings_page
     page._mode.picked.emit("dark")
-    page._scale.setValue(1.2)
+    type_size(desk.qtbot, page, "1.2")
     assert (desk.window.look.theme.mode, desk.window.look.theme.scale) == ("dark", 1.2)
     windows.close(desk)
     again = windows.open(ready=False)
     assert (again.window.look.theme.mode, again.window.look.theme.scale) == ("dark", 1.2)
-    assert again.window.settings_page._scale.value() == 1.2
+    assert size_box(again.window.settings_page).value() == 1.2
 
 
 def test_emptying_the_trash_ends_undo(windows: Windows) -> None:

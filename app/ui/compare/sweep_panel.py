@@ -15,6 +15,7 @@ from app.lab.experiment import Experiment
 from app.lab.report import SweepFacts
 from app.lab.sweep import Axis, make_sweep
 from app.ui.panels.field import QuietCombo
+from app.ui.panels.typing import Typing
 from app.ui.theme.style import set_role
 
 Sweep = tuple[Experiment, SweepFacts]
@@ -61,7 +62,7 @@ class AxisRow:
 
 
 class SweepPanel(QWidget):
-    """What is asked for is checked as it is typed."""
+    """What is asked for is checked when it is typed."""
 
     wanted = Signal(object)
     """Measure this Sweep."""
@@ -79,7 +80,7 @@ class SweepPanel(QWidget):
         self.strategy = QLineEdit(strategy)
         self.strategy.setProperty("kind", "mono")
         self.strategy.setAccessibleName("Strategy")
-        self.strategy.textEdited.connect(self._strategy_edited)
+        Typing(self.strategy, self.strategy.textEdited).settled.connect(self._strategy_edited)
         self.across, self.down = AxisRow("across"), AxisRow("down")
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
@@ -89,7 +90,7 @@ class SweepPanel(QWidget):
         grid.addWidget(self.strategy, 0, 1, 1, 2)
         for line, one in enumerate((self.across, self.down), start=1):
             one.key.activated.connect(self._key_chosen)
-            one.values.textEdited.connect(self.check)
+            Typing(one.values, one.values.textEdited).settled.connect(self.check)
             for place, widget in enumerate((one.name, one.key, one.values)):
                 grid.addWidget(widget, line, place)
         self.amount = QLabel()

@@ -131,9 +131,9 @@ class LayersField(QWidget):
 
     def _show(self, box: bool = True) -> None:
         most = self._most
-        error = self.error() if not box else None
-        self._error.setText(str(error) if error else "")
-        self._error.setVisible(error is not None)
+        problem = "" if box or most is None else self._box.problem()
+        self._error.setText(problem)
+        self._error.setVisible(bool(problem))
         if most is None:
             asked = "all layers" if self._value < 0 else f"{self._value} layers"
             self._words.setText(f"On devices: {asked}.")

@@ -22,6 +22,7 @@ from app.engine.errors import SettingError
 from app.engine.params import FileUse, Param, Value
 from app.ui.panels.number_box import NumberBox
 from app.ui.panels.switch import Switch
+from app.ui.panels.typing import Typing
 from app.ui.theme import Theme
 
 
@@ -29,13 +30,14 @@ class Field(QWidget):
     """Name and help on the left, the control on the right, below it what is wrong."""
 
     edited = Signal()
-    """The user changed it, to something right or wrong."""
+    """The user changed it, to something right or wrong; what is being typed is told when it stands."""
     control_below = False
     """Whether the control has a row of its own, because what it holds is long."""
 
     def __init__(self, param: Param, control: QWidget) -> None:
         super().__init__()
         self.param = param
+        self._held: Value = param.default
         allowed = f"Allowed: {param.range_text()}."
         self.setToolTip(f"{param.doc}\n{allowed}")
         control.setAccessibleName(param.name)
@@ -78,6 +80,15 @@ class Field(QWidget):
 
     def set_value(self, value: Value) -> None:
         """Show a value, without telling anyone."""
+        self._held = value
+        self._show(value)
+        self._show_error()
+
+    def held(self) -> Value:
+        """The last value that was right as a whole; what is being typed is not."""
+        return self._held
+
+    def _show(self, value: Value) -> None:
         raise NotImplementedError
 
     def error(self) -> SettingError | None:
@@ -88,6 +99,10 @@ class Field(QWidget):
             return error
         return None
 
+    def problem(self) -> str:
+        """The same in a sentence."""
+        return str(self.error() or "")
+
     def error_text(self) -> str:
         """What is shown below the control."""
         return self._error.text()
@@ -97,13 +112,15 @@ class Field(QWidget):
 
     @Slot()
     def _was_edited(self) -> None:
+        if self.error() is None:
+            self._held = self.value()
         self._show_error()
         self.edited.emit()
 
     def _show_error(self) -> None:
-        error = self.error()
-        self._error.setText(str(error) if error else "")
-        self._error.setVisible(error is not None)
+        problem = self.problem()
+        self._error.setText(problem)
+        self._error.setVisible(bool(problem))
 
 
 class NumberField(Field):
@@ -117,9 +134,11 @@ class NumberField(Field):
     def value(self) -> Value:
         return self.control.value()
 
-    def set_value(self, value: Value) -> None:
+    def problem(self) -> str:
+        return self.control.problem()
+
+    def _show(self, value: Value) -> None:
         self.control.set_value(value)
-        self._show_error()
 
 
 class SwitchField(Field):
@@ -133,7 +152,7 @@ class SwitchField(Field):
     def value(self) -> Value:
         return self.control.isChecked()
 
-    def set_value(self, value: Value) -> None:
+    def _show(self, value: Value) -> None:
         self.control.setChecked(bool(value))
 
 
@@ -156,7 +175,7 @@ class ChoiceField(Field):
     def value(self) -> Value:
         return self.control.currentText()
 
-    def set_value(self, value: Value) -> None:
+    def _show(self, value: Value) -> None:
         self.control.setCurrentText(str(value))
 
 
@@ -168,12 +187,14 @@ class TextField(Field):
     def __init__(self, param: Param) -> None:
         self.control = QLineEdit()
         super().__init__(param, self.control)
-        self.control.textEdited.connect(self._was_edited)
+        self._typing = Typing(self.control, self.control.textEdited)
+        self._typing.settled.connect(self._was_edited)
 
     def value(self) -> Value:
         return self.control.text()
 
-    def set_value(self, value: Value) -> None:
+    def _show(self, value: Value) -> None:
+        self._typing.forget()
         self.control.setText(str(value))
 
 
@@ -209,6 +230,7 @@ class FileField(TextField):
         folder = Path(before).expanduser().parent if before else Path.home()
         chosen = self._choose(self, str(folder), self.param.file)
         if chosen:
+            self._typing.forget()
             self.control.setText(chosen)
             self._was_edited()
 

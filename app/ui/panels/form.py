@@ -23,7 +23,7 @@ class ParamForm(QWidget):
     """Edits an instance of a parameter dataclass; fields that are no parameters are left alone."""
 
     changed = Signal()
-    """A field was edited; whether all are right is for `valid` to say."""
+    """A field was edited, to something right or wrong."""
 
     def __init__(
         self,
@@ -65,8 +65,9 @@ class ParamForm(QWidget):
         self.set_value(self._base)
 
     def value(self) -> Any:
-        """The dataclass as edited; raises SettingError for the first field that is wrong."""
-        values = {name: field.value() for name, field in self._fields.items()}
+        """The dataclass as edited, a field that is wrong as it was before; raises SettingError where values
+        that are right one by one do not go together."""
+        values = {name: field.held() for name, field in self._fields.items()}
         return dataclasses.replace(self._base, **values)
 
     def set_value(self, value: Any) -> None:
@@ -78,7 +79,7 @@ class ParamForm(QWidget):
 
     def valid(self) -> bool:
         """Whether `value` would give one."""
-        return not self._wrong() and self._clash() is None
+        return self._clash() is None
 
     def field(self, name: str) -> Field:
         """The field of a parameter."""
@@ -104,13 +105,8 @@ class ParamForm(QWidget):
             self._notice.show_error(clash.message, clash.hint)
         self._reset.setEnabled(not all(field.is_default() for field in self._fields.values()))
 
-    def _wrong(self) -> bool:
-        return any(field.error() is not None for field in self._fields.values())
-
     def _clash(self) -> SettingError | None:
         """What is wrong with values that are right one by one."""
-        if self._wrong():
-            return None
         try:
             self.value()
         except SettingError as error:

@@ -71,6 +71,7 @@ class ModelPanel(QWidget):
         self._role = role
         self._bundled = bundled
         self._choose_file = choose_file
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside a field is the end of typing
         self._applied: ModelOptions | None = None
         self._path: str | None = None
         self._info: ModelInfo | None = None

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
 from app.engine.errors import SettingError
 from app.engine.params import Param, Value
+from app.ui.panels.typing import Typing
 from app.ui.theme.style import set_role
 
 Step = QAbstractSpinBox.StepEnabledFlag
@@ -22,7 +23,7 @@ class NumberBox(QAbstractSpinBox):
     """
 
     edited = Signal()
-    """The text was changed, by typing or stepping; the new text may be wrong."""
+    """The number was changed, by stepping or by a text that stands now; the text may be wrong."""
 
     def __init__(self, param: Param, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,7 +31,9 @@ class NumberBox(QAbstractSpinBox):
         self.setAccelerated(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel scrolls past, it does not edit
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.lineEdit().textEdited.connect(self._typed)
+        self._typing = Typing(self, self.lineEdit().textEdited)
+        self._typing.settled.connect(self._settled)
+        self.lineEdit().returnPressed.connect(self._typing.settle)
         self.set_value(param.default)
 
     def value(self) -> Value:
@@ -39,6 +42,7 @@ class NumberBox(QAbstractSpinBox):
 
     def set_value(self, value: Value) -> None:
         """Show a number, without telling anyone."""
+        self._typing.forget()
         self.lineEdit().setText(self._param.format(value))
         self._mark()
 
@@ -54,6 +58,13 @@ class NumberBox(QAbstractSpinBox):
         except SettingError as error:
             return error
         return None
+
+    def problem(self) -> str:
+        """The same in a sentence, for below the box."""
+        if self.error() is None:
+            return ""
+        text, allowed = self.lineEdit().text().strip(), self._param.range_text()
+        return f"“{text}” is not {allowed}." if text else f"{allowed.capitalize()} is needed."
 
     # ------------------------------------------------------------------ what Qt asks
 
@@ -126,7 +137,7 @@ class NumberBox(QAbstractSpinBox):
         return low, high
 
     @Slot()
-    def _typed(self) -> None:
+    def _settled(self) -> None:
         self._mark()
         self.edited.emit()
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QRadioButton, QScrollArea, Q
 
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
-from app.ui.theme.rings import by_mouse
+from app.ui.theme.rings import FocusBefore, by_mouse
 
 SHADOW = 16  # room around the card, in pixels
 MARGIN = 8  # between the card and the window's edge
@@ -20,20 +20,28 @@ class Popover(QWidget):
     """A card over the window: closes on Escape, on a click elsewhere, and when its control is gone.
 
     It belongs to the window of the control that it opened from and holds the keyboard until it closes:
-    Tab goes round inside.
+    Tab goes round inside. Then the keyboard goes back to where it was.
     """
 
     opened = Signal()
     closed = Signal()
 
     def __init__(
-        self, theme: Theme, content: QWidget, width: int = WIDTH, foot: QWidget | None = None
+        self,
+        theme: Theme,
+        content: QWidget,
+        width: int = WIDTH,
+        foot: QWidget | None = None,
+        field: QWidget | None = None,
     ) -> None:
-        """`width` is the card's, in pixels at text scale 1; `foot` stays in sight while the rest scrolls."""
+        """`width` is the card's, in pixels at text scale 1; `foot` stays in sight while the rest scrolls;
+        `field` has the keyboard when it opens."""
         super().__init__()
         self._theme = theme
         self._content = content
         self._foot = foot
+        self._field = field
+        self._before = FocusBefore(self)
         self._card_width = width
         self._anchor: QWidget | None = None
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
@@ -74,22 +82,21 @@ class Popover(QWidget):
             self.setParent(window)
             window.installEventFilter(self)
         self._anchor = anchor
+        self._before.remember()
         self._scroll.verticalScrollBar().setValue(0)
         self.show()
         self._place()
         self.raise_()
         # Opened by a click, Tab still finds the first control, but no ring jumps at anyone.
         first = None if by_mouse(anchor) else self._first_control()
-        (first or self).setFocus(Qt.FocusReason.PopupFocusReason)
+        (self._field or first or self).setFocus(Qt.FocusReason.PopupFocusReason)
         self.opened.emit()
 
     def close_panel(self) -> None:
-        """Close, and give the keyboard back to the control if the panel had it."""
+        """Close, and give the keyboard back if the panel had it."""
         if not self.isHidden():
-            had_focus = self._holds(QApplication.focusWidget())
+            self._before.give_back(self._anchor)
             self.hide()
-            if had_focus and self._anchor is not None and self._anchor.isVisible():
-                self._anchor.setFocus(Qt.FocusReason.PopupFocusReason)
 
     # ------------------------------------------------------------------ events
 
@@ -135,8 +142,7 @@ class Popover(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close_panel()
-        else:
-            super().keyPressEvent(event)
+        # Anything else that no control of the panel took is not meant for what lies below it.
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
         controls = [one for one in self._controls() if one.isVisible()]
@@ -211,9 +217,6 @@ class Popover(QWidget):
         anchor = self._anchor
         # The control itself closes its panel when it is pressed again.
         return anchor is None or not anchor.rect().contains(anchor.mapFromGlobal(place))
-
-    def _holds(self, widget: QWidget | None) -> bool:
-        return widget is not None and (widget is self or self.isAncestorOf(widget))
 
     def _controls(self) -> list[QWidget]:
         """What Tab visits, in the order in which it was laid out."""

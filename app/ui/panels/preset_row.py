@@ -50,6 +50,7 @@ class PresetRow(QWidget):
         self.rename.clicked.connect(self.edit)
         self.delete = IconButton(theme, "trash", f"Delete {preset.name} (Del)")
         self.delete.clicked.connect(self.delete_asked)
+        self.controls = (self.button, self.rename, self.delete)
         self.field.installEventFilter(self)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -103,5 +104,5 @@ class PresetRow(QWidget):
     def _show_field(self, shown: bool) -> None:
         self.setMinimumHeight(self.button.sizeHint().height())  # the rows below stay where they are
         self.field.setVisible(shown)
-        for other in (self.button, self.rename, self.delete):
+        for other in self.controls:
             other.setVisible(not shown)

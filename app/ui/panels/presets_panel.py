@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBox
 
 from app.presets import NAME_LENGTH, Preset
 from app.ui.panels.elided import ElidedLabel
+from app.ui.panels.grid_keys import GridKeys
 from app.ui.panels.notice import Notice
 from app.ui.panels.preset_row import PresetRow
 from app.ui.theme import Theme
@@ -32,6 +33,7 @@ class PresetsPanel(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.rows: list[PresetRow] = []
+        self._keys = GridKeys(self, lambda: [row.controls for row in self.rows])
         title = QLabel("Presets")
         title.setProperty("role", "title")
         help_line = QLabel("A preset is a pair, a strategy and a sampling.")
@@ -96,6 +98,8 @@ class PresetsPanel(QWidget):
         row.chosen.connect(lambda: self.chosen.emit(name))
         row.renamed.connect(lambda wanted: self.renamed.emit(name, wanted))
         row.delete_asked.connect(lambda: self.delete_requested.emit(name))
+        for control in row.controls:
+            self._keys.watch(control)
         self._list.addWidget(row)
         row.show()  # now: the layout would do it later, and the keyboard may be meant to go there
         return row

@@ -12,6 +12,7 @@ from app.engine.types import Sampling
 from app.settings import Settings
 from app.ui.panels.field import NumberField
 from app.ui.panels.form import ParamForm
+from app.ui.panels.typing import Typing
 from app.ui.theme import Theme
 
 STOP_LINES = 3
@@ -93,7 +94,8 @@ class SamplingPanel(QWidget):
         self._stop.setAccessibleName("stop")
         self._stop.setTabChangesFocus(True)
         self._stop.setFont(theme.mono())
-        self._stop.textChanged.connect(self._edited)
+        self._typing = Typing(self._stop, self._stop.textChanged)
+        self._typing.settled.connect(self._edited)
         layout.addWidget(title)
         layout.addWidget(self._form)
         layout.addSpacing(8)
@@ -123,12 +125,13 @@ class SamplingPanel(QWidget):
             self._stop.blockSignals(True)
             self._stop.setPlainText(write_stop(options.stop))
             self._stop.blockSignals(False)
+            self._typing.forget()
 
     @Slot()
     def _edited(self) -> None:
-        if not self._form.valid() or self._limit.error() is not None:
-            return  # the field says what is wrong; what was right before stays in use
-        limit = self._limit.value()
+        if not self._form.valid():
+            return  # the form says what is wrong; what was right before stays in use
+        limit = self._limit.held()
         assert isinstance(limit, int)
         options = AnswerOptions(self._form.value(), limit, read_stop(self._stop.toPlainText()))
         if options != self._options:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.ui.icons import IconButton
+from app.ui.panels.typing import Typing
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 
@@ -15,6 +16,7 @@ class SpecText(QWidget):
     """One line in the font for code; what is wrong with it stands below."""
 
     typed = Signal(str)
+    """A text that stands now, right or wrong."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -25,7 +27,8 @@ class SpecText(QWidget):
         self.line.setProperty("kind", "mono")
         self.line.setAccessibleName("Strategy as text")
         self.line.setToolTip("name:key=value, joined by + in order of precedence")
-        self.line.textEdited.connect(self.typed)
+        self._typing = Typing(self.line, self.line.textEdited)
+        self._typing.settled.connect(lambda: self.typed.emit(self.line.text()))
         copy = IconButton(theme, "copy", "Copy the strategy")
         copy.clicked.connect(self._copy)
         self.error = QLabel()
@@ -47,6 +50,7 @@ class SpecText(QWidget):
     def set_spec(self, text: str) -> None:
         """Show a right spec."""
         self._spec = text
+        self._typing.forget()
         self.line.setText(text)
         self.line.setCursorPosition(0)
         self.show_error("")

@@ -65,11 +65,11 @@ class StrategyCard(QFrame):
             layout.addWidget(self.form)
 
     def valid(self) -> bool:
-        """Whether the settings are right as they stand."""
+        """Whether the settings go together."""
         return self.form is None or self.form.valid()
 
     def part(self) -> StrategyPart:
-        """The strategy with its settings; with the defaults where those in the form are wrong."""
+        """The strategy with its settings; with the defaults where those in the form do not go together."""
         assert self.kind is not None
         if self.form is None or not self.form.valid():
             return StrategyPart(self.name, self.kind.params())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.strategy import NONE, StrategyPart
 from app.ui.icons import icon
+from app.ui.panels.reveal import reveal
 from app.ui.panels.strategy_card import NONE_SUMMARY, StrategyCard
 from app.ui.panels.strategy_list import Choice, StrategyList
 from app.ui.theme import Theme
@@ -128,9 +129,12 @@ class StrategyCards(QWidget):
 
     @Slot()
     def _edited(self) -> None:
-        shown = [self._cards[name] for name in self._names()]
-        if all(card.valid() for card in shown):
-            self._change(tuple(card.part() for card in shown))
+        cards = [self._cards[name] for name in self._names()]
+        self._change(
+            tuple(
+                card.part() if card.valid() else part for card, part in zip(cards, self._parts, strict=True)
+            )
+        )
 
     def _change(self, parts: tuple[StrategyPart, ...]) -> None:
         self.show_parts(tuple(sorted(parts, key=lambda part: KINDS[part.name].needs_draft)))
@@ -139,7 +143,7 @@ class StrategyCards(QWidget):
     def _go_to(self, control: QWidget) -> None:
         """Give a control the keyboard, and bring it into view once everything has its place."""
         control.setFocus(Qt.FocusReason.OtherFocusReason)
-        QTimer.singleShot(0, control, lambda: _reveal(control))
+        QTimer.singleShot(0, control, lambda: reveal(control))
 
     # ------------------------------------------------------------------ inside
 
@@ -186,11 +190,3 @@ class StrategyCards(QWidget):
     def _restyle(self) -> None:
         colours = self._theme.palette
         self.add.setIcon(icon("plus", colours.secondary, colours.faint))
-
-
-def _reveal(control: QWidget) -> None:
-    above = control.parentWidget()
-    while above is not None and not isinstance(above, QScrollArea):
-        above = above.parentWidget()
-    if above is not None:
-        above.ensureWidgetVisible(control, 0, 80)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 from app.demo import DemoPrompt
 from app.engine.types import Sampling
 from app.paths import BUNDLED_DRAFT
+from app.ui.panels.grid_keys import Grid, GridKeys
 from app.ui.panels.notice import Notice
 from app.ui.panels.sampling_panel import chip_words
 from app.ui.panels.two_line_button import TwoLineButton
@@ -39,6 +40,7 @@ class TryPanel(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.rows: dict[str, TwoLineButton] = {}  # by prompt
+        self._keys = GridKeys(self, self._rows_shown)
         title = QLabel("Try this")
         title.setProperty("role", "title")
         help_line = QLabel(
@@ -66,6 +68,7 @@ class TryPanel(QWidget):
             row = TwoLineButton(self._theme, one.title, manner_words(one), self)
             row.setToolTip(as_text(f"Ask:\n{one.prompt}"))
             row.clicked.connect(lambda _checked=False, prompt=one.prompt: self.chosen.emit(prompt))
+            self._keys.watch(row)
             self.rows[one.prompt] = row
         self._lay_out()
 
@@ -78,10 +81,16 @@ class TryPanel(QWidget):
         super().resizeEvent(event)
         self._lay_out()
 
-    def _lay_out(self) -> None:
+    def _rows_shown(self) -> Grid:
         """One beside the other where there is room, the order row by row."""
         columns = 2 if self.width() >= round(_TWO_COLUMNS * self._theme.scale) else 1
+        rows = list(self.rows.values())
+        return [rows[at : at + columns] for at in range(0, len(rows), columns)]
+
+    def _lay_out(self) -> None:
+        grid = self._rows_shown()
         for column in range(2):
-            self._grid.setColumnStretch(column, int(column < columns))
-        for place, row in enumerate(self.rows.values()):
-            self._grid.addWidget(row, place // columns, place % columns)
+            self._grid.setColumnStretch(column, int(column < max(map(len, grid), default=0)))
+        for y, row in enumerate(grid):
+            for x, button in enumerate(row):
+                self._grid.addWidget(button, y, x)

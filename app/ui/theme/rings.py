@@ -1,11 +1,13 @@
-"""Focus rings for people who use the keyboard: a click does not leave one behind."""
+"""How the keyboard came to a control: a click leaves no focus ring behind, and takes nothing for good."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from shiboken6 import isValid
 
 PROPERTY = "ring"  # true: the keyboard brought the focus; false: the mouse did; unset: nobody looked
+_BEFORE = "focus_before"  # of a button that was clicked: what had the focus until then
 
 
 class FocusRings(QObject):
@@ -16,11 +18,13 @@ class FocusRings(QObject):
         application.focusChanged.connect(self._changed)
 
     @Slot(QWidget, QWidget)
-    def _changed(self, _old: QWidget | None, now: QWidget | None) -> None:
+    def _changed(self, old: QWidget | None, now: QWidget | None) -> None:
         if now is None:
             return
         # Focus moves while the button is down; everything else, keys and code, may show its ring.
         mouse = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        if mouse and isinstance(now, QAbstractButton):
+            now.setProperty(_BEFORE, old)
         if now.property(PROPERTY) is not (not mouse):
             now.setProperty(PROPERTY, not mouse)
             now.style().unpolish(now)
@@ -36,3 +40,34 @@ def by_mouse(widget: QWidget) -> bool:
 def ring_shown(widget: QWidget) -> bool:
     """Whether a widget that paints itself shows that it has the keyboard."""
     return widget.hasFocus() and not by_mouse(widget)
+
+
+class FocusBefore:
+    """What had the keyboard when something opened, to get it back when that closes."""
+
+    def __init__(self, inside: QWidget) -> None:
+        """`inside` is what opens."""
+        self._inside = inside
+        self._widget: QWidget | None = None
+
+    def remember(self) -> None:
+        """It opens now. A button that was clicked for that had the keyboard only for the click."""
+        now = QApplication.focusWidget()
+        while now is not None and isinstance(now, QAbstractButton) and by_mouse(now):
+            now = now.property(_BEFORE)
+            if now is not None and not isValid(now):
+                now = None
+        if now is None or not self._holds(now):
+            self._widget = now
+
+    def give_back(self, otherwise: QWidget | None = None) -> None:
+        """Before it closes: where the keyboard is inside, it goes to what had it, or else to `otherwise`."""
+        if not self._holds(QApplication.focusWidget()):
+            return
+        for widget in (self._widget, otherwise):
+            if widget is not None and isValid(widget) and widget.isVisible() and widget.isEnabled():
+                widget.setFocus(Qt.FocusReason.PopupFocusReason)
+                return
+
+    def _holds(self, widget: QWidget | None) -> bool:
+        return widget is not None and (widget is self._inside or self._inside.isAncestorOf(widget))

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QWidget
 from app.ui.icons import IconButton
 from app.ui.numbers import count
 from app.ui.theme import Theme
+from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import set_role
 
 
@@ -22,6 +23,7 @@ class FindBar(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._before = FocusBefore(self)
         self.field = QLineEdit(self)
         self.field.setPlaceholderText("Find in this chat")
         self.field.setAccessibleName("Find in this chat")
@@ -49,10 +51,16 @@ class FindBar(QWidget):
 
     def open(self) -> None:
         """Show, ready to type; what was searched last stays, selected."""
+        self._before.remember()
         self.show()
         self.raise_()
         self.field.setFocus()
         self.field.selectAll()
+
+    def end(self, otherwise: QWidget) -> None:
+        """Hide, and give the keyboard back; to `otherwise` where what had it is gone."""
+        self._before.give_back(otherwise)
+        self.hide()
 
     def show_count(self, current: int, total: int) -> None:
         """Say which match of how many is the current one."""

@@ -131,6 +131,7 @@ class Furniture(QObject):
         # Its height follows from its width.
         editor.resize(self._view.column[1] + round(24 * self._theme.scale), 60)
         editor.show()
+        editor.before.remember()
         editor.setFocus()
         self._resized()
 
@@ -142,11 +143,11 @@ class Furniture(QObject):
         item.unsent = editor.field.toPlainText() if keep else ""
         self.editor = self._edited = None
         item.editor_height = 0
+        editor.before.give_back(self._view)
         editor.hide()
         editor.deleteLater()
         if item in self._stack.items:
             self._view.resize_item(item.id)
-        self._view.setFocus()
 
     def open_find(self) -> None:
         self.find_bar.open()
@@ -207,9 +208,8 @@ class Furniture(QObject):
 
     @Slot()
     def _end_find(self) -> None:
-        self.find_bar.hide()
+        self.find_bar.end(self._view)
         self._view.end_find()
-        self._view.setFocus()
 
     @Slot()
     def _copy(self) -> None:

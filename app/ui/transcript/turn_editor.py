@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainte
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.ui.theme import Theme
+from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import focus_ring
 
 _HINT = "Enter sends  ·  Shift+Enter breaks  ·  Esc cancels"
@@ -23,6 +24,7 @@ class TurnEditor(QWidget):
     def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self.before = FocusBefore(self)
         self.field = _Field(self)
         self.field.setPlainText(text)
         self.field.setFont(theme.sans(2))

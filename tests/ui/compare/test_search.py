@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit
 
 from app.engine.strategy import StrategySpec
 from app.lab.interval import Speedup
@@ -97,19 +98,22 @@ def test_a_cell_is_compared_side_by_side(windows: Windows) -> None:
     assert place.outcome.currentWidget() is place.outcome.lanes
 
 
+def retype(desk: Desk, field: QLineEdit, text: str) -> None:
+    field.selectAll()
+    desk.qtbot.keyClicks(field, text)
+    desk.press(Qt.Key.Key_Return, field)
+
+
 def test_a_sweep_that_cannot_be_says_why(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)
     panel = place.head.sweep_panel
-    panel.across.values.setText("1,3")
-    panel.across.values.textEdited.emit("1,3")
+    retype(desk, panel.across.values, "1,3")
     assert panel.start.isEnabled()
-    panel.across.values.setText("nonsense")
-    panel.across.values.textEdited.emit("nonsense")
+    retype(desk, panel.across.values, "nonsense")
     assert not panel.start.isEnabled()
     assert "nonsense" in panel.amount.text()
-    panel.strategy.setText("prompt-lookup")
-    panel.strategy.textEdited.emit("prompt-lookup")
+    retype(desk, panel.strategy, "prompt-lookup")
     assert panel.across.key.currentText() == "max_ngram_size"
     assert panel.start.isEnabled()
 

@@ -42,6 +42,7 @@ def press(qtbot: QtBot, widget: QWidget, text: str) -> None:
 def type_over(qtbot: QtBot, box: NumberBox, text: str) -> None:
     box.lineEdit().selectAll()
     qtbot.keyClicks(box.lineEdit(), text)
+    qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Return)
 
 
 # ----------------------------------------------------------------------------------------- layers

@@ -55,6 +55,7 @@ def type_over(qtbot: QtBot, form: ParamForm, name: str, text: str) -> None:
     box.lineEdit().selectAll()
     qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Delete)
     qtbot.keyClicks(box.lineEdit(), text)
+    qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Return)
 
 
 def reset_button(form: ParamForm) -> QPushButton:
@@ -82,6 +83,7 @@ def test_every_control_tells_and_is_told(qtbot: QtBot, form: ParamForm) -> None:
         qtbot.mouseClick(control(form, "flag"), Qt.MouseButton.LeftButton)
         qtbot.keyClick(control(form, "kind"), Qt.Key.Key_Down)
         qtbot.keyClicks(control(form, "free"), "ab")
+        qtbot.keyClick(control(form, "free"), Qt.Key.Key_Return)
 
     seen: list[Every] = []
     form.changed.connect(lambda: seen.append(form.value()) if form.valid() else None)
@@ -117,14 +119,44 @@ def test_wrong_text_is_kept_marked_and_explained(
     qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Tab)  # leaving the field does not clamp either
     assert box.lineEdit().text() == text
     assert box.property("state") == "wrong"
-    assert allowed in form.field(name).error_text()
-    assert not form.valid()
+    assert allowed in form.field(name).error_text().lower()
+    assert form.field(name).error_text().count(".") == 1 + text.count("."), "one sentence"
     with pytest.raises(SettingError):
-        form.value()
+        form.field(name).value()
+    assert form.value() == Every("kept"), "what was right before is still in use"
     type_over(qtbot, form, name, "1")
     assert form.field(name).error_text() == ""
     assert box.property("state") == ""
     assert form.valid()
+
+
+@pytest.mark.parametrize("leaving", ["enter", "tab", "pause"])
+def test_a_number_is_told_once_and_as_a_whole(qtbot: QtBot, form: ParamForm, leaving: str) -> None:
+    told: list[object] = []
+    form.changed.connect(lambda: told.append((form.value().count, form.field("count").error_text())))
+    box = control(form, "count")
+    assert isinstance(box, NumberBox)
+    form.activateWindow()
+    box.setFocus()
+    qtbot.waitUntil(box.hasFocus)
+    for text, expected in (("10", (10, "")), ("99", (10, "“99” is not a whole number from 0 to 10."))):
+        box.selectAll()
+        qtbot.keyClicks(box, text)
+        assert not told, "nothing is told while the hand moves"
+        if leaving == "enter":
+            qtbot.keyClick(box, Qt.Key.Key_Return)
+        elif leaving == "tab":
+            qtbot.keyClick(box, Qt.Key.Key_Tab)
+            box.setFocus()
+        qtbot.waitUntil(lambda: bool(told))
+        assert told == [expected]
+        told.clear()
+
+
+def test_a_wrong_field_keeps_no_other_field_from_acting(qtbot: QtBot, form: ParamForm) -> None:
+    type_over(qtbot, form, "count", "99")
+    type_over(qtbot, form, "share", "0.25")
+    assert form.valid() and form.value() == Every("kept", share=0.25)
 
 
 @pytest.mark.parametrize(

@@ -120,8 +120,11 @@ def test_settings_go_along(qtbot: QtBot, panel: ModelPanel) -> None:
     panel.set_info(INFO)
     box = panel.form.field("ctx_size").control  # type: ignore[attr-defined]
     assert isinstance(box, NumberBox)
-    box.lineEdit().selectAll()
-    qtbot.keyClicks(box.lineEdit(), "1024")
+    panel.activateWindow()
+    box.setFocus()
+    qtbot.waitUntil(box.hasFocus)
+    box.selectAll()
+    qtbot.keyClicks(box, "1024")
     with qtbot.waitSignal(panel.applied) as told:
         press(qtbot, panel, "Apply")
     assert told.args == [ModelOptions(BUNDLED_TARGET, ctx_size=1024)]
@@ -132,6 +135,7 @@ def test_a_wrong_setting_cannot_be_applied(qtbot: QtBot, panel: ModelPanel) -> N
     assert isinstance(box, NumberBox)
     box.lineEdit().selectAll()
     qtbot.keyClicks(box.lineEdit(), "9999")
+    qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Return)
     assert not button(panel, "Apply").isEnabled()
     assert "from 0 to 1,024" in words(panel)
 

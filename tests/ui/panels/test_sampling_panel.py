@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.types import Sampling
 from app.settings import Settings
+from app.ui.panels.number_box import NumberBox
 from app.ui.panels.sampling_panel import (
     AnswerOptions,
     SamplingPanel,
@@ -50,7 +51,12 @@ def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:
     temperature = panel._form.field("temperature").control  # type: ignore[attr-defined]
     qtbot.keyClick(temperature, Qt.Key.Key_Up)
     qtbot.keyClick(panel._limit.control, Qt.Key.Key_Up)
+    panel.activateWindow()
+    stop_field(panel).setFocus()
+    qtbot.waitUntil(stop_field(panel).hasFocus)
     qtbot.keyClicks(stop_field(panel), "END")
+    assert not any(one.stop for one in seen), "no answer ends at an E"
+    qtbot.keyClick(stop_field(panel), Qt.Key.Key_Tab)
     assert seen[0] == AnswerOptions(Sampling(temperature=0.05))
     assert seen[-1] == AnswerOptions(Sampling(temperature=0.05), 257, ("END",))
     assert panel.options() == seen[-1]
@@ -61,9 +67,31 @@ def test_wrong_text_changes_nothing_in_use(qtbot: QtBot, panel: SamplingPanel) -
     limit.selectAll()
     with qtbot.assertNotEmitted(panel.options_changed):
         qtbot.keyClicks(limit, "0")
+        qtbot.keyClick(limit, Qt.Key.Key_Return)
     assert limit.text() == "0"
     assert "from 1 to 1,000,000" in panel._limit.error_text()
     assert panel.options().max_tokens == 256
+
+
+def test_half_of_a_number_is_never_in_use(qtbot: QtBot, panel: SamplingPanel) -> None:
+    """The start of 99 is 9, a temperature; so is the start of 0.75."""
+    seen: list[float] = []
+    panel.options_changed.connect(lambda options: seen.append(options.sampling.temperature))
+    box = next(one for one in panel.findChildren(NumberBox) if one.accessibleName() == "temperature")
+    for text in ("99", "0.75"):
+        box.lineEdit().selectAll()
+        qtbot.keyClicks(box.lineEdit(), text)
+        qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Return)
+    assert seen == [0.75]
+
+
+def test_a_wrong_field_keeps_no_other_from_acting(qtbot: QtBot, panel: SamplingPanel) -> None:
+    boxes = {one.accessibleName(): one for one in panel.findChildren(NumberBox)}
+    for name, text in (("temperature", "99"), ("top_k", "40")):
+        boxes[name].lineEdit().selectAll()
+        qtbot.keyClicks(boxes[name].lineEdit(), text)
+        qtbot.keyClick(boxes[name].lineEdit(), Qt.Key.Key_Return)
+    assert panel.options().sampling == Sampling(top_k=40)
 
 
 @pytest.mark.parametrize(

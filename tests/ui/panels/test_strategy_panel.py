@@ -68,6 +68,7 @@ def retype(qtbot: QtBot, panel: StrategyPanel, spec: str) -> None:
     line.selectAll()
     qtbot.keyClick(line, Key.Key_Delete)
     qtbot.keyClicks(line, spec)
+    qtbot.keyClick(line, Key.Key_Return)
 
 
 def card(panel: StrategyPanel, name: str) -> StrategyCard:
@@ -200,6 +201,7 @@ def test_a_wrong_field_leaves_the_last_right_spec(qtbot: QtBot, panel: StrategyP
     box.lineEdit().end(False)
     with qtbot.assertNotEmitted(panel.spec_changed):
         qtbot.keyClicks(box.lineEdit(), "x")
+        qtbot.keyClick(box.lineEdit(), Key.Key_Return)
     assert panel.spec() == "draft-simple:n_max=4"
     assert "from 1 to 512" in errors(panel)
     qtbot.keyClick(panel.rule.choices, Key.Key_Right)
@@ -235,6 +237,15 @@ def test_wrong_text_is_kept_and_explained_in_place(
     assert text(panel).text() == spec
     assert text(panel).property("state") == "wrong"
     assert allowed in errors(panel)
+
+
+def test_a_wrong_text_leaves_the_strategy_that_was_in_use(qtbot: QtBot, panel: StrategyPanel) -> None:
+    """Its beginning, draft-simple, is a strategy."""
+    panel.set_spec("none")
+    with qtbot.assertNotEmitted(panel.spec_changed):
+        retype(qtbot, panel, "draft-simple:n_max=0:bogus=3")
+    assert panel.spec() == "none"
+    assert "bogus" in errors(panel)
 
 
 @pytest.mark.parametrize(("choice", "key"), [("rule", "verify=greedy"), ("length", "length=ewma")])
@@ -335,6 +346,7 @@ def test_long_values_have_a_row_of_their_own(qtbot: QtBot, panel: StrategyPanel)
     )
     with qtbot.waitSignal(panel.spec_changed) as told:
         qtbot.keyClicks(line, "a")
+        qtbot.keyClick(line, Key.Key_Return)
     assert told.args == ["ngram-cache:lookup_cache_dynamic=a"]
 
 
