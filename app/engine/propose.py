@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.engine.drafters.base import Drafter, Proposal
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal
 from app.engine.lengths.base import RIDE_ALONG, Attempt, DraftLength
 
 if TYPE_CHECKING:
     from app.engine.drafters.base import TokenIds
 
 NamedDrafter = tuple[str, Drafter]
-
-ENOUGH = "answer at its length limit"
 
 
 class Room(msgspec.Struct, frozen=True):

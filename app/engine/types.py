@@ -169,7 +169,7 @@ class Sampling:
         1.0, "Divide the logits of recent tokens by this. 1 is off.", low=0.01, high=10
     )
     repeat_last_n: int = param(
-        64, "How many recent tokens the repeat penalty looks at. -1 is the whole context.", low=-1
+        64, "How many of the latest tokens the repeat penalty counts. -1 is the whole context.", low=-1
     )
     seed: int = param(
         -1, "The same seed repeats the same draws. -1 takes a new one each time.", low=-1, high=2**63 - 1
@@ -211,17 +211,17 @@ class ModelOptions:
 
     path: str
     ctx_size: int = param(
-        0, "Context size in tokens. 0 takes the model's own, up to 8192.", low=0, high=16_777_216
+        0, "Context size in tokens. 0 is the model's own, at most 8,192.", low=0, high=16_777_216
     )
     threads: int = param(
         0,
-        "Threads for one-token passes. 0 takes one fewer than the cores, and fewer for a small file.",
+        "Threads for single-token passes. 0 is one fewer than the cores, and fewer for a small file.",
         low=0,
         high=1024,
     )
-    threads_batch: int = param(0, "Threads for prompt passes. 0 takes the same.", low=0, high=1024)
-    batch_size: int = param(2048, "Most tokens handed over in one call.", low=1, high=1_048_576)
-    ubatch_size: int = param(512, "Most tokens computed in one pass.", low=1, high=1_048_576)
+    threads_batch: int = param(0, "Threads for prompt passes. 0 is the same number.", low=0, high=1024)
+    batch_size: int = param(2048, "Most tokens per call to llama.cpp.", low=1, high=1_048_576)
+    ubatch_size: int = param(512, "Most tokens per pass.", low=1, high=1_048_576)
     n_gpu_layers: int = param(
         -1, "Layers kept on the GPU, where there is one. -1 is all, 0 is none.", low=-1, high=100_000
     )
@@ -232,21 +232,22 @@ class ModelOptions:
         True, "Rearrange weights for the CPU's fastest kernels. Turn off if those kernels crash."
     )
     swa_full: bool = param(
-        True, "Keep sliding-window layers in full. Without, less memory, and edits are read again."
+        True,
+        "Keep the whole KV cache of sliding-window layers. Off saves memory; edited chats are read again.",
     )
     rpc: str = param(
-        "", "Other machines that compute too, as HOST:PORT with commas between; each runs draftscope worker."
+        "", "Other machines that compute too, as HOST:PORT, separated by commas. Each runs draftscope worker."
     )
     device: str = param(
-        "", "Devices that hold the layers, with commas between, such as CUDA0,RPC0. Empty is all of them."
+        "", "Devices that hold the layers, separated by commas, such as CUDA0,RPC0. Empty is all of them."
     )
     split_mode: str = param(
         "layer",
-        "Split over several devices: none uses one, layer whole layers, row the rows of each.",
+        "With several devices: none uses one, layer gives each whole layers, row a part of every layer.",
         choices=("none", "layer", "row"),
     )
     tensor_split: str = param(
-        "", "Shares of the devices in their order, such as 3,1. Empty goes by their free memory."
+        "", "Shares of the devices in their order, such as 3,1. Empty divides by their free memory."
     )
     main_gpu: int = param(0, "The device in use with split mode none, counted from 0.", low=0, high=1024)
     kv_offload: bool = param(True, "Keep the KV cache on the devices of its layers, not in main memory.")
@@ -256,7 +257,7 @@ class ModelOptions:
     )
     load_mode: str = param(
         "auto",
-        "How the file is read: mmap maps it, mlock keeps it in memory, dio reads past the system's cache.",
+        "How the file is read: mmap maps it, mlock keeps it in memory, dio bypasses the system's cache.",
         choices=("auto", "none", "mmap", "mlock", "mmap+mlock", "dio"),
     )
 

@@ -51,7 +51,6 @@ class ChatController(QObject):
         page.prompt.system_changed.connect(self._change_system)
         page.transcript.edit_submitted.connect(self._edit)
         page.transcript.regenerate_requested.connect(self._regenerate_turn)
-        page.transcript.suggestion_chosen.connect(self.send)
         page.transcript.note_action.connect(self._note_acted)
         page.chats.chat_chosen.connect(self.open_chat)
         page.chats.new_requested.connect(self.new_chat)

@@ -19,7 +19,7 @@ from app.ui.transcript import Legend, TranscriptView
 # Pixels at text scale 1.
 COLUMN = 792  # the transcript's column and its margins
 NARROW = 960  # below this the list of chats folds by itself rather than crush the text
-CRAMPED = 640  # and below this the instruments as well
+CRAMPED = 844  # and below this the instruments as well: a window of 900, beside the rail
 CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
 CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264
 

@@ -11,7 +11,7 @@ from app.ui.engine_session import BUSY, Activity, EngineSession
 from app.ui.header import Header
 from app.ui.pair_controller import PairController, file_words
 from app.ui.panels.model_words import chip_words as model_words
-from app.ui.panels.model_words import fit_words
+from app.ui.panels.model_words import fit_words, full_words
 from app.ui.panels.sampling_panel import AnswerOptions
 from app.ui.panels.sampling_panel import chip_words as sampling_words
 from app.ui.panels.strategy_panel import Surroundings, check_together
@@ -63,20 +63,33 @@ class ChipsController(QObject):
         )
         header.strategy_panel.set_surroundings(around)
         header.strategy.set_alert(not self._strategy_works(around))
+        unused = settings.draft is not None and not self._needs_draft()
+        why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
+        header.draft.set_unused(why)
+        header.draft_panel.set_unused(why)
         self.shown.emit()
 
     def _show_pair(self) -> None:
         settings, header, pair = self._settings.now, self._header, self._session.pair
         if pair is not None:
-            header.target.set_text(*model_words(pair.target))
+            header.target.set_text(*model_words(pair.target), full_words(pair.target))
         else:
             header.target.set_text(file_words(settings.target))
         if settings.draft is None:
             header.draft.set_text("none")
         elif pair is not None and pair.draft is not None:
-            header.draft.set_text(model_words(pair.draft)[0], fit_words(pair.vocabulary), pair.vocabulary)
+            name, quantisation = model_words(pair.draft)
+            if name == model_words(pair.target)[0]:
+                name = f"{name} {quantisation}"
+            header.draft.set_text(name, fit_words(pair.vocabulary), full_words(pair.draft, pair.vocabulary))
         else:
             header.draft.set_text(file_words(settings.draft))
+
+    def _needs_draft(self) -> bool:
+        try:
+            return StrategySpec.parse(self._settings.now.strategy).needs_draft
+        except SettingError:  # its drafter was taken away
+            return True
 
     def _strategy_works(self, around: Surroundings) -> bool:
         try:

@@ -30,8 +30,8 @@ class Header(ChipRow):
         self.draft_panel = ModelPanel(theme, "draft", BUNDLED_DRAFT, choose_file)
         self.strategy_panel = StrategyPanel(theme)
         self.sampling_panel = SamplingPanel(theme)
-        self.target = self._chip("target", self.target_panel, self.target_panel.foot)
-        self.draft = self._chip("draft", self.draft_panel, self.draft_panel.foot)
+        self.target = self._chip("target", self.target_panel, self.target_panel.head)
+        self.draft = self._chip("draft", self.draft_panel, self.draft_panel.head)
         self.strategy = Chip(theme, "strategy", mono=True)
         self.strategy.set_popover(Popover(theme, self.strategy_panel, STRATEGY_WIDTH))
         self.sampling = self._chip("sampling", self.sampling_panel)
@@ -45,9 +45,7 @@ class Header(ChipRow):
         self.sidebar = IconButton(theme, "sidebar", "Chats (Ctrl+B)")
         self.instruments = IconButton(theme, "compare", "Instruments (Ctrl+I)")
         self.clear = WordOrIcon(theme, "trash", "Clear")
-        self.clear.setToolTip(
-            "Put this chat into the trash and begin a new one. Undo is in the list of chats."
-        )
+        self.clear.setToolTip("Put this chat into the trash and begin a new one. Ctrl+Z takes it back.")
         self.regenerate = WordOrIcon(theme, "refresh", "Regenerate")
         self.regenerate.setToolTip("Answer the last message once more (Ctrl+R)")
         self.stop = WordOrIcon(theme, "stop", "Stop", primary=True)
@@ -64,9 +62,9 @@ class Header(ChipRow):
             row.addWidget(button)
         self.restyle()
 
-    def _chip(self, caption: str, panel: QWidget, foot: QWidget | None = None) -> Chip:
+    def _chip(self, caption: str, panel: QWidget, head: QWidget | None = None) -> Chip:
         chip = Chip(self._theme, caption)
-        chip.set_popover(Popover(self._theme, panel, foot=foot))
+        chip.set_popover(Popover(self._theme, panel, head=head))
         return chip
 
     def set_busy(self, busy: bool) -> None:
@@ -100,11 +98,11 @@ class Header(ChipRow):
 
     def fit(self) -> None:
         """Words of buttons go first, then details, then names are cut."""
-        for words in (True, False):
-            for button in self._buttons:
-                button.show_words(words)
-            if words and self.room() >= sum(chip.widths()[1] for chip in self.chips):
-                break
+        shown = [one for one in self._buttons if one.isVisibleTo(self)]
+        room = self.room() + sum(one.sizeHint().width() - one.width_with(words=True) for one in shown)
+        words = room >= sum(chip.widths()[1] for chip in self.chips)
+        for button in self._buttons:
+            button.show_words(words)
         super().fit()
 
     @Slot()
@@ -128,10 +126,21 @@ class WordOrIcon(QPushButton):
         self._words = words
         self._as_words = True
         self._primary = primary
+        self._widths: dict[bool, int] = {}
         self.setAccessibleName(words)
         if primary:
             set_role(self, kind="primary")
-        theme.changed.connect(self._refresh)
+        theme.changed.connect(self._restyle)
+
+    def width_with(self, words: bool) -> int:
+        """Pixels that it takes as words or as an icon. Measured once: to look at the other form is to lay
+        everything out again."""
+        if words not in self._widths:
+            before = self._as_words
+            self.show_words(words)
+            self._widths[words] = self.sizeHint().width()
+            self.show_words(before)
+        return self._widths[words]
 
     def show_words(self, words: bool) -> None:
         """Show the words, or the icon instead."""
@@ -141,6 +150,10 @@ class WordOrIcon(QPushButton):
             self._refresh()
 
     @Slot()
+    def _restyle(self) -> None:
+        self._widths.clear()
+        self._refresh()
+
     def _refresh(self) -> None:
         colours = self._theme.palette
         side = round(16 * self._theme.scale)

@@ -88,15 +88,15 @@ class MainWindow(QMainWindow):
         self.status = StatusBar(theme)
         self._places = QStackedWidget()
         self._build()
-        self.page.prompt.set_suggestion(self._prompts[0] if prompts else "")
-        self.page.transcript.set_suggestions(self._prompts)
 
         header, page, status, prompt = self.header, self.page, self.status, self.page.prompt
         self.controller = ChatController(page, chat_store, session, settings)
         self.baseline = BaselineController(page, status, chat_store, self.controller, session)
         self.pair = PairController(header, status, prompt, session, settings)
         self.chips = ChipsController(header, session, settings, self.pair)
-        self.trying = TryController(prompt, self.controller, session, prompts, settings, self.chips.apply)
+        self.trying = TryController(
+            prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
+        )
         self.presets = PresetsController(
             header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
         )

@@ -28,7 +28,7 @@ MODE_HELP = (
     "Earlier texts and the system prompt are not sent with it."
 )
 TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
-IDLE_HINT = "Enter sends · Shift+Enter breaks"
+IDLE_HINT = "Enter sends · Shift+Enter starts a line"
 BUSY_HINT = "Esc stops"
 STOPPING_HINT = "Stopping"
 SPACING, CLOSE = 16, 4
@@ -49,7 +49,7 @@ class PromptBox(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._busy = False
-        self._suggestion = ""
+        self.suggestion = ""  # what Enter sends from the empty field
         self._last = ""
         self.notices = Notices(theme)
         self.remark = Remark(theme)  # on what is asked
@@ -106,7 +106,7 @@ class PromptBox(QWidget):
 
     def set_suggestion(self, text: str) -> None:
         """What Enter sends from an empty field; "" for nothing."""
-        self._suggestion = text
+        self.suggestion = text
         self._refresh()
 
     def set_last_prompt(self, text: str) -> None:
@@ -197,7 +197,7 @@ class PromptBox(QWidget):
         if self._busy:
             return
         typed = self._edit.text()
-        prompt = typed if typed.strip() else self._suggestion
+        prompt = typed if typed.strip() else self.suggestion
         if not prompt:
             return
         self._system.tell()
@@ -250,7 +250,7 @@ class PromptBox(QWidget):
         self._button.set_icon("stop" if self._busy else "send")
         self._button.set_tooltip("Stop" if self._busy else "Send")
         what = "Ask" if chat else "Begin a text (only this is sent)"
-        demo = ", or press Enter for a demo prompt" if self._suggestion else ""
+        demo = ", or press Enter for a demo prompt" if self.suggestion else ""
         self._edit.setPlaceholderText(what + demo)
         self._edit.viewport().update()  # Qt shows other words only when the field is painted again
         self._fit()
@@ -292,6 +292,5 @@ class PromptBox(QWidget):
     @Slot()
     def _restyle(self) -> None:
         for edit in (self._edit, self._system.edit):
-            edit.setFont(self._theme.sans(0.5))
-            edit.refit()
+            edit.use_font(self._theme.sans(0.5))
         self._fit()

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QKeySequence, QResizeEvent, QTextOption
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFont,
+    QInputMethodEvent,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QTextOption,
+)
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 MOST_LINES = 8
@@ -47,8 +55,12 @@ class PromptEdit(QPlainTextEdit):
         self.setPlainText(_broken(text))
         self.moveCursor(self.textCursor().MoveOperation.End)
 
-    def refit(self) -> None:
-        """Take the height that the text wants, after a change of font."""
+    def use_font(self, font: QFont) -> None:
+        """Show text and placeholder in a font, at the height that it wants."""
+        self.setFont(font)
+        self.viewport().setFont(
+            font
+        )  # paints the placeholder, and keeps a font once a style sheet gave it one
         self._grow()
 
     # ------------------------------------------------------------------ events

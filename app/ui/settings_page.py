@@ -97,9 +97,9 @@ class SettingsPage(QScrollArea):
         self._scale_error = QLabel()
         self._scale_error.setProperty("role", "error")
         form.addRow(self._label("Colours"), _left(self._mode))
-        form.addRow(
-            self._label("Text size"), _left(self._scale, QLabel("times the system's"), self._scale_error)
-        )
+        row = _left(self._scale, QLabel("times the system's"), self._scale_error)
+        row.setSpacing(8)
+        form.addRow(self._label("Text size"), row)
 
     def _add_network(self) -> None:
         self._title("Network")

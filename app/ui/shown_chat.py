@@ -127,9 +127,8 @@ class ShownChat(QObject):
 
     def say_empty(self) -> None:
         """What an empty chat says of itself."""
-        self._page.transcript.set_empty_words(
-            "Watch every token's fate", "Ask something, or press Enter for a demo prompt."
-        )
+        demo = ", or press Enter for a demo prompt" if self._page.prompt.suggestion else ""
+        self._page.transcript.set_empty_words("Watch every token's fate", f"Ask something{demo}.")
 
     def _turns(self, end: int | None = None) -> list[Turn]:
         """The chat's turns for the transcript; reads the traces of its answers."""

@@ -20,12 +20,13 @@ from app.ui.panels.sampling_panel import chip_words
 from app.ui.panels.try_panel import manner_words
 from app.ui.prompt_box import PromptBox
 from app.ui.settings_in_use import SettingsInUse
+from app.ui.transcript import TranscriptView
 
 PUT_BACK = "Put back"
 
 
 class TryController(QObject):
-    """Between the panel by the prompt box, the chat and the settings.
+    """Between the panel by the prompt box, the empty chat, which shows the first of them, and the settings.
 
     The remark is a function of the last message on the screen and of the settings, so it is there for a
     prompt that was typed, in a chat that was opened again, and gone with the chat.
@@ -34,6 +35,7 @@ class TryController(QObject):
     def __init__(
         self,
         box: PromptBox,
+        transcript: TranscriptView,
         chat: ChatController,
         session: EngineSession,
         prompts: Sequence[DemoPrompt],
@@ -43,6 +45,7 @@ class TryController(QObject):
         """`apply` puts a preset into use, or raises UserError."""
         super().__init__(box)
         self._box = box
+        self._transcript = transcript
         self._chat = chat
         self._session = session
         self._prompts = {one.prompt: one for one in prompts}
@@ -51,8 +54,10 @@ class TryController(QObject):
         self._before: Preset | None = None  # what was in use before a prompt changed it
         self._set: Preset | None = None  # what that prompt put into use
         self._dismissed = ""
+        self._offered = False
         box.try_panel.set_prompts(prompts)
-        box.try_panel.chosen.connect(self._choose)
+        box.try_panel.chosen.connect(lambda prompt: self._choose(prompt, box.try_panel.notice.show_error))
+        transcript.suggestion_chosen.connect(lambda prompt: self._choose(prompt, box.show_error))
         box.remark.acted.connect(self._put_back)
         box.remark.dismissed.connect(self._dismiss)
         chat.shown.answer_shown.connect(self.refresh)
@@ -75,21 +80,19 @@ class TryController(QObject):
 
     # ------------------------------------------------------------------ choosing
 
-    @Slot(str)
-    def _choose(self, prompt: str) -> None:
-        """Ask a prompt in a new chat, with its own settings."""
+    def _choose(self, prompt: str, tell: Callable[[str, str], None]) -> None:
+        """Ask a prompt in a new chat, with its own settings; `tell` says why not."""
         one = self._prompts[prompt]
-        panel = self._box.try_panel
-        panel.notice.clear()
+        self._box.try_panel.notice.clear()
         if self._session.activity in BUSY or self._session.activity is Activity.LENT:
-            panel.notice.show_error("The engine is at work.", "Stop it, or wait until it is done.")
+            tell("The engine is at work.", "Stop it, or wait until it is done.")
             return
         settings = self._settings.now
         before = Preset.of("", settings)
         try:
             self._apply(self._wanted(one, settings))
         except UserError as error:
-            panel.notice.show_error(error.message, error.hint)
+            tell(error.message, error.hint)
             return
         if self._set is None or not self._set.in_use(settings):
             self._before = before  # and not what the prompt before this one had set
@@ -129,11 +132,21 @@ class TryController(QObject):
     def _dismiss(self) -> None:
         self._dismissed = self._chat.question
 
+    def _offer(self) -> None:
+        """Offer the prompts, or no longer: they are for one pair."""
+        offered = self._prompts if self._offered else {}
+        self._box.set_try_offered(self._offered)
+        self._box.set_suggestion(next(iter(offered), ""))
+        self._transcript.set_suggestions({prompt: one.title for prompt, one in offered.items()})
+        self._chat.shown.say_empty()
+
     @Slot()
     def refresh(self) -> None:
         """The chat, or what it is answered with, is another one."""
         box, settings = self._box, self._settings.now
-        box.set_try_offered(self.is_offered)
+        if self._offered != self.is_offered:
+            self._offered = self.is_offered
+            self._offer()
         one = self._prompts.get(self._chat.question) if self.is_offered else None
         box.try_panel.set_current(one.prompt if one is not None else "")
         if one is None or one.prompt == self._dismissed:

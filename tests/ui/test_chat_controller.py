@@ -72,7 +72,7 @@ def test_another_message_while_the_models_load_loses_none(windows: Windows) -> N
     desk = windows.open()
     desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
     desk.type("typed at length")
-    desk.page.transcript.suggestion_chosen.emit("suggested")
+    desk.controller.send("suggested")
     desk.answered()
     assert desk.texts()[0] == "suggested" and desk.page.prompt.text() == "typed at length"
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.engine.types import ModelOptions
 from app.ui.chip_row import ChipRow, chip_widths
+from app.ui.numbers import file_size
 from app.ui.panels.chip import Chip
 from app.ui.theme import Theme
+from tests.ui.windows import Windows
 
 WIDTHS = [(300, 200, 150, 100), (280, 180, 140, 90), (200, 150, 100, 80), (150, 150, 120, 110)]
 
@@ -60,3 +65,27 @@ def test_a_row_gives_its_chips_what_its_buttons_leave(qtbot: QtBot, theme: Theme
     row.fit()
     assert sum(chip.minimumWidth() for chip in row.chips) <= row.room()
     assert row.minimumSizeHint().width() == 0
+
+
+def test_the_draft_is_dimmed_where_the_strategy_uses_none(windows: Windows) -> None:
+    desk = windows.open(strategy="draft-simple")
+    lit = desk.header.draft.grab().toImage()
+    assert "does not draft with a model" not in desk.header.draft.toolTip()
+    desk.window.chips.use_strategy("suffix")
+    assert "suffix, does not draft with a model" in desk.header.draft.toolTip()
+    assert desk.header.draft.grab().toImage() != lit
+    desk.window.chips.use_strategy("suffix+draft-simple")
+    assert "does not draft with a model" not in desk.header.draft.toolTip()
+
+
+def test_a_pair_of_one_name_is_told_apart(windows: Windows, pair_files: tuple[Path, Path]) -> None:
+    target, _draft = pair_files
+    repository = windows.paths.config / "models--owner--tiny-GGUF" / "snapshots" / "a1"
+    repository.mkdir(parents=True)
+    other = repository / "other.gguf"
+    other.write_bytes(target.read_bytes())
+    desk = windows.open(draft=ModelOptions(str(other)), strategy="none")
+    target_words, draft_words = desk.header.target.toolTip(), desk.header.draft.toolTip()
+    assert target.name in target_words
+    assert f"other.gguf · owner/tiny-GGUF · {file_size(other.stat().st_size)}" in draft_words
+    assert desk.header.target.text_shown(1000)[0] != desk.header.draft.text_shown(1000)[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QMargins, QPoint, QRect
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, QRect
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 
 from app.ui.instruments.elided_label import ElidedLabel
 from app.ui.panels.chip import Chip
@@ -139,3 +139,54 @@ def test_the_places_of_the_popover_are_inside_the_window(windows: Windows) -> No
         shown = QRect(card.mapTo(desk.window, QPoint(16, 16)), card.size().shrunkBy(SHADOW))
         assert desk.window.rect().contains(shown)
         chip.click()
+
+
+def test_text_and_placeholder_of_the_prompt_box_follow_the_text_size(windows: Windows) -> None:
+    desk = windows.open(ready=False)
+    desk.window.go("settings")
+    for scale in (2.0, 1.0, 1.5):
+        desk.window.look.set_scale(scale)
+        wanted = desk.window.look.theme.sans(0.5).pointSizeF()
+        QApplication.processEvents()
+        assert desk.prompt.font().pointSizeF() == desk.prompt.viewport().font().pointSizeF() == wanted
+
+
+def test_a_header_that_is_short_of_room_is_laid_out_once(windows: Windows) -> None:
+    """Its buttons are words or icons, whichever fit; to try both each time would never end."""
+    desk = windows.open(ready=False, text_scale=2.0)
+    desk.until_ready()
+    asked: list[QEvent] = []
+
+    class Watch(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if watched is desk.header and event.type() == QEvent.Type.LayoutRequest:
+                asked.append(event)
+            return False
+
+    watch = Watch()
+    for _ in range(20):
+        QApplication.processEvents()
+    desk.header.installEventFilter(watch)
+    for _ in range(20):
+        QApplication.processEvents()
+    assert asked == []
+
+
+def test_large_text_leaves_the_plots_their_height_and_the_instruments_scroll(windows: Windows) -> None:
+    desk = windows.open(ready=False)
+    resize(desk, 1920, 800)
+    panel = desk.page.instruments
+    for scale in (1.0, 2.0):
+        desk.window.look.set_scale(scale)
+        desk.page.set_instruments(True)
+        QApplication.processEvents()
+        for card in panel.cards:
+            assert card.canvas.plot_rect().height() >= 40 * scale
+    assert panel.verticalScrollBar().maximum() > 0
+
+
+@pytest.mark.parametrize(("width", "shown"), [(899, False), (901, True)])
+def test_the_instruments_fold_in_a_window_below_900_pixels(windows: Windows, width: int, shown: bool) -> None:
+    desk = windows.open(ready=False)
+    resize(desk, width, 700)
+    assert desk.page.instruments.isVisible() is shown

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication, QScrollArea
+from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
 
 from app.engine.types import ModelOptions, Sampling
 from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
@@ -107,6 +107,29 @@ def test_the_menu_is_there_for_the_bundled_pair_only(
     desk.load(BUNDLED_TARGET)
     assert desk.page.prompt.try_this.isVisible()
     assert said(desk)[0] == look("Copied")
+
+
+def test_an_empty_chat_shows_the_titles_for_the_bundled_pair_only(
+    bundled: Windows, tmp_path: Path, pair_files: tuple[Path, Path]
+) -> None:
+    desk = opened(bundled, strategy="suffix")
+
+    def offered() -> list[QPushButton]:
+        shown = [one for one in desk.page.transcript.findChildren(QPushButton) if one.isVisible()]
+        return [one for one in shown if one.text() in TITLES]
+
+    assert [one.text() for one in offered()] == TITLES
+    other = tmp_path / "other.gguf"
+    other.write_bytes(pair_files[0].read_bytes())
+    desk.load(other)
+    assert offered() == []
+    empty_words = [one.text() for one in desk.page.transcript.findChildren(QLabel) if one.isVisible()]
+    assert "Ask something." in empty_words and desk.prompt.placeholderText() == "Ask"
+    desk.load(BUNDLED_TARGET)
+    desk.qtbot.mouseClick(offered()[TITLES.index("Copied")], Qt.MouseButton.LeftButton)
+    desk.answered()
+    assert desk.texts()[0] == "Copied abcabc"
+    assert in_use(desk)[0] == "prompt-lookup:max_ngram_size=2", "asked as the menu asks it"
 
 
 def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> None:
@@ -226,10 +249,10 @@ def test_the_keyboard_does_all_of_it(bundled: Windows) -> None:
     desk.press(Qt.Key.Key_Tab, first)
     assert second.hasFocus()
     desk.press(Qt.Key.Key_Escape, second)
-    assert not first.isVisible() and QApplication.focusWidget() is desk.page.prompt.try_this
+    assert not first.isVisible() and desk.prompt.hasFocus()
     assert "Ctrl+T" in desk.page.prompt.try_this.accessibleName()
     press_shortcut(desk)
-    desk.press(Qt.Key.Key_Down, first)
+    desk.press(Qt.Key.Key_Right, first)
     assert second.hasFocus()
     desk.press(Qt.Key.Key_Return, second)
     desk.answered()

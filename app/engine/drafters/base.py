@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     TokenIds = NDArray[np.int32]
     Floats = NDArray[np.float32]
 
+ENOUGH = "answer at its length limit"
+"""Why a draft ended that could use no more tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:

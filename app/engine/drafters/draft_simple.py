@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings, Thoughts
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings, Thoughts
 from app.engine.drafters.replacements import parse_pairs
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
@@ -28,8 +28,8 @@ _FULL = "the draft's context is full"
 class DraftSimpleParams:
     """Settings of draft-simple; names are llama.cpp's, `sample` is our own."""
 
-    n_max: int = param(3, "Draft at most this many tokens a round.", low=1, high=512, unit="tokens")
-    n_min: int = param(0, "Throw away drafts shorter than this.", low=0, high=512, unit="tokens")
+    n_max: int = param(3, "Draft at most this many tokens per round.", low=1, high=512, unit="tokens")
+    n_min: int = param(0, "Discard drafts shorter than this.", low=0, high=512, unit="tokens")
     p_min: float = param(
         0.0, "Stop drafting where the draft's best token is less probable than this.", low=0, high=1
     )
@@ -38,8 +38,8 @@ class DraftSimpleParams:
     )
     replace: str = param(
         "",
-        "Only where the draft's tokenizer is another one: strings that stand for each other in the two "
-        'models\' texts, as a JSON list of pairs: [["TARGET", "DRAFT"], …].',
+        "For a draft with another tokenizer: strings that the two models write differently, as a JSON list "
+        'of pairs: [["TARGET", "DRAFT"], …].',
     )
 
     def __post_init__(self) -> None:
@@ -47,7 +47,7 @@ class DraftSimpleParams:
         if self.sample and self.n_min:
             raise SettingError(
                 "n_min cannot be used with sample=1.",
-                "Throwing drawn tokens away would change the target's distribution: leave n_min at 0.",
+                "Discarding drawn tokens would change the target's distribution: leave n_min at 0.",
             )
 
 
@@ -117,7 +117,7 @@ class DraftSimple(Drafter):
                 break
             step = np.array(proposal.ids[-1:], np.int32)
         else:
-            ended = "n_max" if k == self._params.n_max else "answer at its length limit"
+            ended = "n_max" if k == self._params.n_max else ENOUGH
             proposal.end = ended if len(proposal.ids) == k else _FULL
         drop_short(proposal, self._params.n_min)
         return proposal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from app.engine.drafters.base import Drafter, Proposal
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal
 from app.engine.drafters.lookup_caches import DynamicCache, LookupCaches
 from app.engine.drafters.ngram_cache_file import LookupCache
 from app.engine.drafters.ngram_counts import (
@@ -30,13 +30,13 @@ _STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
 class NgramCacheParams:
     """Settings of ngram-cache; names are llama.cpp's."""
 
-    n_draft: int = param(8, "Draft at most this many tokens a round.", low=1, high=512, unit="tokens")
+    n_draft: int = param(8, "Draft at most this many tokens per round.", low=1, high=512, unit="tokens")
     lookup_cache_static: str = param(
-        "", "File with the statistics of a large text; only read.", file=FileUse.READ
+        "", "File with the statistics of a large text. It is only read.", file=FileUse.READ
     )
     lookup_cache_dynamic: str = param(
         "",
-        "File with the statistics of earlier answers; made where there is none, each answer is added.",
+        "File with the statistics of earlier answers. Every answer is added; a missing file is made.",
         file=FileUse.WRITTEN,
     )
 
@@ -94,7 +94,7 @@ class NgramCache(Drafter):
             tail = tail[-TOKEN_BYTES * (MAX_SIZE - 1) :] + token.to_bytes(TOKEN_BYTES, "little")
         if not ids:
             return Proposal(end="no match")
-        return Proposal(ids=ids, end="n_draft" if len(ids) == self._n_draft else "answer at its length limit")
+        return Proposal(ids=ids, end="n_draft" if len(ids) == self._n_draft else ENOUGH)
 
     def _next(self, tail: bytes) -> int | None:
         """The token to draft behind the last tokens, given as bytes of at most four."""

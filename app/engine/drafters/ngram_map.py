@@ -13,7 +13,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
 from app.engine.drafters.ngram_buckets import NgramBuckets
 from app.engine.drafters.ngram_index import NgramIndex
 from app.engine.params import param
@@ -29,10 +29,10 @@ _MOST_VALUES = 4  # continuations that ngram-map-k4v tells apart after a key
 class NgramMapKParams:
     """Settings of ngram-map-k; names and defaults are llama.cpp's."""
 
-    size_n: int = param(12, "Look for the last this many tokens.", low=1, high=1024, unit="tokens")
+    size_n: int = param(12, "Match this many of the latest tokens.", low=1, high=1024, unit="tokens")
     size_m: int = param(48, "Copy at most this many tokens.", low=1, high=1024, unit="tokens")
     min_hits: int = param(
-        1, "Has no effect here: llama.cpp takes it for this strategy and ignores it.", low=1, high=_MOST_HITS
+        1, "No effect: llama.cpp accepts it for this strategy and ignores it.", low=1, high=_MOST_HITS
     )
 
 
@@ -40,11 +40,9 @@ class NgramMapKParams:
 class NgramMapK4vParams:
     """Settings of ngram-map-k4v; names and defaults are llama.cpp's."""
 
-    size_n: int = param(12, "Look for the last this many tokens.", low=1, high=1024, unit="tokens")
+    size_n: int = param(12, "Match this many of the latest tokens.", low=1, high=1024, unit="tokens")
     size_m: int = param(48, "Copy at most this many tokens.", low=1, high=1024, unit="tokens")
-    min_hits: int = param(
-        1, "Draft from the time on that these tokens were found this often.", low=1, high=_MOST_HITS
-    )
+    min_hits: int = param(1, "Draft only once these tokens were found this often.", low=1, high=_MOST_HITS)
 
 
 @dataclass(slots=True)
@@ -134,7 +132,7 @@ class _NgramMap(Drafter):
             return Proposal(end="nothing was accepted last time")
         wanted = min(passed, k)
         if wanted < passed:
-            why = "answer at its length limit"
+            why = ENOUGH
         else:
             why = "size_m" if passed == self._m else "no more were accepted last time"
         return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -30,10 +30,14 @@ class NgramModParams:
     """Settings of ngram-mod; names and defaults are llama.cpp's."""
 
     n_match: int = param(
-        24, "Look for the last this many tokens; under 16 it often misleads.", low=1, high=1024, unit="tokens"
+        24,
+        "Match this many of the latest tokens. Below 16, matches often mislead.",
+        low=1,
+        high=1024,
+        unit="tokens",
     )
-    n_min: int = param(48, "Throw away drafts that break off before this.", low=0, high=1024, unit="tokens")
-    n_max: int = param(64, "Draft at most this many tokens a round.", low=1, high=1024, unit="tokens")
+    n_min: int = param(48, "Discard drafts shorter than this.", low=0, high=1024, unit="tokens")
+    n_max: int = param(64, "Draft at most this many tokens per round.", low=1, high=1024, unit="tokens")
 
 
 class NgramModPool:
@@ -146,7 +150,7 @@ class NgramMod(Drafter):
             return Proposal(end="shorter than n_min" if ids else "no match")
         self._drafted = len(ids)
         if len(ids) > k:
-            return Proposal(ids=ids[:k], end="answer at its length limit")
+            return Proposal(ids=ids[:k], end=ENOUGH)
         return Proposal(ids=ids, end="n_max" if len(ids) == n_max else "no further match")
 
     def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:

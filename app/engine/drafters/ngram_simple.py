@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
 from app.engine.drafters.ngram_index import NgramIndex
 from app.engine.params import param
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 class NgramSimpleParams:
     """Settings of ngram-simple; names and defaults are llama.cpp's."""
 
-    size_n: int = param(12, "Look for the last this many tokens.", low=1, high=1024, unit="tokens")
+    size_n: int = param(12, "Match this many of the latest tokens.", low=1, high=1024, unit="tokens")
     size_m: int = param(
         48,
-        "Copy at most this many tokens; below size_n nothing is ever drafted.",
+        "Copy at most this many tokens. Below size_n nothing is ever drafted.",
         low=1,
         high=1024,
         unit="tokens",
     )
     min_hits: int = param(
-        1, "Has no effect here: llama.cpp takes it for this strategy and ignores it.", low=1, high=16_380
+        1, "No effect: llama.cpp accepts it for this strategy and ignores it.", low=1, high=16_380
     )
 
 
@@ -67,7 +67,7 @@ class NgramSimple(Drafter):
             return Proposal(end="the match leaves too little to copy")
         wanted = min(count, k)
         if wanted < count:
-            why = "answer at its length limit"
+            why = ENOUGH
         else:
             why = "size_m" if count == m else "end of the text"
         return Proposal(ids=self._index.tokens[start : start + wanted], match=start, end=why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -17,7 +17,11 @@ class PromptLookupParams:
     """Settings of prompt-lookup; names as in llama-cpp-python and transformers."""
 
     max_ngram_size: int = param(
-        3, "Look for the last this many tokens, then for fewer.", low=1, high=64, unit="tokens"
+        3,
+        "Match this many of the latest tokens; where they are not found, fewer.",
+        low=1,
+        high=64,
+        unit="tokens",
     )
     num_pred_tokens: int = param(8, "Copy at most this many tokens.", low=1, high=512, unit="tokens")
 
@@ -68,6 +72,6 @@ class PromptLookup(Drafter):
                 ids = self._known[at : at + wanted]
                 end = "end of the text" if len(ids) < wanted else "num_pred_tokens"
                 if len(ids) == k < self._params.num_pred_tokens:
-                    end = "answer at its length limit"
+                    end = ENOUGH
                 return Proposal(ids=ids, match=at, end=end)
         return Proposal(end="no match")

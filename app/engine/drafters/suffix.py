@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
 from app.engine.drafters.earlier_answers import EarlierAnswers
 from app.engine.drafters.suffix_index import NOWHERE, Continuation, Place, Stop, SuffixIndex
 from app.engine.params import param
@@ -25,19 +25,22 @@ class SuffixParams:
     """Settings of suffix. vLLM's names are in brackets; defaults are vLLM's."""
 
     n_max: int = param(  # [num_speculative_tokens]
-        24, "Draft at most this many tokens a round.", low=1, high=512, unit="tokens"
+        24, "Draft at most this many tokens per round.", low=1, high=512, unit="tokens"
     )
     p_min: float = param(  # [suffix_decoding_min_token_prob]
-        0.1, "Stop where the estimated chance that the draft holds so far falls below this.", low=0, high=1
+        0.1,
+        "Stop where the estimated chance that the whole draft is accepted falls below this.",
+        low=0,
+        high=1,
     )
     max_depth: int = param(  # [suffix_decoding_max_tree_depth]
-        24, "Compare at most this many of the last tokens.", low=1, high=256, unit="tokens"
+        24, "Match at most this many of the latest tokens.", low=1, high=256, unit="tokens"
     )
     max_spec_factor: float = param(  # [suffix_decoding_max_spec_factor]
         1.0, "Draft at most this many tokens for each token that matched.", low=0, high=64
     )
     max_spec_offset: float = param(  # Arctic Inference's max_spec_offset
-        0.0, "Draft so many tokens more than max_spec_factor allows.", low=-64, high=512, unit="tokens"
+        0.0, "Draft this many tokens more than max_spec_factor allows.", low=-64, high=512, unit="tokens"
     )
     max_cached_tokens: int = param(
         100_000,
@@ -128,4 +131,4 @@ class Suffix(Drafter):
             return "end of the text" if own else "end of the earlier answer"
         if wanted == self._params.n_max:
             return "n_max"
-        return "length of the match" if wanted == allowed else "answer at its length limit"
+        return "length of the match" if wanted == allowed else ENOUGH

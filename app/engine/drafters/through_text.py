@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
 from app.engine.drafters.draft_simple import drop_short, is_unsure
 from app.engine.drafters.mirror import Mirror
 from app.engine.drafters.replacements import Replacements, Run, parse_pairs
@@ -104,7 +104,7 @@ class ThroughText(Drafter):
                 step = np.array([token], np.int32)
                 proposal.ids, proposal.end = self._spelled(drafted, before)
                 if not proposal.end and len(proposal.ids) >= k:
-                    proposal.end = "n_max" if k == self._params.n_max else "answer at its length limit"
+                    proposal.end = "n_max" if k == self._params.n_max else ENOUGH
         proposal.cut(k)
         drop_short(proposal, self._params.n_min)
         return proposal

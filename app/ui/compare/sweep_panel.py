@@ -20,8 +20,8 @@ from app.ui.theme.style import set_role
 
 Sweep = tuple[Experiment, SweepFacts]
 WORDS = (
-    "Measures a strategy once for every pair of values, on the prompts that are chosen here. Values stand "
-    "behind each other with commas, whole numbers also as 1..8."
+    "Measures a strategy once for every pair of values, on the prompts that are chosen here. Separate values "
+    "with commas; whole numbers also as 1..8."
 )
 _STEPS = {int: ("1", "2", "4", "8"), float: ("0", "0.25", "0.5", "0.75"), bool: ("0", "1"), str: ()}
 

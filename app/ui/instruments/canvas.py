@@ -26,6 +26,7 @@ from app.ui.theme import Theme
 
 _ABOVE = 4  # pixels over the highest tick, so that a dot there is whole
 _BELOW = 3
+_LEAST = 76  # pixels at text scale 1: words around the plot grow with the text, and leave it its height
 _ZOOM_STEP = 1.25
 
 
@@ -63,7 +64,6 @@ class Canvas(pg.GraphicsView):
         self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self.setMinimumHeight(76)
         self.box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0)
         self.box.disableAutoRange()
         holder = pg.GraphicsLayout()
@@ -88,6 +88,7 @@ class Canvas(pg.GraphicsView):
         self._axis_width = metrics.horizontalAdvance("8,888") + 8
         self._axis_height = metrics.height() + 3
         self._holder.layout.setContentsMargins(self._axis_width, metrics.height() / 2, 2, self._axis_height)
+        self.setMinimumHeight(round(_LEAST * self._theme.scale))
         self._update_range()
 
     def set_ticks(self, ticks: Sequence[Tick]) -> None:
@@ -240,7 +241,7 @@ class Canvas(pg.GraphicsView):
     # --------------------------------------------------------------------------- what people do
 
     def sizeHint(self) -> QSize:
-        return QSize(300, 96)
+        return QSize(300, round(96 * self._theme.scale))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

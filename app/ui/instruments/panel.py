@@ -75,9 +75,7 @@ class InstrumentsPanel(QScrollArea):
         column.setSpacing(12)
         column.addWidget(self.head)
         for card in self.cards:
-            card.canvas.setMaximumHeight(140)
             column.addWidget(card, 4 if card is self.length else 3)  # its plot has two lines below it
-        self.cost.canvas.setMaximumHeight(130)
         column.addWidget(self.cost, 3)
         column.addWidget(self._rule)
         column.addWidget(self.table, 4)
@@ -318,7 +316,9 @@ class InstrumentsPanel(QScrollArea):
         self._rule.setStyleSheet(f"background: {palette.line}")
         self.head.apply_theme()
         for card in self.cards:
+            card.canvas.setMaximumHeight(round(140 * self._theme.scale))
             card.apply_theme()
+        self.cost.canvas.setMaximumHeight(round(130 * self._theme.scale))
         self.cost.apply_theme()
         self._draw()
 

@@ -74,7 +74,7 @@ def describe_backends(backends: Sequence[str]) -> str:
     gpus = gpu_backends(backends)
     has = f"It computes on {', '.join((*gpus, 'the CPU'))}" if gpus else "It computes on the CPU alone"
     workers = "and on workers" if "RPC" in backends else "and cannot use workers"
-    return f"{has}, {workers}. Another build is made in the source folder by:"
+    return f"{has}, {workers}. To make another build, run this in the source folder:"
 
 
 def builds_for(platform: str, backends: Sequence[str]) -> dict[str, str]:

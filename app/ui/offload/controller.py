@@ -13,6 +13,7 @@ from app.engine.messages import DevicesListed, Failed, Measured
 from app.engine.types import ModelOptions
 from app.ui.engine_session import Activity, EngineSession
 from app.ui.offload.memory_rows import taken_memory
+from app.ui.offload.memory_view import Files
 from app.ui.panels.model_panel import ModelPanel
 
 DELAY = 250  # milliseconds: a slider that moves is measured once
@@ -62,11 +63,25 @@ class OffloadController(QObject):
     def _look_again(self) -> None:
         """What was known may be old."""
         self._listed_for = self._measured_for = self._fatal = None
+        self._wait()
         self._timer.start(0)
 
     @Slot()
     def _edited(self) -> None:
+        self._wait()
         self._timer.start(DELAY)
+
+    def _wait(self) -> None:
+        """Numbers of another pair are not shown beside the name of this one."""
+        panel = self._panel()
+        if panel is None:
+            return
+        try:
+            pair = self._wanted(panel)
+        except SettingError:
+            return  # it will be said
+        if pair != self._measured_for:
+            panel.memory.wait(_files_of(pair))
 
     @Slot()
     def _activity_changed(self) -> None:
@@ -84,14 +99,14 @@ class OffloadController(QObject):
         panel = self._panel()
         if panel is None or self._asking:
             return
-        if self._session.activity not in IDLE:
-            if self._measured_for is None and self._fatal is None:
-                panel.memory.say("Measured when the engine is free.")
-            return
         try:
             pair = self._wanted(panel)
         except SettingError:
-            panel.memory.say("Measured once every setting is right.")
+            panel.memory.say("Measured when every setting is right.")
+            return
+        if self._session.activity not in IDLE:
+            if pair != self._measured_for and self._fatal is None:
+                panel.memory.say("Measured when the engine is free.")
             return
         rpc = _workers(pair)
         if self._fatal in (rpc, pair):
@@ -103,7 +118,7 @@ class OffloadController(QObject):
         elif pair != self._measured_for:
             self._measured_for = pair
             self._asking = True
-            panel.memory.wait()
+            panel.memory.wait(_files_of(pair))
             self._session.measure(*self._files(pair), partial(self._told, pair))
         else:
             self._show()
@@ -171,7 +186,7 @@ class OffloadController(QObject):
         taken = loaded is not None and not any(one.pending() for one in self._panels)
         if loaded is not None and taken:
             memory = taken_memory(loaded, self._devices)
-        panel.memory.show_memory(memory, taken)
+        panel.memory.show_memory(memory, taken, _files_of(self._wanted(panel)))
 
     # ------------------------------------------------------------------ fit for me
 
@@ -206,6 +221,11 @@ class OffloadController(QObject):
             return self._wanted(panel) == pair
         except SettingError:
             return False
+
+
+def _files_of(pair: Pair) -> Files:
+    target, draft = pair
+    return target.path, draft.path if draft is not None else ""
 
 
 def _workers(pair: Pair) -> str:

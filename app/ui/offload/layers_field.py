@@ -13,6 +13,7 @@ from app.engine.memory import ALL_LAYERS
 from app.engine.params import Param
 from app.ui.panels.number_box import NumberBox
 from app.ui.theme import Theme
+from app.ui.theme.style import set_role
 
 
 class LayersField(QWidget):
@@ -39,9 +40,6 @@ class LayersField(QWidget):
         self._slider = QuietSlider(Qt.Orientation.Horizontal)
         self._slider.setAccessibleName("Layers on devices")
         self._slider.valueChanged.connect(self._slid)
-        self._error = QLabel()
-        self._error.setProperty("role", "error")
-        self._error.hide()
         self.none = _small("None", "Keep every layer in main memory: the CPU computes all of them.")
         self.none.clicked.connect(lambda: self._choose(0))
         self.all = _small("All", "Keep every layer on devices.")
@@ -70,7 +68,6 @@ class LayersField(QWidget):
         layout.setSpacing(4)
         layout.addLayout(head)
         layout.addLayout(row)
-        layout.addWidget(self._error)
         self.setToolTip(f"{param.doc}\nllama.cpp counts the output layer as one more.")
         self.set_most(None)
 
@@ -132,8 +129,7 @@ class LayersField(QWidget):
     def _show(self, box: bool = True) -> None:
         most = self._most
         problem = "" if box or most is None else self._box.problem()
-        self._error.setText(problem)
-        self._error.setVisible(bool(problem))
+        set_role(self._words, role="error" if problem else "caption")
         if most is None:
             asked = "all layers" if self._value < 0 else f"{self._value} layers"
             self._words.setText(f"On devices: {asked}.")
@@ -145,7 +141,9 @@ class LayersField(QWidget):
         self._slider.setValue(layers)
         self._slider.blockSignals(False)
         rest = most - layers
-        if not layers:
+        if problem:
+            self._words.setText(problem)
+        elif not layers:
             self._words.setText("The CPU computes all layers.")
         elif rest:
             self._words.setText(f"{layers} on devices, the other {rest} on the CPU.")

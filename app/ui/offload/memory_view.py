@@ -16,9 +16,12 @@ from app.ui.tips import as_text
 EXPECTED = "Memory that Apply would take"
 MEASURING = "Memory: measuring…"
 TAKEN = "Memory taken, as llama.cpp reports it"
-MAPPED = "are pages of the file: the system drops them where others need the room."
+MAPPED = "is mapped from the file: the system drops it where other programs need the room."
 _NONE = "–"
 _COLUMNS = 6  # role, layers, weights, KV cache, compute, sum
+
+Files = tuple[str, str]
+"""Paths of the target and of the draft, "" for no draft."""
 
 
 class MemoryView(QWidget):
@@ -28,6 +31,8 @@ class MemoryView(QWidget):
         super().__init__()
         self._theme = theme
         self._memory: PairMemory | None = None
+        self._files: Files = ("", "")  # those that the numbers are about
+        self._known = False
         self._table: QWidget | None = None
         self._title = QLabel(EXPECTED)
         self._title.setProperty("role", "strong")
@@ -42,19 +47,25 @@ class MemoryView(QWidget):
         theme.changed.connect(self._show)
         self.say("Not measured yet.")
 
-    def show_memory(self, memory: PairMemory, taken: bool) -> None:
+    def show_memory(self, memory: PairMemory, taken: bool, files: Files) -> None:
         """Show what a pair would take, or (`taken`) what llama.cpp says that it took."""
-        self._memory = memory
+        self._memory, self._files, self._known = memory, files, True
         self._title.setText(TAKEN if taken else EXPECTED)
         self._show()
 
-    def wait(self) -> None:
-        """Another setting is being measured; the numbers stay until then, so that nothing jumps."""
+    def wait(self, files: Files) -> None:
+        """A pair is measured. Numbers of the same files under other settings stay until then, those of other
+        files do not; the table stays where it is."""
         self._title.setText(MEASURING)
+        if self._memory is None:
+            self._tell("", error=False)
+        if files != self._files:
+            self._files, self._known = files, False
+            self._show()
 
     def say(self, words: str, error: bool = False) -> None:
         """Show a sentence in place of numbers; the numbers of another setting would mislead."""
-        self._memory = None
+        self._memory, self._files = None, ("", "")
         self._title.setText(EXPECTED)
         self._clear()
         self._tell(words, error)
@@ -81,8 +92,7 @@ class MemoryView(QWidget):
         column = self.layout()
         assert isinstance(column, QVBoxLayout)
         column.insertWidget(1, self._table)
-        too_much = advice(rows)
-        self._tell(too_much, error=True)
+        self._tell(advice(rows) if self._known else "", error=True)
 
     def _build(self, rows: tuple[MemoryRow, ...]) -> QWidget:
         table = QWidget()
@@ -97,11 +107,12 @@ class MemoryView(QWidget):
             name = QLabel(row.name)
             name.setTextFormat(Qt.TextFormat.PlainText)
             name.setToolTip(as_text(row.device.description))
-            words = QLabel(row.sentence)
+            words = QLabel(row.sentence if self._known else "")
             words.setProperty("role", "error" if row.excess else "caption")
             grid.addWidget(name, at, 0, 1, 2)
             grid.addWidget(words, at, 2, 1, _COLUMNS - 2, Qt.AlignmentFlag.AlignRight)
-            grid.addWidget(MemoryBar(self._theme, row), at + 1, 0, 1, _COLUMNS)
+            bar = MemoryBar(self._theme, row if self._known else MemoryRow(row.device, ()))
+            grid.addWidget(bar, at + 1, 0, 1, _COLUMNS)
             at += 2
             if number == 0:
                 self._add_headings(grid, at)
@@ -110,9 +121,11 @@ class MemoryView(QWidget):
                 words_of = [role, str(one.layers) if one.layers else _NONE]
                 words_of += [file_size(size) if size else _NONE for size in (getattr(one, k) for k in KINDS)]
                 words_of.append(file_size(one.total))
+                if not self._known:
+                    words_of[1:] = [_NONE] * (_COLUMNS - 1)
                 for column, text in enumerate(words_of):
                     cell = _cell(text)
-                    if one.mapped and column == 2:
+                    if one.mapped and column == 2 and self._known:
                         cell.setToolTip(f"{file_size(one.mapped)} of it {MAPPED}")
                     grid.addWidget(cell, at, column, _side(column))
                 at += 1

@@ -17,8 +17,8 @@ from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 
 WARNING = (
-    "The protocol has no protection of its own: no encryption, no password. Who reaches a worker's port can "
-    "use that machine and read what passes. Only in a network that you trust."
+    "The protocol has no protection of its own: no encryption, no password. Anyone who reaches a worker's "
+    "port can use that machine and read what passes. Use workers only in a network that you trust."
 )
 HOW = f"On the other machine: draftscope worker --host ITS-ADDRESS --port {DEFAULT_PORT}"
 

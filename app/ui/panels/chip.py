@@ -36,6 +36,7 @@ class Chip(QAbstractButton):
         self._detail = ""
         self._words = ""
         self._alert = False
+        self._unused = ""
         self._bare = False
         self._popover: Popover | None = None
         self.setCheckable(True)
@@ -56,6 +57,7 @@ class Chip(QAbstractButton):
     def _tell(self) -> None:
         """The words for those who point, or listen."""
         words = f"{self._words}: does not work as it is set" if self._alert else self._words
+        words = f"{words}\n{self._unused}" if self._unused else words
         self.setAccessibleName(words)
         self.setToolTip(as_text(words))
 
@@ -63,6 +65,13 @@ class Chip(QAbstractButton):
         """Mark that what is chosen does not work; the panel says why."""
         if alert != self._alert:
             self._alert = alert
+            self._tell()
+            self.update()
+
+    def set_unused(self, why: str) -> None:
+        """Dim what is chosen and has no effect at the moment; "" where it has."""
+        if why != self._unused:
+            self._unused = why
             self._tell()
             self.update()
 
@@ -128,7 +137,8 @@ class Chip(QAbstractButton):
         left = self._pad()
         if not self._bare:
             left = self._draw(painter, left, self._small(), colours.secondary, self._caption)
-        left = self._draw(painter, left, self._strong(), colours.text, value)
+        strong = colours.secondary if self._unused else colours.text
+        left = self._draw(painter, left, self._strong(), strong, value)
         self._draw(painter, left, self._small(), colours.secondary, detail)
 
     def enterEvent(self, event: object) -> None:

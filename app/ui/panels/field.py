@@ -21,13 +21,15 @@ from PySide6.QtWidgets import (
 from app.engine.errors import SettingError
 from app.engine.params import FileUse, Param, Value
 from app.ui.panels.number_box import NumberBox
+from app.ui.panels.one_of import OneOf
 from app.ui.panels.switch import Switch
 from app.ui.panels.typing import Typing
 from app.ui.theme import Theme
 
 
 class Field(QWidget):
-    """Name and help on the left, the control on the right, below it what is wrong."""
+    """Name and help on the left, the control on the right; what is wrong stands in place of the help, so that
+    nothing below it moves."""
 
     edited = Signal()
     """The user changed it, to something right or wrong; what is being typed is told when it stands."""
@@ -45,24 +47,27 @@ class Field(QWidget):
         name = QLabel(param.name)
         name.setProperty("role", "mono")
         name.setBuddy(control)
-        doc = QLabel(param.doc)
+        doc = QLabel(param.doc, self)
         doc.setProperty("role", "caption")
         doc.setWordWrap(True)
         numbers = QLabel(short_range(param))
         numbers.setProperty("role", "caption")
         right = Qt.AlignmentFlag.AlignRight
-        self._error = QLabel()
+        self._error = QLabel(self)
         self._error.setTextFormat(Qt.TextFormat.PlainText)
         self._error.setProperty("role", "error")
         self._error.setWordWrap(True)
-        self._error.hide()
+        self._help = OneOf()
+        for label in (doc, self._error):
+            label.setAlignment(Qt.AlignmentFlag.AlignTop)
+            self._help.addWidget(label)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(24)
         grid.setVerticalSpacing(2)
         grid.setColumnStretch(0, 1)
         grid.addWidget(name, 0, 0)
-        grid.addWidget(doc, 1, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addLayout(self._help, 1, 0)
         if self.control_below:
             numbers.deleteLater()
             grid.addWidget(control, 2, 0, 1, 2)
@@ -72,7 +77,6 @@ class Field(QWidget):
         else:
             numbers.deleteLater()
             grid.addWidget(control, 0, 1, 2, 1, right | Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self._error, 3, 0, 1, 2)
 
     def value(self) -> Value:
         """The value; raises SettingError where the control holds none."""
@@ -104,7 +108,7 @@ class Field(QWidget):
         return str(self.error() or "")
 
     def error_text(self) -> str:
-        """What is shown below the control."""
+        """What is shown in place of the help; "" where nothing is wrong."""
         return self._error.text()
 
     def is_default(self) -> bool:
@@ -120,7 +124,7 @@ class Field(QWidget):
     def _show_error(self) -> None:
         problem = self.problem()
         self._error.setText(problem)
-        self._error.setVisible(bool(problem))
+        self._help.setCurrentIndex(1 if problem else 0)
 
 
 class NumberField(Field):

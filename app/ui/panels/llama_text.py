@@ -40,11 +40,14 @@ class LlamaText(QWidget):
         layout.addLayout(row)
         layout.addWidget(self._text)
         layout.addWidget(self._differences)
+        self._shown: LlamaCommand | None = None
         self.set_command(LlamaCommand(""))
 
     def set_command(self, command: LlamaCommand) -> None:
         """Show a command; one without text says in its differences why there is none."""
-        self._command = command.text
+        if command == self._shown:
+            return
+        self._shown = command
         self._text.set_text(_VALUE.sub(rf"\1{NBSP}", command.text))
         self._text.setVisible(bool(command.text))
         self._copy_button.setEnabled(bool(command.text))
@@ -53,4 +56,5 @@ class LlamaText(QWidget):
 
     @Slot()
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._command)
+        assert self._shown is not None
+        QGuiApplication.clipboard().setText(self._shown.text)

@@ -23,7 +23,13 @@ from app.engine.types import ModelInfo, ModelOptions
 from app.ui.offload.memory_view import MemoryView
 from app.ui.offload.model_form import ModelForm
 from app.ui.panels.elided import ElidedButton, ElidedLabel
-from app.ui.panels.model_words import describe_load, describe_model, file_name
+from app.ui.panels.model_words import (
+    describe_file,
+    describe_load,
+    describe_model,
+    file_name,
+    load_warning,
+)
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
 from app.ui.tips import as_text
@@ -81,6 +87,7 @@ class ModelPanel(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(8)
         self._build_head()
+        self._build_state()
         self._build_choices()
         self.form = ModelForm(theme)
         self.form.set_value(ModelOptions(bundled))
@@ -89,13 +96,14 @@ class ModelPanel(QWidget):
         self.form.insert_below_layers(self.memory)
         self._layout.addSpacing(8)
         self._layout.addWidget(self.form)
-        self._build_foot()
         self._refresh()
 
     # ------------------------------------------------------------------ what the window says
 
     def set_options(self, options: ModelOptions | None) -> None:
         """Show what is in use (a path may be symbolic, as in the settings)."""
+        if self._applied is None or options is None or self._applied.path != options.path:
+            self._info = None  # another file: what was known is not about it
         self._applied = options
         self._path = options.path if options is not None else None
         if options is not None:
@@ -112,6 +120,11 @@ class ModelPanel(QWidget):
         """Something else than what is shown is in use: what is shown stays, for Apply to load."""
         self._applied = options
         self._refresh()
+
+    def set_unused(self, why: str) -> None:
+        """Say why the model has no effect at the moment; "" where it has."""
+        self._unused.setText(why)
+        self._unused.setVisible(bool(why))
 
     def set_info(self, info: ModelInfo | None) -> None:
         """The model of the applied options is loaded, or (None) no longer is."""
@@ -166,10 +179,10 @@ class ModelPanel(QWidget):
             if widget is not None:
                 widget.deleteLater()
         for path in [one for one in paths if one != self._bundled][:RECENT_SHOWN]:
-            button = ElidedButton(file_name(path))
+            button = ElidedButton(describe_file(path))
             button.setProperty("kind", "row")
             button.setToolTip(as_text(path))
-            button.setAccessibleName(f"Recent file {file_name(path)}")
+            button.setAccessibleName(f"Recent file {describe_file(path)}")
             button.clicked.connect(lambda _checked=False, chosen=path: self._pick(chosen))
             self._recent.addWidget(button)
         self._recent_title.setVisible(self._recent.count() > 0)
@@ -199,8 +212,33 @@ class ModelPanel(QWidget):
     # ------------------------------------------------------------------ building
 
     def _build_head(self) -> None:
+        """The title, Apply and what failed: a part of its own, so that a popover can keep it in its place
+        whatever unfolds below."""
         title = QLabel(TITLES[self._role])
         title.setProperty("role", "title")
+        self._notice = Notice(self._theme)
+        self._notice.acted.connect(self.offer_taken)
+        self._apply = QPushButton("Apply")
+        self._apply.setProperty("kind", "primary")
+        self._apply.clicked.connect(self._send)
+        other = "draft" if self._role == "target" else "target"
+        self._beside_words = QLabel(f"The {other}'s changes are loaded too.")
+        self._beside_words.setProperty("role", "caption")
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(title)
+        row.addStretch()
+        row.addWidget(self._beside_words)
+        row.addWidget(self._apply)
+        self.head = QWidget()
+        column = QVBoxLayout(self.head)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(row)
+        column.addWidget(self._notice)
+        self._layout.addWidget(self.head)
+
+    def _build_state(self) -> None:
         role = QLabel(ROLES[self._role])
         role.setProperty("role", "secondary")
         role.setWordWrap(True)
@@ -210,17 +248,26 @@ class ModelPanel(QWidget):
         self._state.setProperty("role", "caption")
         self._state.setWordWrap(True)
         self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._file.setProperty("role", "caption")
         self._load = QLabel()
         self._load.setProperty("role", "caption")
+        self._warning = QLabel()
+        self._warning.setProperty("role", "error")
+        self._warning.setWordWrap(True)
+        self._unused = QLabel()
+        self._unused.setProperty("role", "secondary")
+        self._unused.setWordWrap(True)
+        self.set_unused("")
         self._progress = QProgressBar()
         self._progress.setTextVisible(False)
         self._progress.hide()
-        self._layout.addWidget(title)
         self._layout.addWidget(role)
+        self._layout.addWidget(self._unused)
         self._layout.addSpacing(8)
         block = QVBoxLayout()
         block.setSpacing(2)
-        for widget in (self._name, self._state, self._load):
+        for widget in (self._name, self._state, self._file, self._load, self._warning):
             block.addWidget(widget)
         self._layout.addLayout(block)
         self._layout.addWidget(self._progress)
@@ -249,28 +296,6 @@ class ModelPanel(QWidget):
         self._recent.setSpacing(0)
         self._layout.addWidget(self._recent_title)
         self._layout.addLayout(self._recent)
-
-    def _build_foot(self) -> None:
-        self._notice = Notice(self._theme)
-        self._notice.acted.connect(self.offer_taken)
-        self._apply = QPushButton("Apply")
-        self._apply.setProperty("kind", "primary")
-        self._apply.clicked.connect(self._send)
-        other = "draft" if self._role == "target" else "target"
-        self._beside_words = QLabel(f"The {other}'s changes are loaded too.")
-        self._beside_words.setProperty("role", "caption")
-        row = QHBoxLayout()
-        row.addWidget(self._beside_words)
-        row.addStretch()
-        row.addWidget(self._apply)
-        # A part of its own, so that a popover can keep it in sight.
-        self.foot = QWidget()
-        column = QVBoxLayout(self.foot)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self._notice)
-        column.addLayout(row)
-        self._layout.addWidget(self.foot)
 
     # ------------------------------------------------------------------ what the user does
 
@@ -323,7 +348,13 @@ class ModelPanel(QWidget):
         self._apply.setEnabled(usable)
         same_file = self._applied is not None and self._path == self._applied.path
         info = self._info if same_file else None
+        warning = load_warning(info) if info is not None else ""
         self._load.setVisible(info is not None)
+        self._warning.setText(warning)
+        self._warning.setVisible(bool(warning))
+        known = self._path is not None and self._path != self._bundled
+        self._file.set_text(describe_file(self._path or "") if known else "")
+        self._file.setVisible(known)
         self._name.setToolTip(as_text(self._path or ""))
         if self._path is None:
             self._name.set_text("No draft")

@@ -35,12 +35,42 @@ def describe_model(info: ModelInfo) -> str:
 def describe_load(info: ModelInfo) -> str:
     """How it is loaded."""
     threads = "1 thread" if info.threads == 1 else f"{info.threads:,} threads"
-    return f"context {info.n_ctx:,} of {info.n_ctx_train:,} tokens · {threads}"
+    return f"context {info.n_ctx:,} tokens, trained on {info.n_ctx_train:,} · {threads}"
+
+
+def load_warning(info: ModelInfo) -> str:
+    """What is wrong with the way it is loaded; "" for nothing."""
+    if info.n_ctx <= info.n_ctx_train:
+        return ""
+    return (
+        f"The context is longer than the {info.n_ctx_train:,} tokens that the model was trained on: "
+        "expect nonsense beyond those."
+    )
+
+
+def origin(path: str) -> str:
+    """Where a file comes from: the repository, or the folder."""
+    parts = path.replace("\\", "/").split("/")
+    for part in parts:
+        if part.startswith("models--"):
+            return part.removeprefix("models--").replace("--", "/", 1)
+    return "/".join(parts[:-1])
+
+
+def describe_file(path: str) -> str:
+    """The file and where it comes from, which tells two models of one name apart."""
+    return " · ".join(part for part in (file_name(path), origin(path)) if part)
 
 
 def fit_words(vocabulary: str) -> str:
     """How a draft fits its target, without what differs."""
     return next((str(kind) for kind in FitKind if vocabulary.startswith(kind)), vocabulary)
+
+
+def full_words(info: ModelInfo, *more: str) -> str:
+    """What a chip says besides the name to those who point at it."""
+    parts = (info.quantisation, *more, describe_file(info.path), file_size(info.size))
+    return " · ".join(part for part in parts if part)
 
 
 def chip_words(info: ModelInfo) -> tuple[str, str]:

@@ -31,15 +31,15 @@ class Popover(QWidget):
         theme: Theme,
         content: QWidget,
         width: int = WIDTH,
-        foot: QWidget | None = None,
+        head: QWidget | None = None,
         field: QWidget | None = None,
     ) -> None:
-        """`width` is the card's, in pixels at text scale 1; `foot` stays in sight while the rest scrolls;
+        """`width` is the card's, in pixels at text scale 1; `head` keeps its place above the rest;
         `field` has the keyboard when it opens."""
         super().__init__()
         self._theme = theme
         self._content = content
-        self._foot = foot
+        self._head = head
         self._field = field
         self._before = FocusBefore(self)
         self._card_width = width
@@ -62,13 +62,13 @@ class Popover(QWidget):
         edge = SHADOW + 1  # the card's own border
         layout.setContentsMargins(edge, edge, edge, edge)
         layout.setSpacing(0)
+        if head is not None:
+            head.setContentsMargins(PADDING, PADDING, PADDING, PADDING // 2)
+            inner_layout.setContentsMargins(PADDING, PADDING // 2, PADDING, PADDING)
+            layout.addWidget(head)
+            head.installEventFilter(self)
         layout.addWidget(self._scroll)
         inner.installEventFilter(self)
-        if foot is not None:
-            inner_layout.setContentsMargins(PADDING, PADDING, PADDING, PADDING // 2)
-            foot.setContentsMargins(PADDING, PADDING // 2, PADDING, PADDING)
-            layout.addWidget(foot)
-            foot.installEventFilter(self)
         theme.changed.connect(self._place)
 
     @property
@@ -116,7 +116,7 @@ class Popover(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
-        grown = watched in (self._inner, self._foot) and kind == QEvent.Type.LayoutRequest
+        grown = watched in (self._inner, self._head) and kind == QEvent.Type.LayoutRequest
         resized = watched is self.parentWidget() and kind == QEvent.Type.Resize
         if grown or resized:
             self._place()
@@ -172,9 +172,9 @@ class Popover(QWidget):
         painter.setBrush(QColor(colours.raised))
         painter.setPen(QPen(QColor(blend(colours.text, colours.ground, 0.16)), 1))
         painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
-        if self._foot is not None and self._scroll.verticalScrollBar().isVisible():
-            top = self._foot.y()
-            painter.fillRect(QRectF(card.left() + 1, top, card.width() - 2, 1), QColor(colours.line))
+        if self._head is not None and self._scroll.verticalScrollBar().isVisible():
+            bottom = self._scroll.y() - 1
+            painter.fillRect(QRectF(card.left() + 1, bottom, card.width() - 2, 1), QColor(colours.line))
 
     # ------------------------------------------------------------------ inside
 
@@ -187,8 +187,8 @@ class Popover(QWidget):
         corner = self._anchor.mapTo(window, QPoint(0, self._anchor.height()))
         top = corner.y() + MARGIN
         height = _height(self._inner, width - 2) + 2
-        if self._foot is not None:
-            height += _height(self._foot, width - 2)
+        if self._head is not None:
+            height += _height(self._head, width - 2)
         room = window.height() - top - MARGIN
         room_above = corner.y() - self._anchor.height() - 2 * MARGIN
         is_above = room < height and room < room_above
@@ -219,11 +219,11 @@ class Popover(QWidget):
         return anchor is None or not anchor.rect().contains(anchor.mapFromGlobal(place))
 
     def _controls(self) -> list[QWidget]:
-        """What Tab visits, in the order in which it was laid out."""
+        """What Tab visits, in the order in which it was laid out; the head, which acts, comes last."""
         # Not by nextInFocusChain: PySide takes each widget for the owner of the next one, and where one
         # is deleted, gives up all behind it, the window included.
         found: list[QWidget] = []
-        parts = [self._inner] if self._foot is None else [self._inner, self._foot]
+        parts = [self._inner] if self._head is None else [self._inner, self._head]
         for one in (widget for part in parts for widget in part.findChildren(QWidget)):
             takes_tab = bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus)
             usable = one.isEnabled() and not one.focusProxy()

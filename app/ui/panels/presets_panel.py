@@ -15,7 +15,7 @@ from app.ui.panels.notice import Notice
 from app.ui.panels.preset_row import PresetRow
 from app.ui.theme import Theme
 
-EMPTY = "None yet. Name what is in use now, and one click brings it back."
+EMPTY = "No presets yet. Name what is in use now, to bring it back with one click."
 
 
 class PresetsPanel(QWidget):
@@ -36,7 +36,7 @@ class PresetsPanel(QWidget):
         self._keys = GridKeys(self, lambda: [row.controls for row in self.rows])
         title = QLabel("Presets")
         title.setProperty("role", "title")
-        help_line = QLabel("A preset is a pair, a strategy and a sampling.")
+        help_line = QLabel("A preset keeps the pair, the strategy and the sampling.")
         help_line.setProperty("role", "caption")
         self._empty = QLabel(EMPTY)
         self._empty.setProperty("role", "secondary")

@@ -86,7 +86,7 @@ class SamplingPanel(QWidget):
         heading.setProperty("role", "title")
         stop_name = QLabel("stop")
         stop_name.setProperty("role", "mono")
-        stop_help = QLabel("The answer ends before any of these texts, one a line. \\n is a line break.")
+        stop_help = QLabel("The answer ends before any of these texts. One per line; \\n is a line break.")
         stop_help.setProperty("role", "caption")
         stop_help.setWordWrap(True)
         self._stop = QPlainTextEdit()

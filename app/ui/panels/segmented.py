@@ -27,6 +27,7 @@ class Segmented(QWidget):
         self._name = name
         self._choices = tuple(choices)
         self._index = 0
+        self._dim = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._describe()
         theme.changed.connect(self._refresh)
@@ -38,6 +39,11 @@ class Segmented(QWidget):
         """Show a choice, without telling anyone."""
         self._index = self._choices.index(choice)
         self._describe()
+        self.update()
+
+    def set_dim(self, dim: bool) -> None:
+        """Draw it as something without effect."""
+        self._dim = dim
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -54,7 +60,7 @@ class Segmented(QWidget):
         painter.setBrush(QColor(hover(colours)))
         painter.drawRoundedRect(QRectF(self.rect()), 6, 6)
         for index, place in enumerate(self._places()):
-            shade = colours.text if index == self._index else colours.secondary
+            shade = colours.text if index == self._index and not self._dim else colours.secondary
             if index == self._index:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(QColor(chosen(colours)))

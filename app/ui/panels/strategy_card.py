@@ -15,7 +15,7 @@ from app.ui.panels.form import ParamForm
 from app.ui.panels.strategy_picker import StrategyPicker
 from app.ui.theme import Theme
 
-NONE_SUMMARY = "The target alone, one token a pass. The baseline that speed-ups are measured against."
+NONE_SUMMARY = "The target alone, one token per pass. Speed-ups are measured against it."
 
 
 class StrategyCard(QFrame):

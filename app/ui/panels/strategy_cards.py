@@ -16,7 +16,7 @@ from app.ui.panels.strategy_card import NONE_SUMMARY, StrategyCard
 from app.ui.panels.strategy_list import Choice, StrategyList
 from app.ui.theme import Theme
 
-ORDER = "Asked from top to bottom: the first that finds a draft serves the round."
+ORDER = "Asked from top to bottom. The round uses the first that finds a draft."
 ALL_USED = "Every strategy is in use."
 
 
@@ -32,6 +32,7 @@ class StrategyCards(QWidget):
         self._parts: tuple[StrategyPart, ...] = ()
         self._has_draft = True
         self._cards: dict[str, StrategyCard] = {}  # also of strategies that are not in use now
+        self._placed: list[StrategyCard] = []
         self._for = ""  # the card that the open list belongs to; empty: the list adds one
         self._list = StrategyList(theme, self)
         self._list.picked.connect(self._picked)
@@ -76,18 +77,25 @@ class StrategyCards(QWidget):
         if not parts:
             self._card(NONE)
         shown = self.shown
-        for card in self._cards.values():
-            self._column.removeWidget(card)
-            card.setVisible(card in shown)
+        if shown != self._placed:
+            self._place(shown)
         free = [card for card in shown if card.kind is not None and not card.kind.needs_draft]
         for card in shown:
-            self._column.addWidget(card)
             at = free.index(card) if card in free else None
             card.show_moves(at is not None and at > 0, at is not None and at < len(free) - 1)
-            card.raise_()  # Tab visits widgets in the order of the parent's list of them
         self._order.setVisible(len(parts) > 1)
         self.add.setEnabled(len(parts) < len(KINDS))
         self._why_not.setVisible(not self.add.isEnabled())
+
+    def _place(self, shown: list[StrategyCard]) -> None:
+        """Lay the cards out; only where they are others, or in another order: a setting moves nothing."""
+        self._placed = shown
+        for card in self._cards.values():
+            self._column.removeWidget(card)
+            card.setVisible(card in shown)
+        for card in shown:
+            self._column.addWidget(card)
+            card.raise_()  # Tab visits widgets in the order of the parent's list of them
 
     def set_has_draft(self, has_draft: bool) -> None:
         """Whether a draft model is chosen: the list says so where one is needed."""

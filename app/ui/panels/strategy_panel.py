@@ -28,16 +28,16 @@ _TWO_COLUMNS = 700  # wide enough for the rules beside the cards; at text scale 
 AUTO = "auto"
 LENGTHS = {
     "fixed": "As long as the strategy's own settings allow.",
-    "ewma": "Smoothed acceptance moves the length, a token a round, up to what the settings allow.",
-    "auto": "The length that makes most tokens a second by what drafts and passes take, none included.",
+    "ewma": "Follows the smoothed acceptance by one token per round, within the strategy's own settings.",
+    "auto": "The length with the most tokens/s by the measured cost of drafts and passes; it may be none.",
 }
 RULES = {
     AUTO: "Greedy at temperature 0, else speculative.",
-    "greedy": "A draft token passes where it is the target's most probable one. Temperature 0 only.",
-    "speculative": "A draft token passes with probability min(1, p / q); the target's law holds.",
-    "match": "A draft token passes where it equals the target's own draw.",
-    "block": "A draft is judged as a whole: never fewer tokens pass in the mean, and the target's law holds. "
-    "It gains on speculative with sample=1 only.",
+    "greedy": "Accepts a draft token that is the target's most probable one. Temperature 0 only.",
+    "speculative": "Accepts a draft token with probability min(1, p / q). Keeps the target's distribution.",
+    "match": "Accepts a draft token that equals the target's own draw.",
+    "block": "Judges a draft as a whole: on average at least as many tokens are accepted. Keeps the target's "
+    "distribution. Gains over speculative with sample=1 only.",
 }
 
 
@@ -95,7 +95,8 @@ class StrategyPanel(QWidget):
         self._columns.setSpacing(24)
         for stretch, widgets in (
             (5, (self.cards,)),
-            (4, (self.length, self.rule, self.text, self.command)),
+            # What comes and goes stands below what is clicked and typed into.
+            (4, (self.length, self.rule, self.text, self._notice, self.command)),
         ):
             column = QVBoxLayout()
             column.setSpacing(16)
@@ -106,7 +107,6 @@ class StrategyPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
-        layout.addWidget(self._notice)
         layout.addLayout(self._columns)
         self._show()
 
@@ -177,6 +177,8 @@ class StrategyPanel(QWidget):
         self.cards.show_parts(self._spec.parts)
         self.length.set_choice(self._spec.length)
         self.rule.set_choice(self._spec.verification or AUTO)
+        for choice in (self.length, self.rule):
+            choice.set_idle(not self._spec.parts)
         self._check()
 
     def _check(self) -> None:

@@ -123,6 +123,7 @@ def style_sheet(theme: Theme, icons: Path) -> str:
     side = round(12 * theme.scale) + 2  # of an indicator with its border
     dot = max(2, round(4 * theme.scale))
     values |= {"half": f"{side // 2}px", "dot": f"{dot}px", "hole": f"{side - 2 * dot}px"}
+    values["inner"] = f"{max(1, round(4 * theme.scale)) - 1}px"  # beside a border of 2 pixels
     for grid in (1, 2, 4, 6, 8, 12, 16, 24, 32):
         values[f"g{grid}"] = f"{max(1, round(grid * theme.scale))}px"
     sheet = _SHEET
@@ -208,7 +209,9 @@ QComboBox[ring="true"]:focus { border: 2px solid @ring@; padding: 3px @g24@ 3px 
 QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled {
     color: @faint@; border-color: @line@;
 }
-QLineEdit[state="wrong"], QAbstractSpinBox[state="wrong"] { border: 2px solid @error@; }
+QLineEdit[state="wrong"], QAbstractSpinBox[state="wrong"] {
+    border: 2px solid @error@; padding-top: @inner@; padding-bottom: @inner@;
+}
 QLineEdit[kind="mono"] { font-family: "@mono@"; }
 QAbstractSpinBox QLineEdit { border: none; padding: 0 0 0 @g6@; background: transparent; }
 QAbstractSpinBox { padding-right: @g24@; }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from itertools import islice
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
@@ -47,12 +48,13 @@ class EmptyState(QWidget):
         self.title.setText(title)
         self.line.setText(line)
 
-    def set_suggestions(self, prompts: Sequence[str]) -> None:
-        """The prompts to choose from, as buttons; the first few of them."""
+    def set_suggestions(self, prompts: Mapping[str, str]) -> None:
+        """The prompts to choose from, prompt -> title, as buttons; the first few of them."""
         for button in self._buttons:
             self._column.removeWidget(button)
+            button.hide()
             button.deleteLater()
-        self._buttons = [self._button(prompt) for prompt in prompts[:MOST]]
+        self._buttons = [self._button(prompt, title) for prompt, title in islice(prompts.items(), MOST)]
         for button in self._buttons:
             self._column.addWidget(button)
             button.show()
@@ -76,10 +78,10 @@ class EmptyState(QWidget):
     def buttons(self) -> tuple[QPushButton, ...]:
         return tuple(self._buttons)
 
-    def _button(self, prompt: str) -> QPushButton:
-        button = _PromptButton(prompt, self)
-        button.setAccessibleName(prompt)
-        button.setToolTip(as_text(f"Send this prompt:\n{prompt}"))
+    def _button(self, prompt: str, title: str) -> QPushButton:
+        button = _PromptButton(title, self)
+        button.setAccessibleName(title)
+        button.setToolTip(as_text(f"Ask:\n{prompt}"))
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         button.clicked.connect(lambda: self.suggestion_chosen.emit(prompt))
         return button
@@ -91,12 +93,11 @@ class EmptyState(QWidget):
 
 
 class _PromptButton(QPushButton):
-    """One line of a prompt, cut where it does not fit."""
+    """A title, cut where it does not fit."""
 
-    def __init__(self, prompt: str, parent: QWidget) -> None:
+    def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)
-        first, *more = prompt.strip().splitlines() or [""]
-        self._line = f"{first} …" if more else first
+        self._line = title
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setText(self._line.replace("&", "&&"))
 

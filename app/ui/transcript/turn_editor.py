@@ -10,7 +10,7 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import focus_ring
 
-_HINT = "Enter sends  ·  Shift+Enter breaks  ·  Esc cancels"
+_HINT = "Enter sends  ·  Shift+Enter starts a line  ·  Esc cancels"
 _MOST_LINES = 12
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
@@ -76,8 +76,8 @@ class TranscriptView(Surface):
         self._furniture.rebuild()
         self.settle()
 
-    def set_suggestions(self, prompts: Sequence[str]) -> None:
-        """Prompts offered while the chat is empty."""
+    def set_suggestions(self, prompts: Mapping[str, str]) -> None:
+        """Prompts offered while the chat is empty: prompt -> title."""
         self._furniture.empty.set_suggestions(prompts)
         self.refresh()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from app.engine.memory import CPU, Device, ModelMemory, PairMemory
@@ -63,6 +64,12 @@ def open_panel(desk: Desk, role: str) -> ModelPanel:
     panel = desk.header.target_panel if role == "target" else desk.header.draft_panel
     assert panel.isVisible()
     return panel
+
+
+def choose_recent(desk: Desk, panel: ModelPanel, path: str) -> None:
+    QCoreApplication.processEvents()
+    button = next(one for one in panel.findChildren(QPushButton) if one.toolTip() == path and one.isVisible())
+    desk.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
 def add_worker(desk: Desk, panel: ModelPanel, endpoint: str) -> None:
@@ -139,6 +146,52 @@ def test_what_would_be_taken_is_told_before_loading(windows: Windows) -> None:
     desk.until(lambda: TAKEN in words(panel.memory))
 
 
+def test_apply_keeps_its_place_whatever_comes_below_it(windows: Windows) -> None:
+    desk = windows.open()
+    panel = open_panel(desk, "target")
+    apply_button = next(one for one in panel.head.findChildren(QPushButton) if one.text() == "Apply")
+
+    def place() -> QPoint:
+        QCoreApplication.processEvents()
+        return apply_button.mapToGlobal(QPoint(0, 0))
+
+    before = place()
+    desk.until(lambda: TAKEN in words(panel.memory))
+    assert place() == before, "the memory came"
+    panel.form.more_fold.button.click()
+    assert place() == before, "the settings unfolded"
+    panel.show_error("It failed.", "Try another one.", "Try")
+    assert place() == before, "an error came"
+
+
+def test_numbers_of_one_pair_are_never_shown_beside_the_name_of_another(
+    windows: Windows, six: ModelOptions
+) -> None:
+    desk = windows.open(draft=None, strategy="none")
+    panel = open_panel(desk, "target")
+    desk.until(lambda: TAKEN in words(panel.memory))
+    before = panel.memory.height()
+    panel.set_recent([six.path])
+    choose_recent(desk, panel, six.path)
+    shown = re.sub("<[^>]*>", "", words(panel.memory))
+    assert "measuring" in shown and not re.search(r"\d", shown)
+    assert panel.memory.height() == before, "the table stays where it is"
+    desk.until(lambda: EXPECTED in words(panel.memory) and re.search(r"\d", words(panel.memory)))
+
+
+def test_a_model_that_is_being_loaded_is_not_described_by_the_one_before_it(
+    windows: Windows, six: ModelOptions
+) -> None:
+    desk = windows.open(draft=None, strategy="none")
+    panel = open_panel(desk, "target")
+    panel.set_recent([six.path])
+    choose_recent(desk, panel, six.path)
+    click(desk, panel.head, "Apply")
+    assert desk.session.activity is Activity.LOADING
+    found = [one.text() for one in panel.findChildren(QLabel) if one.isVisible()]  # before any event
+    assert Path(six.path).name in found and not any("trained on" in one for one in found)
+
+
 def test_nothing_is_measured_while_an_answer_is_written(windows: Windows) -> None:
     desk = windows.open(max_tokens=800)
     desk.type("hello")
@@ -198,7 +251,7 @@ def test_target_and_draft_go_where_each_was_sent(
     row.check.click()
     desk.press(Qt.Key.Key_Escape, panel)
     draft = open_panel(desk, "draft")
-    assert "The target's changes are loaded too" in words(draft.foot)
+    assert "The target's changes are loaded too" in words(draft.head)
     desk.until(lambda: draft.form.layers.isVisible() and draft.form.layers._most == 3)
     draft.form.layers.none.click()
     desk.until(lambda: shown_layers(draft, "draft") == {"CPU": 3})
@@ -207,7 +260,7 @@ def test_target_and_draft_go_where_each_was_sent(
     assert pair is not None and pair.draft is not None
     assert layers(pair.target) == {"RPC0": LAYERS}
     assert layers(pair.draft) == {"CPU": 3}
-    assert "changes are loaded too" not in words(draft.foot)
+    assert "changes are loaded too" not in words(draft.head)
 
 
 def test_fit_for_me_sets_both_models(
@@ -264,8 +317,8 @@ def test_a_worker_that_dies_in_mid_answer_can_be_left_out_with_one_button(
     assert desk.page.prompt.text() == "typed meanwhile"
     desk.until(lambda: two[1].endpoint in desk.error() and offer in desk.offers())
     panel = open_panel(desk, "target")
-    assert offer in [one.text() for one in panel.foot.findChildren(QPushButton) if one.isVisible()]
-    click(desk, panel.foot, offer)
+    assert offer in [one.text() for one in panel.head.findChildren(QPushButton) if one.isVisible()]
+    click(desk, panel.head, offer)
     desk.until_ready()
     pair = desk.session.pair
     assert pair is not None and layers(pair.target) == {CPU: 3}, "the other worker was not chosen"
@@ -303,7 +356,7 @@ def test_an_offer_is_one_button_and_keeps_symbolic_paths(windows: Windows, homes
     desk.until(desk.error)
     panel = open_panel(desk, "target")
     assert fault in desk.panel_error(panel) and fault in desk.error()
-    click(desk, panel.foot, "Load with safe kernels")
+    click(desk, panel.head, "Load with safe kernels")
     desk.until(lambda: sent(homes, Load))
     tried = sent(homes, Load)[-1]
     assert (tried.target, tried.draft) == (safer.target, safer.draft)

@@ -85,7 +85,7 @@ def test_the_loaded_model_is_described(panel: ModelPanel) -> None:
     text = words(panel)
     assert "demo 32M" in text
     assert "llama · 32M parameters · Q8_0 · 34.1\N{NO-BREAK SPACE}MB" in text
-    assert "context 2,048 of 4,096 tokens · 1 thread" in text
+    assert "context 2,048 tokens, trained on 4,096 · 1 thread" in text
     assert not button(panel, "Apply").isEnabled()
 
 
@@ -170,7 +170,7 @@ def test_recent_files_are_few_and_one_click_away(qtbot: QtBot, panel: ModelPanel
     panel.set_recent([BUNDLED_TARGET, *[f"C:\\models\\m{i}.gguf" for i in range(9)]])
     shown = [one for one in panel.findChildren(QPushButton) if one.accessibleName().startswith("Recent")]
     assert [one.toolTip() for one in shown] == [f"C:\\models\\m{i}.gguf" for i in range(RECENT_SHOWN)]
-    assert shown[0].accessibleName() == "Recent file m0.gguf"
+    assert shown[0].accessibleName() == "Recent file m0.gguf · C:/models"
     qtbot.mouseClick(shown[1], Qt.MouseButton.LeftButton)
     assert panel.options() == ModelOptions("C:\\models\\m1.gguf")
     panel.set_recent([])
@@ -216,3 +216,12 @@ def test_chip_words() -> None:
     assert chip_words(INFO) == ("demo 32M", "Q8_0")
     nameless = msgspec.structs.replace(INFO, name="target.gguf")
     assert chip_words(nameless) == ("target.gguf 32M", "Q8_0")
+
+
+def test_a_context_beyond_the_trained_one_is_said_as_a_warning(panel: ModelPanel) -> None:
+    panel.set_info(INFO)
+    assert "trained on" in words(panel) and "expect nonsense" not in words(panel)
+    panel.set_info(msgspec.structs.replace(INFO, n_ctx=2 * INFO.n_ctx_train))
+    warning = next(one for one in panel.findChildren(QLabel) if "expect nonsense" in one.text())
+    assert warning.isVisible() and warning.property("role") == "error"
+    assert f"{INFO.n_ctx_train:,} tokens" in warning.text()

@@ -6,9 +6,18 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QMainWindow, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QMainWindow,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.engine.compat import FitKind, VocabularyFit
@@ -22,6 +31,7 @@ from app.ui.panels.mono_text import MonoText
 from app.ui.panels.notice import Notice
 from app.ui.panels.number_box import NumberBox
 from app.ui.panels.popover import Popover
+from app.ui.panels.rule_choice import IDLE
 from app.ui.panels.strategy_card import StrategyCard
 from app.ui.panels.strategy_list import StrategyList
 from app.ui.panels.strategy_panel import LENGTHS, RULES, WIDTH, StrategyPanel, Surroundings
@@ -38,7 +48,7 @@ def panel(qtbot: QtBot, theme: Theme) -> StrategyPanel:
     made.set_spec("draft-simple:n_max=4")
     use_with(made)
     qtbot.addWidget(made)
-    made.resize(WIDTH, 600)
+    made.resize(WIDTH, 900)
     made.show()
     made.activateWindow()
     qtbot.waitUntil(made.isActiveWindow)
@@ -218,6 +228,43 @@ def test_the_text_fills_the_forms(qtbot: QtBot, panel: StrategyPanel) -> None:
     assert number(panel, "prompt-lookup", "max_ngram_size").value() == 2
     assert text(panel).text() == "prompt-lookup:max_ngram_size=2"  # untouched while typing
     assert errors(panel) == ""
+
+
+def test_nothing_that_is_clicked_moves_while_the_panel_is_open(qtbot: QtBot, panel: StrategyPanel) -> None:
+    number_box = number(panel, "draft-simple", "p_min")
+    watched = (panel.length.choices, panel.rule.choices, text(panel), number_box)
+
+    def places() -> list[QPoint]:
+        QApplication.processEvents()
+        return [one.mapTo(panel, QPoint(0, 0)) for one in watched]
+
+    before = places()
+    for rule in RULES:
+        panel.rule.choices.set_choice(rule)
+        panel.rule.choices.picked.emit(rule)
+        assert places() == before, rule
+    for length in LENGTHS:
+        panel.length.choices.set_choice(length)
+        panel.length.choices.picked.emit(length)
+        assert places() == before, length
+    use_with(panel, draft=False)
+    assert "needs a draft model" in notice(panel) and places() == before
+    retype(qtbot, panel, "medusa")
+    assert errors(panel) and places() == before
+    box = number(panel, "draft-simple", "n_max")
+    box.lineEdit().selectAll()
+    qtbot.keyClicks(box.lineEdit(), "x")
+    qtbot.keyClick(box.lineEdit(), Key.Key_Return)
+    assert "“x” is not" in errors(panel)
+    qtbot.waitUntil(lambda: places() == before)
+
+
+def test_what_only_drafting_uses_is_dimmed_with_none(panel: StrategyPanel) -> None:
+    assert IDLE not in captions(panel)
+    panel.set_spec("none")
+    assert captions(panel.length) == captions(panel.rule) == [IDLE]
+    panel.set_spec("suffix")
+    assert IDLE not in captions(panel)
 
 
 @pytest.mark.parametrize(
