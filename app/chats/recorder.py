@@ -18,7 +18,7 @@ NOTES = {
     FinishReason.LENGTH: "The answer reached its length limit.",
     FinishReason.CONTEXT: "The context is full.",
     FinishReason.CANCELLED: "Stopped.",
-    FinishReason.FAILED: "The engine broke off.",
+    FinishReason.FAILED: "The engine stopped before the end of the answer.",
 }
 
 

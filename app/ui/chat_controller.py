@@ -118,6 +118,7 @@ class ChatController(QObject):
     def _note_acted(self, turn_id: str) -> None:
         """The one thing to do that a note offers: to go on, or to answer again."""
         turn = self.shown.chat.turns[int(turn_id)]
+        self._page.prompt.setFocus()  # the note goes, and Qt would go on to just anything
         if isinstance(turn, Answer) and turn.note == NOTES[FinishReason.LENGTH]:
             self._go_on(int(turn_id))
         else:

@@ -183,12 +183,12 @@ class StatusBar(QWidget):
 
     def _why_not(self, answered: bool) -> str:
         if self._measuring:
-            return "Strategy none is generating the same answer."
+            return "Answering again, first without drafts and then with them."
         if not answered:
             return "Needs an answer to measure against."
         if self._busy:
             return "Possible once the engine is ready."
-        return "Generate this answer again with strategy none, and compare the speed."
+        return "Answers again, first without drafts and then with them, and compares the speeds."
 
     def _show_state(self) -> None:
         palette = self._theme.palette

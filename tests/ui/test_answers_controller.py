@@ -213,7 +213,9 @@ def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
     for whole in (48, 72):
         (note,) = [note for note in desk.page.transcript.findChildren(NoteCard) if note.isVisible()]
         assert note.action.text() == "Continue"
+        note.action.setFocus()
         note.action.click()
+        assert desk.prompt.hasFocus()
         item = desk.answered()
         trace = desk.controller.trace
         assert len(trace.token_ids) == whole and trace.header.max_tokens == whole

@@ -48,7 +48,7 @@ class CostCard(PlotCard):
         self.canvas.axis = "k ="
         self.canvas.set_span(-0.5, LONGEST + 0.5)
         self.canvas.set_ticks([Tick(0, "0"), Tick(1, "1"), Tick(2, "2")])
-        self.canvas.setAccessibleDescription("The mouse reads single draft lengths.")
+        self.canvas.setAccessibleDescription("Point at a draft length to read it.")
         self.canvas.hovered.connect(self._hover)
 
     def apply_theme(self) -> None:

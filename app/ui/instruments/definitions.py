@@ -5,8 +5,8 @@ from __future__ import annotations
 ACCEPTANCE_RATE = "Acceptance rate: accepted / drafted, pooled over all rounds shown."
 ALPHA = (
     "α, judged acceptance: accepted / (accepted + rejected).\n"
-    "The chance that a drafted token passes once it is judged. None for block verification, which judges "
-    "a draft as a whole."
+    "The chance that a drafted token passes once it is judged. Not defined for block verification, which "
+    "judges a draft as a whole."
 )
 TAU = (
     "τ, tokens per drafted round: 1 + accepted / rounds with a draft.\n"
@@ -35,7 +35,7 @@ VERDICT = (
     "accepted: drafted, and the target agreed\n"
     "rejected: drafted, and refused; never part of the text\n"
     "ignored: drafted behind a rejected token or an end, never judged (but as part of a block)\n"
-    "resampled: the target's token in place of the rejected one\n"
+    "resampled: the target's token in place of the rejected one (target's choice where it draws nothing)\n"
     "bonus: the target's extra token when all drafts were accepted\n"
     "plain: emitted in a round without a draft"
 )

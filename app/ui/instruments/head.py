@@ -64,7 +64,7 @@ class Head(QWidget):
         if record.start:
             name, tip = "All rounds", "Count all rounds of this answer again"
         else:
-            name, tip = "Reset", "Start the statistics anew from the next round on"
+            name, tip = "Reset", "Start the statistics again with the next round"
         self.reset.setText(name)
         self.reset.setToolTip(tip)
         self.reset.setAccessibleName(tip)

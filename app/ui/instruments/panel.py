@@ -27,10 +27,10 @@ from app.ui.theme import Theme
 _PLOT_MS = 60  # every other batch: smooth enough, and the processor is the engine's
 _COST_MS = 500  # a model of the whole answer moves slowly
 _WAITING = {  # (there are rounds before the reset, more rounds will come)
-    (False, True): "The first round is to come.",
-    (False, False): "This answer has no round.",
+    (False, True): "Waiting for the first round.",
+    (False, False): "This answer has no rounds.",
     (True, True): "Begins with the next round.",
-    (True, False): "No round since the reset.",
+    (True, False): "No rounds since the reset.",
 }
 
 

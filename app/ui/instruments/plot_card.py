@@ -53,7 +53,7 @@ class PlotCard(QWidget):
             label.setToolTip(self.tooltip)
         self.canvas = Canvas(theme)
         self.canvas.setAccessibleName(f"{self.name}, plot")
-        self.canvas.setAccessibleDescription("Left and right read single rounds.")
+        self.canvas.setAccessibleDescription("The left and right keys read single rounds.")
         self.message = QLabel(self.canvas, wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.message.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.notice = QLabel(self.canvas)

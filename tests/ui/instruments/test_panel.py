@@ -52,7 +52,7 @@ def test_before_the_first_answer_it_says_what_will_appear(panel) -> None:
 def test_an_answer_in_batches(panel, qtbot) -> None:
     rounds = answer(60)
     panel.start_answer(header())
-    assert panel.acceptance.message.text() == "The first round is to come."
+    assert panel.acceptance.message.text() == "Waiting for the first round."
     for at in range(0, 60, 7):
         panel.add_rounds(rounds[at : at + 7])
     qtbot.waitUntil(panel.acceptance.message.isHidden, timeout=20 * INTERVAL_MS)
@@ -82,7 +82,7 @@ def test_batches_and_a_whole_trace_look_the_same(panel) -> None:
 def test_no_rounds_change_nothing(panel) -> None:
     panel.start_answer(header())
     panel.add_rounds([])
-    assert panel.acceptance.message.text() == "The first round is to come."
+    assert panel.acceptance.message.text() == "Waiting for the first round."
 
 
 def test_numbers_change_at_most_ten_times_a_second(panel, qtbot) -> None:
