@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +24,19 @@ def six(tiny_file: Callable[[Tiny], Path]) -> Path:
     return tiny_file(Tiny(name="six", n_layers=6, n_heads=2, n_ctx=512))
 
 
+def assert_ruled(header: str, rule: str) -> None:
+    """Every column of a table has a rule of its own, as wide as the column."""
+    rules = [match.span() for match in re.finditer("-+", rule)]
+    names = [match.span() for match in re.finditer(r"\S+", header)]
+    assert len(rules) == len(names)
+    assert all(low <= first and last <= high for (low, high), (first, last) in zip(rules, names, strict=True))
+
+
 def test_the_devices_of_this_machine(command: Command) -> None:
     ended = command("devices")
     assert (ended.code, ended.err) == (0, "")
-    header, *rows = ended.out.splitlines()
+    header, rule, *rows = ended.out.splitlines()
+    assert_ruled(header, rule)
     assert header.split() == ["DEVICE", "KIND", "BACKEND", "FREE", "TOTAL", "DESCRIPTION"]
     assert any(row.startswith("CPU ") for row in rows)
     assert "make run GPU=" in ended.out
@@ -46,6 +56,9 @@ def test_workers_memory_and_fit(command: Command, six: Path, pair_files: tuple[P
             ["target", "CPU", "3"],
         ]
         assert "has 4 of 7 layers on devices" in plain.out
+        lines = plain.out.splitlines()
+        header = next(at for at, line in enumerate(lines) if line.startswith("MODEL"))
+        assert_ruled(*lines[header : header + 2])
         fitted = command("devices", *words, "--fit")
         assert "Fits: --n-gpu-layers -1 --n-gpu-layers-draft -1" in fitted.out
         numbers = json.loads(command("devices", *words, "--json").out)

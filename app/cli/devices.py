@@ -12,7 +12,7 @@ from app.cli.arguments import Parser, UsageError
 from app.cli.console import hand_over, put
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.run_options import DRAFT, TARGET, chosen_pair
-from app.cli.table import aligned, table
+from app.cli.table import table
 from app.engine.builds import gpu_backends, other_builds
 from app.engine.errors import UserError
 from app.engine.host import ProcessHome
@@ -24,6 +24,7 @@ from app.numbers import file_size
 E = TypeVar("E", bound=Event)
 
 PROG = "draftscope devices"
+_MEMORY = ("FREE", "TOTAL")
 _WAIT = 0.1  # seconds between two looks at Ctrl+C
 _DESCRIPTION = """\
 List the devices that can hold layers, with their memory; those of workers too, with --rpc. With --target,
@@ -104,12 +105,12 @@ def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Itera
         )
         for one in listed.devices
     ]
-    yield from aligned(("DEVICE", "KIND", "BACKEND", "FREE", "TOTAL", "DESCRIPTION"), rows)
-    built = ", ".join(gpu_backends(listed.backends)) or "none: it computes on the CPU"
+    yield from table(("DEVICE", "KIND", "BACKEND", *_MEMORY, "DESCRIPTION"), rows, right=_MEMORY)
     yield ""
-    yield f"GPU backends of this build: {built}."
-    others = "; ".join(f"{command} for {name}" for name, command in other_builds(listed.backends).items())
-    yield f"Another build, in the source folder: {others}."
+    gpus = ", ".join(gpu_backends(listed.backends))
+    yield f"This build has the GPU backend {gpus}." if gpus else "This build computes on the CPU alone."
+    if others := other_builds(listed.backends):
+        yield f"To build another, in the source folder: {', '.join(others.values())}."
     if measured is None:
         return
     yield ""
@@ -127,19 +128,20 @@ def _memory_lines(memory: PairMemory) -> Iterable[str]:
     for role, model in models:
         for one in model.memory if model is not None else ():
             rows.append(_row(role, one))
-    yield from table(("MODEL  DEVICE", "LAYERS", "WEIGHTS", "CONTEXT", "COMPUTE", "TOTAL"), rows)
+    numbers = ("LAYERS", "WEIGHTS", "CONTEXT", "COMPUTE", "TOTAL")
+    yield from table(("MODEL", "DEVICE", *numbers), rows, right=numbers)
     for role, model in models:
         if model is not None:
             yield (
-                f"The {role}, with a context of {model.n_ctx:,} tokens, has {model.n_gpu_layers} of "
-                f"{model.most_layers} layers on devices."
+                f"The {role} has {model.n_gpu_layers} of {model.most_layers} layers on devices besides the "
+                f"CPU; its context is {model.n_ctx:,} tokens."
             )
     yield from (f"Does not fit: {one}." for one in memory.shortages)
 
 
 def _row(role: str, one: DeviceMemory) -> tuple[str, ...]:
     sizes = (one.weights, one.context, one.compute, one.total)
-    return f"{role:<6} {one.device}", str(one.layers), *map(file_size, sizes)
+    return role, one.device, str(one.layers), *map(file_size, sizes)
 
 
 def _json(listed: DevicesListed, measured: Measured | None) -> str:

@@ -20,7 +20,9 @@ def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], right: Collectio
     return list(map(row, lines))
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """With a rule below the head; all columns but the first are numbers, and to the right."""
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] | None = None
+) -> list[str]:
+    """With a rule below the head of each column; all but the first are to the right, or those in `right`."""
     rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return aligned(head, [rule, *rows], right=head[1:])
+    return aligned(head, [rule, *rows], right=head[1:] if right is None else right)

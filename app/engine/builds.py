@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 GPU_BUILDS = {"cuda": "CUDA", "vulkan": "Vulkan", "hip": "ROCm", "metal": "Metal"}
@@ -21,7 +22,8 @@ def gpu_backends(backends: Iterable[str]) -> tuple[str, ...]:
     return tuple(_SPELLED.get(one, one) for one in backends if one not in _EVERYWHERE)
 
 
-def other_builds(backends: Iterable[str]) -> dict[str, str]:
-    """Backend that is not among `backends` -> the command that builds it."""
+def other_builds(backends: Iterable[str], platform: str = sys.platform) -> dict[str, str]:
+    """Backend that this kind of machine can have and `backends` do not -> the command that builds it."""
     there = gpu_backends(backends)
-    return {name: build_command(gpu) for gpu, name in GPU_BUILDS.items() if name not in there}
+    possible = {gpu: name for gpu, name in GPU_BUILDS.items() if (gpu == "metal") == (platform == "darwin")}
+    return {name: build_command(gpu) for gpu, name in possible.items() if name not in there}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from PySide6.QtCore import Slot
@@ -46,7 +45,7 @@ class BuildText(QWidget):
     def set_backends(self, backends: Sequence[str]) -> None:
         """The backends of this build, in llama.cpp's words."""
         self._has.setText(describe_backends(backends))
-        self._commands = builds_for(sys.platform, backends)
+        self._commands = other_builds(backends)
         if self._choice is not None:
             self._choice.deleteLater()
             self._choice = None
@@ -81,3 +80,5 @@ def builds_for(platform: str, backends: Sequence[str]) -> dict[str, str]:
     """Backend -> the command that builds it, for those that this kind of machine can have."""
     no_use = ("CUDA", "ROCm") if platform == "darwin" else ("Metal",)
     return {name: command for name, command in other_builds(backends).items() if name not in no_use}
+=======
+    return f"{has}, {workers}. Another build is made in the source folder by:"
