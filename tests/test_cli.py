@@ -107,6 +107,11 @@ def test_match_at_a_temperature_gives_the_text_of_none(command: Command, pair: l
     assert plain.err.count("\n") == 1  # nothing was drafted: no statistics of drafts
 
 
+def test_an_engine_on_a_thread_gives_the_same_answer(command: Command, pair: list[object]) -> None:
+    words = [*pair, "--strategy", DRAFTS, "--max-tokens", 20]
+    assert command(*words, "--engine", "thread").out == command(*words).out
+
+
 def test_the_text_comes_while_it_is_generated(slow: list[object]) -> None:
     process = start(*slow)
     try:
@@ -346,7 +351,7 @@ def test_an_engine_that_dies_costs_one_line(
                 os.kill(self.pid, signal.SIGKILL)
             return event
 
-    monkeypatch.setattr("app.cli.run.ProcessHome", Dying)
+    monkeypatch.setattr("app.cli.run.make_home", lambda _kind: Dying())
     out = tmp_path / "run.jsonl"
     ended = command(*slow, "--trace", out)
     assert ended.code == 1
@@ -372,7 +377,7 @@ def test_a_bug_in_the_engine_costs_one_line(
                 return Failed(event.run, "It met an error.", "The details help.", False, details)
             return event
 
-    monkeypatch.setattr("app.cli.run.ProcessHome", Buggy)
+    monkeypatch.setattr("app.cli.run.make_home", lambda _kind: Buggy())
     ended = command(*pair)
     assert ended.code == 1 and "Traceback" not in ended.err
     assert re.fullmatch(
@@ -561,6 +566,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
             return 0
 
     monkeypatch.setitem(sys.modules, "app.wiring", Wiring)  # type: ignore[arg-type]
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     return calls
 
 
@@ -584,6 +590,7 @@ def test_a_trace_that_is_not_there_opens_no_window(
 
 def test_a_window_that_cannot_be_loaded(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "app.wiring", None)
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     refused(command(), "The window cannot be opened")
 
 

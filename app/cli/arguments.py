@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 from app.engine.errors import SettingError, UserError
 from app.engine.params import Param, Value, params_of
 
+HOMES = ("process", "thread")
+
 
 class UsageError(UserError):
     """The command line cannot be understood."""
@@ -31,6 +33,17 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = message.removesuffix(".")
         raise UsageError(f"{message}.", f"See {self.prog} --help.")
+
+
+def add_engine_option(group: argparse._ActionsContainer) -> None:
+    """Where the models run; `make_home` takes it."""
+    group.add_argument(
+        "--engine",
+        choices=HOMES,
+        default=HOMES[0],
+        help=f"Where the models run: in a process of their own, so that a crash ends only that, or on a "
+        f"thread (default {HOMES[0]})",
+    )
 
 
 def plain_text(argument: str) -> str:

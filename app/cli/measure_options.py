@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.cli.arguments import Parser, UsageError, plain_text
+from app.cli.arguments import Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option
 from app.cli.run_options import (
     LENGTH,
@@ -20,7 +20,6 @@ from app.cli.run_options import (
     add_pair_options,
     chosen_pair,
 )
-from app.cli.window import HOMES
 from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
@@ -87,12 +86,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
             help="Measure everything R times; three or more give a sure interval also over few prompts "
             f"(default {DEFAULT_REPEATS})",
         )
-    answers.add_argument(
-        "--engine",
-        choices=HOMES,
-        default=HOMES[0],
-        help=f"Where the models run; in a process of their own they may crash (default {HOMES[0]})",
-    )
+    add_engine_option(answers)
     add_model_options(parser)
 
 

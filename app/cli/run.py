@@ -11,7 +11,7 @@ from app.cli.recorder import RunRecorder, check_writable, write_file
 from app.cli.run_options import PROG, RunPlan, parse_run
 from app.cli.strategies import statistics_lines
 from app.engine.errors import UserError
-from app.engine.host import STOP_SECONDS, ProcessHome
+from app.engine.host import STOP_SECONDS, EngineHome, make_home
 from app.engine.messages import (
     AnyCommand,
     Event,
@@ -42,8 +42,7 @@ def run(argv: list[str]) -> int:
 
 
 def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
-    # A process of its own: a file or a driver that ends it costs one line here.
-    home = ProcessHome()
+    home = make_home(plan.engine)
 
     def stop() -> None:
         for run in (_LOAD, _ANSWER):
@@ -77,7 +76,7 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
     return INTERRUPTED if interrupt.pressed else 0
 
 
-def _answers(home: ProcessHome, command: AnyCommand, interrupt: Interrupt) -> Iterator[Event]:
+def _answers(home: EngineHome, command: AnyCommand, interrupt: Interrupt) -> Iterator[Event]:
     """What the engine says to a command, to its end. Raises UserError where it fails or the engine dies; one
     that does not stop is ended."""
     home.send(command)
@@ -113,9 +112,7 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
         complain(PROG, totals.error)  # the answer is whole; what a drafter does behind it was not done
 
 
-def _record(
-    events: Iterator[Event], home: ProcessHome, recorder: RunRecorder, printer: AnswerPrinter
-) -> None:
+def _record(events: Iterator[Event], home: EngineHome, recorder: RunRecorder, printer: AnswerPrinter) -> None:
     """Record an answer to its end, or until Ctrl+C or the reader's leaving stops it."""
     for event in events:
         if isinstance(event, Started):

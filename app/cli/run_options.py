@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.cli.arguments import ParamOptions, Parser, UsageError, plain_text
+from app.cli.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.strategies import strategy_help
 from app.engine.errors import PromptError
@@ -51,6 +51,8 @@ class RunPlan:
     """Files of the plug-ins in use."""
     trace: Path | None
     json: Path | None
+    engine: str
+    """Where the models run."""
 
 
 def parse_run(argv: list[str]) -> RunPlan:
@@ -77,7 +79,8 @@ def parse_run(argv: list[str]) -> RunPlan:
         cold=True,
         **LENGTH.given(arguments),
     )
-    return RunPlan(target, draft, request, tuple(arguments.drafter), arguments.trace, arguments.json)
+    files = arguments.trace, arguments.json
+    return RunPlan(target, draft, request, tuple(arguments.drafter), *files, arguments.engine)
 
 
 def _parser() -> Parser:
@@ -101,6 +104,7 @@ def _parser() -> Parser:
     )
     add_drafter_option(answer)
     add_end_options(answer)
+    add_engine_option(answer)
 
     output = parser.add_argument_group("files written")
     output.add_argument(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from app import __version__
-from app.cli.arguments import Parser, UsageError
+from app.cli.arguments import Parser, UsageError, add_engine_option
 from app.cli.console import PROGRAM
 from app.cli.display import check_display
 from app.engine.errors import TraceError, UserError
 
-HOMES = ("process", "thread")
 _DESCRIPTION = "A playground for speculative decoding. Without a command the window opens."
 
 
@@ -21,12 +20,7 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("trace", nargs="?", metavar="TRACE.jsonl", help="Open a recorded trace in the window")
     shown.add_argument("--demo", action="store_true", help="Start the first demo prompt")
-    parser.add_argument(
-        "--engine",
-        choices=HOMES,
-        default=HOMES[0],
-        help=f"Where the models run: in a process of their own, or on a thread (default {HOMES[0]})",
-    )
+    add_engine_option(parser)
     if argv and not argv[0].startswith("-"):
         _check_trace(argv[0], commands)  # before its options: those of a command that there is not
     arguments = parser.parse_args(argv)
