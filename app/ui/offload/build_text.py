@@ -74,11 +74,3 @@ def describe_backends(backends: Sequence[str]) -> str:
     has = f"It computes on {', '.join((*gpus, 'the CPU'))}" if gpus else "It computes on the CPU alone"
     workers = "and on workers" if "RPC" in backends else "and cannot use workers"
     return f"{has}, {workers}. To make another build, run this in the source folder:"
-
-
-def builds_for(platform: str, backends: Sequence[str]) -> dict[str, str]:
-    """Backend -> the command that builds it, for those that this kind of machine can have."""
-    no_use = ("CUDA", "ROCm") if platform == "darwin" else ("Metal",)
-    return {name: command for name, command in other_builds(backends).items() if name not in no_use}
-=======
-    return f"{has}, {workers}. Another build is made in the source folder by:"
