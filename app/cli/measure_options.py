@@ -107,7 +107,7 @@ def add_journal_option(parser: Parser) -> None:
         "--journal",
         metavar="FILE.jsonl",
         type=Path,
-        help="Keep every run as it comes; when the file is there already, go on behind its last run",
+        help="Keep every run as soon as it is done; where the file exists, resume after its last run",
     )
 
 

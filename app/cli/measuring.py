@@ -44,12 +44,12 @@ class Progress:
         if isinstance(event, Begun):
             self._names = lane_names(event.experiment)
             if event.done:
-                say(f"Going on: {event.done} of {words.count(event.total, 'run')} are there.")
+                say(f"Resumed: {event.done} of {words.count(event.total, 'run')} are done.")
         elif isinstance(event, PairLoaded):
             draft = f" with {event.pair.draft.file}" if event.pair.draft else ""
             self._line(f"Loaded {event.pair.target.file}{draft}.")
         elif isinstance(event, EngineReplaced):
-            self._line(f"{event.message} Another engine goes on.")
+            self._line(f"{event.message} A new engine continues.")
         elif isinstance(event, RunStarted) and self._live:
             say_over(f"{self._name(event.job.lane)} …")
         elif isinstance(event, RunDone):

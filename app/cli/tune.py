@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from functools import partial
 from pathlib import Path
 
-from app.cli.arguments import Parser
+from app.cli.arguments import Parser, UsageError
 from app.cli.console import put, say
 from app.cli.drafters import know_drafters
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -15,11 +16,14 @@ from app.cli.measuring import Progress
 from app.cli.recorder import check_writable, write_file
 from app.cli.strategies import strategy_help
 from app.cli.table import table
+from app.engine.errors import UserError
 from app.engine.host import make_home
-from app.engine.strategy import NONE
 from app.lab import words
 from app.lab.experiment import Experiment
+from app.lab.facts import sha256
+from app.lab.page.tune_page import tune_html
 from app.lab.tune import RungBegun, RungDone, Tuner
+from app.lab.tune_report import TuneReport
 from app.lab.tuned import Tuned
 
 PROG = "draftscope tune"
@@ -51,11 +55,20 @@ def tune(argv: list[str]) -> int:
         help="Try these instead of what Draftscope would; may be given several times",
     )
     search.add_argument("--json", metavar="OUT.json", type=Path, help="Write everything that was tried")
+    search.add_argument(
+        "--html",
+        metavar="OUT.html",
+        type=Path,
+        help="Write a report that opens in any browser, without a network",
+    )
     add_measure_options(parser, repeats=False)
     arguments = parser.parse_args(argv)
     asked = asked_experiment(arguments, (), repeats=1)
-    if arguments.json is not None:
-        check_writable(arguments.json)
+    files = [one for one in (arguments.json, arguments.html) if one is not None]
+    if len(set(map(os.path.abspath, files))) < len(files):
+        raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
+    for path in files:
+        check_writable(path)
     return run_interruptible(lambda interrupt: _search(arguments, asked, interrupt))
 
 
@@ -69,7 +82,7 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
             if isinstance(event, RungBegun):
                 progress.end()
                 what = words.count(len(event.strategies), "candidate")
-                say(f"Step {event.rung + 1} of {event.of}: {what}, {words.duration(event.seconds)}.")
+                say(f"Round {event.rung + 1} of {event.of}: {what}, {words.duration(event.seconds)}.")
             elif isinstance(event, RungDone):
                 progress.end()
             else:
@@ -78,27 +91,44 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
         progress.end()
     result = tuner.result
     assert result is not None
-    if arguments.json is not None:
-        write_file(arguments.json, result.to_json())
+    digest = partial(sha256, stopped=lambda: interrupt.pressed)
+    problems = _write(arguments, TuneReport.of(result, tuner.experiment, tuner.pair, digest))
     put([*_tried(result), "", result.reason, result.winner])
+    if problems:
+        raise UserError(" ".join(map(str, problems)))
     if interrupt.pressed:
         return INTERRUPTED
-    return 0 if result.speedup is not None or result.winner != NONE else 1
+    if result.speedup is None:
+        raise UserError(result.reason)
+    return 0
+
+
+def _write(arguments: argparse.Namespace, report: TuneReport) -> list[UserError]:
+    """The files that were asked for; returns why some cannot be written."""
+    problems = []
+    for path, content in ((arguments.json, TuneReport.to_json), (arguments.html, tune_html)):
+        if path is not None:
+            made = content(report)
+            try:
+                write_file(path, made.encode() if isinstance(made, str) else made)
+            except UserError as error:
+                problems.append(error)
+    return problems
 
 
 def _tried(result: Tuned) -> list[str]:
-    """The last that was measured of every strategy, the longest measured first."""
-    lines: dict[str, list[str]] = {}
-    for number, rung in reversed(list(enumerate(result.rungs, start=1))):
-        for one in rung.scores:
-            row = [
-                str(number),
-                str(one.prompts),
-                words.speedup(one.speedup),
-                words.percent(one.acceptance_rate),
-            ]
-            lines.setdefault(one.strategy, [one.strategy, *row])
-    return table(["strategy", "step", "answers", "speed-up (95 %)", "acceptance"], list(lines.values()))
+    """Every setting as it did in its last round, those that got furthest first."""
+    lines = [
+        [
+            one.strategy,
+            str(number),
+            str(one.answers),
+            words.speedup(one.speedup),
+            words.percent(one.acceptance_rate),
+        ]
+        for number, one in result.latest
+    ]
+    return table(["strategy", "round", "answers", "speed-up (95 %)", "acceptance"], lines)
 
 
 def _seconds(text: str) -> float:

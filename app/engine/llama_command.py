@@ -75,7 +75,8 @@ def llama_command(
 
 def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
     """One slot, and nothing that llama-server would choose by the memory that is free."""
-    n_ctx = options.ctx_size or n_ctx or DEFAULT_CTX
+    known = [one for one in (options.ctx_size, n_ctx) if one]  # a file may have been trained with less
+    n_ctx = min(known, default=DEFAULT_CTX)
     words = ["--ctx-size", str(n_ctx), "--parallel", "1", "--fit", "off"]
     words += ["--threads", str(options.threads or threads_for(options.path))]
     words += ["--n-gpu-layers", _layers(options)]

@@ -120,8 +120,8 @@ COLUMNS = (
     ),
     Column(
         "equal",
-        "as none",
-        "Runs with the baseline's very tokens. A near-tie is a parting that batch rounding explains; a rule "
+        "same text",
+        "Runs with exactly the baseline's tokens. A near-tie is a difference that rounding explains; a rule "
         "that draws keeps the target's distribution, not the text.",
         lambda one, _lane: _equal(one),
         lambda one, _lane: one.identical / one.compared if one.compared else None,

@@ -47,7 +47,7 @@ def _lines(report: Report) -> Iterator[str]:
     for line in parting_lines(report):
         yield f"- {line}"
     yield ""
-    yield "llama.cpp commands that come nearest:"
+    yield "The nearest llama.cpp commands:"
     yield ""
     yield "```sh"
     for lane in report.lanes:
@@ -60,7 +60,7 @@ def what_was_measured(report: Report) -> str:
     """How much was measured and how, in a sentence."""
     sampling = report.settings.sampling
     drawing = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
-    done = "" if report.complete else f" ({len(report.runs)} runs came before it was stopped)"
+    done = "" if report.complete else f" ({len(report.runs)} runs were done before it was stopped)"
     return (
         f"{count(len(report.prompts), 'prompt')} × {count(report.settings.repeats, 'repeat')}{done}, up to "
         f"{count(report.settings.max_tokens, 'token')} each, {drawing}, seed {sampling.seed}; every run cold"
@@ -68,13 +68,13 @@ def what_was_measured(report: Report) -> str:
 
 
 def equality(report: Report) -> str:
-    """How many answers have their baseline's very tokens, and how many could not be held against one."""
+    """How many answers have exactly their baseline's tokens, and how many runs failed."""
     drafting = [one for one in report.summary if one.lane != report.lanes[one.lane].baseline]
     compared, identical = sum(one.compared for one in drafting), sum(one.identical for one in drafting)
     failed = sum(one.failed for one in report.summary)
-    text = f"{identical:,} of {count(compared, 'compared answer')} have the baseline's very tokens."
+    text = f"{identical:,} of {count(compared, 'compared answer')} have exactly the baseline's tokens."
     if not compared:
-        text = "No answer could be held against the baseline's."
+        text = "No answer could be compared with the baseline's."
     return f"{text} {count(failed, 'run')} failed." if failed else text
 
 
@@ -95,9 +95,9 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
     gap = "" if parting.logit_gap is None else f", logit gap {words.digits(parting.logit_gap)}"
     why = ""
     if not keeps_text(run.strategy, report.settings.sampling.temperature):
-        why = " (as it should be: the rule keeps the target's distribution, not the text)"
+        why = " (as expected: the rule keeps the target's distribution, not the text)"
     elif parting.near_tie:
-        why = " (near-tie: batch rounding)"
+        why = " (near-tie: rounding)"
     repeats = ", ".join(str(one.repeat + 1) for one in runs)
     return (
         f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "

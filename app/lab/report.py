@@ -31,6 +31,10 @@ class Settings(msgspec.Struct, frozen=True):
     stop: tuple[str, ...]
     ignore_eos: bool
 
+    @classmethod
+    def of(cls, experiment: Experiment) -> Settings:
+        return cls(**{name: getattr(experiment, name) for name in cls.__struct_fields__})
+
 
 class ReportLane(msgspec.Struct, frozen=True):
     """A lane, and the llama.cpp command that comes nearest to it."""
@@ -104,6 +108,15 @@ class Report(msgspec.Struct, frozen=True):
         return categories_of([one.category for one in self.prompts])
 
 
+def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
+    return tuple(ReportPrompt(one.category, one.prompt) for one in experiment.prompts)
+
+
+def now() -> str:
+    """ISO 8601, UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
 def categories_of(names: Sequence[str | None]) -> tuple[str, ...]:
     """Each once, in order of appearance."""
     return tuple(dict.fromkeys(name for name in names if name))
@@ -144,26 +157,19 @@ def make_report(
             known[pair] = pair_facts(info, digest)
     indices = {pair: index for index, pair in enumerate(known)}
     runs = tuple(records[job] for job in experiment.jobs() if job in records)
-    prompts = tuple(ReportPrompt(one.category, one.prompt) for one in experiment.prompts)
+    prompts = report_prompts(experiment)
     whole, parts = summaries(
         [lane.strategy for lane in experiment.lanes], runs, categories_of([one.category for one in prompts])
     )
     return Report(
         format=FORMAT,
         title=experiment.title,
-        created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        created_at=now(),
         complete=len(runs) == len(experiment.jobs()),
         system=system_facts(next(iter(pairs.values()), None)),
         pair=known.get(experiment.pair),
         pairs=tuple(known.values()),
-        settings=Settings(
-            experiment.sampling,
-            experiment.max_tokens,
-            experiment.repeats,
-            experiment.chat,
-            experiment.stop,
-            experiment.ignore_eos,
-        ),
+        settings=Settings.of(experiment),
         lanes=tuple(
             _lane(experiment, lane, name, known, indices) for lane, name in enumerate(lane_names(experiment))
         ),

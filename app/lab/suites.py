@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from app.engine.errors import PromptError
 from app.files import DamagedError, decode, reason
+from app.lab import words
 from app.lab.experiment import Prompt
 from app.lab.report import categories_of
 
@@ -55,6 +57,9 @@ class Suite(msgspec.Struct, frozen=True):
 
 _Listed = list[str | Prompt]
 _suite = msgspec.json.Decoder(Suite | _Listed)
+_anything = msgspec.json.Decoder(Any)
+_MOST_KEYS = 4
+_EXPECTED = 'a JSON list of strings or of {"category": "...", "prompt": "..."}'
 
 
 def built_in(resources: Path) -> tuple[Suite, ...]:
@@ -73,27 +78,63 @@ def read_suite(path: Path) -> Suite:
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise PromptError(f"{path.name} cannot be read: {why}.", "Choose another file.") from error
-    suite = parse_suite(text, path.stem, only_json=path.suffix.lower() == ".json")
+    suite = parse_suite(text, path.stem, path.name)
     if not suite.prompts:
         raise PromptError(f"{path.name} holds no prompt.", "Write one prompt a line, or a JSON list.")
     return suite
 
 
-def parse_suite(text: str, name: str, *, only_json: bool = False) -> Suite:
-    """A suite from its text: JSON where it is JSON, else one prompt a line.
-
-    `only_json`: what is no JSON is a mistake, not a line of text; raises PromptError.
-    """
+def parse_suite(text: str, name: str, file: str = "") -> Suite:
+    """A suite from its text: JSON where it is JSON, else one prompt a line. Raises PromptError for JSON of
+    another shape, also line by line, and for what is no JSON in a `file` that is called so."""
     try:
         read = decode(_suite, text)
     except DamagedError as error:
-        if only_json:
-            raise PromptError(
-                f"{name} cannot be read: {error}.",
-                'Write a JSON list of strings or of {"category": "...", "prompt": "..."}.',
-            ) from error
+        if shape := _shape(text):
+            raise PromptError(f"{file or name} holds {shape}.", f"Expected: {_EXPECTED}.") from error
+        if file.lower().endswith(".json"):
+            raise PromptError(f"{file} holds no list: {error}.", f"Expected: {_EXPECTED}.") from error
         read = [line.strip() for line in text.split("\n")]
     if isinstance(read, Suite):
         return read
     prompts = (one if isinstance(one, Prompt) else Prompt(one) for one in read)
     return Suite(name, name, tuple(one for one in prompts if one.prompt.strip()), chat=False)
+
+
+def _shape(text: str) -> str:
+    """What JSON that cannot be used holds, in words; "" where it is text."""
+    found = _json(text)
+    if isinstance(found, list):
+        for number, one in enumerate(found, start=1):
+            if not isinstance(one, str) and not (
+                isinstance(one, dict) and isinstance(one.get("prompt"), str)
+            ):
+                return f"a JSON list whose entry {number} is {_kind(one)}"
+        return "a JSON list with an entry whose category is no text"
+    if isinstance(found, dict):
+        return _kind(found)
+    lines = [line for line in text.split("\n") if line.strip()]
+    objects = [one for line in lines if line.lstrip()[0] == "{" and isinstance(one := _json(line), dict)]
+    every = objects and len(objects) == len(lines)
+    return f"a JSON object on each line, the first {_keys(objects[0])}" if every else ""
+
+
+def _json(text: str) -> object:
+    """None for what is no JSON."""
+    try:
+        return decode(_anything, text)
+    except DamagedError:
+        return None
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, dict):
+        return f"a JSON object {_keys(value)}"
+    kinds = {list: "a list", bool: "true or false", int: "a number", float: "a number", str: "text"}
+    return kinds.get(type(value), "null")
+
+
+def _keys(value: dict[str, object]) -> str:
+    names = [f"“{name}”" for name in value]
+    more = [f"{len(names) - _MOST_KEYS} more"] if len(names) > _MOST_KEYS else []
+    return f"with {words.listed([*names[:_MOST_KEYS], *more])}" if names else "without a key"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 
@@ -12,11 +13,12 @@ from app.engine.advice import advise
 from app.engine.cost import CostModel
 from app.engine.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
-from app.engine.types import Round
+from app.engine.types import PairInfo, Round
 from app.lab import words
 from app.lab.candidates import candidates
 from app.lab.control import Control
-from app.lab.events import EngineReplaced, LabEvent, Paused, RunDone, RunStarted
+from app.lab.disturbance import other_load, unsteady
+from app.lab.events import EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.halving import FINALISTS, rungs_left, time_share
 from app.lab.interval import Finding, Speedup
@@ -61,15 +63,22 @@ class Tuner:
         strategies: Sequence[str] = (),
         control: Control | None = None,
         clock: Callable[[], float] = time.monotonic,
+        before: Tuned | None = None,
     ) -> None:
         """`experiment` gives pair, prompts, sampling and max_tokens; its lanes do not count. `budget` is in
-        seconds; loading is not part of it. `strategies` are tried instead of `candidates`.
+        seconds; loading is not part of it. `strategies` are tried instead of `candidates`. The search goes on
+        behind `before`, on new measurements.
 
         Raises SettingError for a strategy that cannot be used.
         """
         self.control = control or Control()
         tried = strategies or candidates(has_draft=experiment.pair.draft is not None)
-        self._base = make_experiment(experiment.with_lanes([Lane(one) for one in tried]), len(tried) + 1)
+        self.experiment = make_experiment(experiment.with_lanes([Lane(one) for one in tried]), len(tried) + 1)
+        """Pair, prompts and settings of the search; its lanes are all candidates."""
+        self.pair: PairInfo | None = None
+        """What was loaded."""
+        self._before = before
+        self._doubts: list[str] = []  # what disturbed the last rung
         self._make_home = make_home
         self._budget = budget
         self._clock = clock
@@ -82,8 +91,10 @@ class Tuner:
     def run(self) -> Iterator[LabEvent]:
         """Search; the result stands in the last event and in `result`. Raises UserError."""
         engine = LabEngine(self._make_home, self.control)
-        left = tuple(lane.strategy for lane in self._base.lanes if lane.strategy != NONE)
+        left = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
         done: list[Rung] = []
+        if self._before is not None:
+            left, done = self._before.left(left), list(self._before.rungs)
         complete = False
         try:
             while left and not complete and not self.control.cancelled:
@@ -113,12 +124,12 @@ class Tuner:
         where nothing can be compared.
         """
         lanes = (Lane(NONE), *map(Lane, strategies))
-        prompts = _mixed(self._base.prompts, rung)[: _MOST_RUNS // len(lanes)]
+        prompts = _mixed(self.experiment.prompts, rung)[: _MOST_RUNS // len(lanes)]
         experiment = msgspec.structs.replace(
-            self._base,
+            self.experiment,
             lanes=lanes,
             prompts=prompts,
-            max_tokens=min(self._base.max_tokens, _FIRST_TOKENS * 2**rung),
+            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS * 2**rung),
             repeats=_MOST_RUNS // (len(lanes) * len(prompts)),
         )
         control = Ending(self.control)
@@ -136,6 +147,8 @@ class Tuner:
                     watch.start()
                 elif isinstance(event, Paused | EngineReplaced):
                     watch.stop()
+                elif isinstance(event, PairLoaded):
+                    self.pair = event.pair
                 yield event
                 if not isinstance(event, RunDone):
                     continue
@@ -152,6 +165,8 @@ class Tuner:
             runner.close()
         watch.stop()
         self._spent += watch.seconds
+        runs, threads = tuple(runner.records.values()), self.pair.target.threads if self.pair else 1
+        self._doubts = [*other_load(runs, os.cpu_count() or 1, threads), *unsteady(runs, 0, NONE)]
         whole = [group for group in groups.values() if len(group) == len(experiment.lanes)]
         return scored(experiment, whole or list(groups.values())[:1], watch.seconds)
 
@@ -170,13 +185,14 @@ class Tuner:
 
     def _conclude(self, done: list[Rung], complete: bool) -> Tuned:
         tried = len({one.strategy for rung in done for one in rung.scores})
-        every = len(self._base.lanes) - 1
+        every = len(self.experiment.lanes) - 1
+        spent = self._spent + (self._before.seconds if self._before is not None else 0.0)
         known = [one for one in done[-1].scores if one.speedup] if done else []
         if not known:
             reason = (
                 "Nothing could be measured in this time: give it more." if not done else _errors(done[-1])
             )
-            return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, self._spent, complete=False)
+            return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, spent, complete=False)
         # What is shown to be faster wins, also before what measured more by chance.
         won = next((one for one in known if one.speedup and _is_worth_it(one.speedup)), None)
         best = won or known[0]
@@ -186,9 +202,10 @@ class Tuner:
             self._won(best, known, complete) if wins else self._lost(best.strategy, speedup, done, complete)
         )
         if best.over_repeats:
-            reason += " There was one prompt: the interval is over its repeats, other prompts may differ."
+            reason += " There was one prompt, so the interval is over its repeats; other prompts may differ."
         if tried < every:
             reason += f" Only {tried} of {every} candidates could be tried in this time."
+        reason = " ".join([reason, *self._doubts])
         return Tuned(
             best.strategy if wins else NONE,
             speedup,
@@ -197,7 +214,7 @@ class Tuner:
             tuple(done),
             tried,
             every,
-            self._spent,
+            spent,
             complete,
         )
 
@@ -208,7 +225,7 @@ class Tuner:
             text += f" {one.strategy} measured {words.speedup(one.speedup)}, and that may be chance."
         if known[at + 1 :]:
             text += f" Next came {known[at + 1].strategy}, {words.speedup(known[at + 1].speedup)}."
-        return text if complete else f"{text} The search was not over: a longer one may find a better one."
+        return text if complete else f"{text} The search was not over; more time may find a better one."
 
     def _lost(self, best: str, speedup: Speedup, done: Sequence[Rung], complete: bool) -> str:
         """Why it stays with none."""

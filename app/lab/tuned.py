@@ -8,7 +8,7 @@ import msgspec
 
 from app.engine.strategy import NONE
 from app.lab.experiment import Experiment
-from app.lab.halving import kept_of, survivors
+from app.lab.halving import FINALISTS, kept_of, survivors
 from app.lab.interval import Speedup
 from app.lab.run_record import RunRecord
 from app.lab.summary import ratios_of
@@ -23,7 +23,7 @@ class Score(msgspec.Struct, frozen=True):
     strategy: str
     speedup: Speedup | None  # None where no run of it could be done
     acceptance_rate: float | None
-    prompts: int  # measured, a repeat counted anew
+    answers: int  # measured, a repeat counted anew
     kept: bool
     error: str = ""  # why there is no speed-up
     over_repeats: bool = False  # there was one prompt: the interval does not say how others would fare
@@ -56,8 +56,41 @@ class Tuned(msgspec.Struct, frozen=True):
     seconds: float
     complete: bool  # False where it was cancelled or the time was up too early
 
-    def to_json(self) -> bytes:
-        return msgspec.json.encode(self) + b"\n"
+    @property
+    def headline(self) -> str:
+        """What came out, no surer than it is."""
+        if self.winner != NONE:
+            return f"{self.winner} wins"
+        return "Speculation does not pay here" if self.refuted else "No winner was found"
+
+    @property
+    def refuted(self) -> bool:
+        """Whether it is shown that speculation does not pay."""
+        return self.winner == NONE and self.complete and bool(self.rungs) and self.rungs[-1].refuted
+
+    @property
+    def latest(self) -> tuple[tuple[int, Score], ...]:
+        """Every setting with its last rung, from 1, and how it did there: those that got furthest first."""
+        last = {one.strategy: (at, one) for at, rung in enumerate(self.rungs, start=1) for one in rung.scores}
+        return tuple(sorted(last.values(), key=lambda each: (-each[0], -_factor(each[1]))))
+
+    def fate(self, score: Score) -> str:
+        """What became of a setting, in a few words."""
+        if score.strategy == self.winner:
+            return "the winner"
+        return score.error or ("stayed in" if score.kept else "out")
+
+    def left(self, candidates: Sequence[str]) -> tuple[str, ...]:
+        """What more time is for: the settings that are still in, then those that were not tried."""
+        if not self.rungs:
+            return tuple(candidates)
+        last, tried = self.rungs[-1].scores, {one.strategy for _at, one in self.latest}
+        still_in = [one.strategy for one in last if one.kept or len(last) <= FINALISTS]
+        return (*still_in, *(one for one in candidates if one not in tried))
+
+
+def _factor(score: Score) -> float:
+    return score.speedup.factor if score.speedup else 0.0
 
 
 def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], seconds: float) -> Rung | None:

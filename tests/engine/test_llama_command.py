@@ -117,7 +117,9 @@ def test_where_the_defaults_differ_the_flag_is_written() -> None:
         assert flag(command, name) == threads
 
 
-@pytest.mark.parametrize(("asked", "loaded", "says"), [(0, 2048, "2048"), (0, 0, "8192"), (512, 2048, "512")])
+@pytest.mark.parametrize(
+    ("asked", "loaded", "says"), [(0, 2048, "2048"), (0, 0, "8192"), (512, 2048, "512"), (8192, 2048, "2048")]
+)
 def test_the_context_is_the_one_that_was_loaded(asked: int, loaded: int, says: str) -> None:
     target = ModelOptions("t.gguf", ctx_size=asked)
     assert flag(llama_command(StrategySpec(), target, None, Sampling(), 16, loaded), "--ctx-size") == says

@@ -20,13 +20,17 @@ from app.lab.compare import is_measured
 from app.lab.csv_export import csv_table
 from app.lab.interval import Speedup
 from app.lab.markdown_export import equality, markdown, parting_lines
+from app.lab.page.charts import SHADES
 from app.lab.page.page import embedded_json, html_page
+from app.lab.page.style import STYLE
 from app.lab.report import Cell, Report, SweepFacts, summaries
 from app.lab.run_record import Divergence, RunRecord
 from app.lab.sweep import heat_map
 from app.lab.verdict import verdict
+from app.ui.theme.palette import blend
 from tests.lab.reports import HOSTILE, made_report
 from tests.lab.test_run_record import FIELDS
+from tests.ui.contrast import contrast
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +317,7 @@ def test_runs_that_failed_are_told_and_no_equality_is_claimed_for_them(report: R
         for run in report.runs
     ]
     failed = with_runs(report, runs)
-    assert equality(failed) == "5 of 6 compared answers have the baseline's very tokens. 6 runs failed."
+    assert equality(failed) == "5 of 6 compared answers have exactly the baseline's tokens. 6 runs failed."
     for text in (html_page(failed), markdown(failed)):
         assert html.unescape(text).count(equality(failed)) == 1
     row = next(line for line in markdown(failed).splitlines() if line.startswith("| `draft-simple`"))
@@ -346,7 +350,7 @@ def test_only_rules_that_draw_are_excused(report: Report, rule: str, excused: bo
         report.runs[0], lane=1, strategy=f"draft-simple:verify={rule}", first_divergence=real
     )
     hot = msgspec.structs.replace(report, settings=settings, runs=(run,))
-    assert ("as it should be" in next(parting_lines(hot))) is excused
+    assert ("as expected" in next(parting_lines(hot))) is excused
 
 
 def test_csv_has_a_line_a_run(report: Report) -> None:
@@ -373,3 +377,29 @@ def test_a_report_looks_at_every_run_a_few_times_whatever_the_number_of_lanes(
     looked.clear()
     summaries([lane.strategy for lane in report.lanes], report.runs, ())
     assert len(looked) == 2 * len(report.runs)
+
+
+def palettes() -> list[dict[str, str]]:
+    """The page's colours on screen, on a dark screen and on paper."""
+    found = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+    screen = dict(re.findall(r"--(\w+): (#\w+)", found[0]))
+    every = [screen | dict(re.findall(r"--(\w+): (#\w+)", one)) for one in found]
+    return [{name: six(colour) for name, colour in one.items()} for one in every]
+
+
+def six(colour: str) -> str:
+    return colour if len(colour) == 7 else "#" + "".join(2 * digit for digit in colour[1:])
+
+
+@pytest.mark.parametrize("colours", palettes())
+def test_the_numbers_of_a_map_are_legible_on_every_shade(colours: dict[str, str]) -> None:
+    for step in range(101):
+        strength = SHADES[0] + (SHADES[1] - SHADES[0]) * step / 100
+        shade = blend(colours["accent"], colours["page"], strength)
+        assert contrast(colours["ink"], shade) >= 4.5
+    cells = tuple(Cell(str(n), "0", 1 + n % 3) for n in range(9))
+    report = made_report(
+        4, sweep=SweepFacts("n_max", "p_min", tuple(str(n) for n in range(9)), ("0",), cells)
+    )
+    drawn = {float(one) for one in re.findall(r'fill-opacity="([\d.]+)"', html_page(report))}
+    assert (min(drawn), max(drawn)) == SHADES, "the picture has no other shade"

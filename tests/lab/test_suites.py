@@ -91,8 +91,8 @@ def test_a_suite_is_written_as_ours_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.json", b'{"prompt": 3}', "cannot be read"),
-        ("a.json", b"[1, 2]", "cannot be read"),
+        ("a.json", b'{"prompt": 3}', "holds a JSON object"),
+        ("a.json", b"[1, 2]", "whose entry 1 is a number"),
         ("a.txt", b"\n \n", "holds no prompt"),
         ("a.txt", b"\xff\xfe\x00", "UTF-8"),
         ("missing.txt", None, "cannot be read"),
@@ -108,3 +108,35 @@ def test_what_is_no_suite_says_so(tmp_path: Path, name: str, content: bytes | No
 
 def test_a_text_is_a_prompt_a_line() -> None:
     assert parse_suite("a\nb", "name").prompts == (Prompt("a"), Prompt("b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.json", '{"data": [], "version": 2}', "a.json holds a JSON object with “data” and “version”."),
+        ("a.txt", '[{"text": "x"}]', "a.txt holds a JSON list whose entry 1 is a JSON object with “text”."),
+        ("a.json", '["x", 3]', "a.json holds a JSON list whose entry 2 is a number."),
+        ("a.json", '[{"prompt": "x", "category": 3}]', "with an entry whose category is no text."),
+        (
+            "a.jsonl",
+            '{"q": 1}\n\n{"q": 2}\n',
+            "a.jsonl holds a JSON object on each line, the first with “q”.",
+        ),
+        ("a.json", "hello", "a.json holds no list: "),
+    ],
+)
+def test_a_file_of_another_shape_is_refused_by_what_it_holds(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(PromptError) as error:
+        read_suite(path)
+    assert said in str(error.value)
+    assert 'Expected: a JSON list of strings or of {"category": "...", "prompt": "..."}.' in str(error.value)
+
+
+def test_a_line_of_text_may_look_like_json(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text('What does this mean?\n{"not": 1}\n12\n')
+    assert len(read_suite(path).prompts) == 3

@@ -114,7 +114,7 @@ def test_the_fastest_wins_after_all_were_tried(pair_files: tuple[Path, Path]) ->
     assert 0.8 * 30 < result.seconds < 1.2 * 30
     # Every candidate of a rung saw the same prompts.
     for rung in result.rungs:
-        assert len({one.prompts for one in rung.scores}) == 1
+        assert len({one.answers for one in rung.scores}) == 1
 
 
 def test_none_where_nothing_is_faster_and_it_says_why(pair_files: tuple[Path, Path]) -> None:
@@ -233,9 +233,9 @@ def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path
     ratios = {(repeat, prompt): (1.2, 1.8)[prompt] for repeat in range(50) for prompt in range(2)}
     rung = scored(experiment, groups_of(experiment, ratios), 1.0)
     assert rung is not None and rung.scores[0].speedup is not None
-    assert rung.scores[0].speedup.prompts == 2 and not rung.scores[0].over_repeats
-    assert rung.scores[0].speedup.finding is Finding.SAME
-    assert rung.scores[0].prompts == 100
+    assert not rung.scores[0].over_repeats
+    assert rung.scores[0].speedup.finding is Finding.UNSURE
+    assert rung.scores[0].answers == 100
 
 
 def test_with_one_prompt_the_interval_is_over_its_repeats_and_says_so(pair_files: tuple[Path, Path]) -> None:
@@ -246,6 +246,26 @@ def test_with_one_prompt_the_interval_is_over_its_repeats_and_says_so(pair_files
     result = tuner_of(pair_files, PACE, 10.0)._conclude([rung], True)
     assert result.winner == "suffix"
     assert "the interval is over its repeats" in result.reason
+
+
+def test_a_search_goes_on_with_what_is_still_in_and_what_was_not_tried(pair_files: tuple[Path, Path]) -> None:
+    first, _ = tuned(pair_files, PACE, budget=3.0)
+    assert first.tried < 8
+    clock = Clock()
+    more = Tuner(
+        asked(pair_files), lambda: Paced(clock, PACE), 30.0, strategies=STRATEGIES, clock=clock, before=first
+    )
+    begun = next(event for event in list(more.run()) if isinstance(event, RungBegun))
+    tried = {score.strategy for score in first.rungs[0].scores}
+    assert set(begun.strategies) >= set(STRATEGIES) - tried
+    assert begun.rung == len(first.rungs)
+    assert more.result is not None
+    assert more.result.rungs[: len(first.rungs)] == first.rungs
+    assert more.result.tried == 8 and more.result.complete
+    assert more.result.winner == "draft-simple:n_max=2"
+    assert more.result.seconds > first.seconds + 20
+    finalists = {score.strategy for score in more.result.rungs[-1].scores}
+    assert set(more.result.left(STRATEGIES)) == finalists, "all were tried: what is left are the best"
 
 
 def test_time_too_short_for_all_tries_the_first_ones(pair_files: tuple[Path, Path]) -> None:

@@ -15,6 +15,8 @@ _ROW = 34
 _LEFT = 300
 _RIGHT = 170
 _LONGEST_NAME = 42  # characters that fit on the left
+SHADES = (0.06, 0.5)
+"""Of a map's cells: on the darkest one the numbers are still legible, on screen, dark screen and paper."""
 
 
 def speedup_chart(report: Report) -> str:
@@ -94,7 +96,7 @@ def heat_chart(
     known = [number for cell in cells if (number := value(cell)) is not None]
     if not known:
         return ""
-    shade = Scale(min(known), max(known), 0.06, 0.92)
+    shade = Scale(min(known), max(known), *SHADES)
     columns, rows = len(report.sweep.x_values), len(report.sweep.y_values)
     left, top, high = 110, 30, 34
     wide = min(90.0, (WIDTH - left) / columns)
@@ -117,15 +119,7 @@ def heat_chart(
             element("rect", x=x, y=y, width=wide - 2, height=high - 2, _class=kind, fill_opacity=strength)
         )
         text = words.NOTHING if number is None else written(number)
-        parts.append(
-            label(
-                x + wide / 2 - 1,
-                y + high / 2 + 3,
-                text,
-                text_anchor="middle",
-                _class="on-dark" if strength > 0.5 else "on-light",
-            )
-        )
+        parts.append(label(x + wide / 2 - 1, y + high / 2 + 3, text, text_anchor="middle"))
     bottom = top + high * rows
     parts.append(label(left, bottom + 18, f"across: {report.sweep.x}; down: {report.sweep.y}"))
     return drawing(WIDTH, bottom + 28, title, *parts)

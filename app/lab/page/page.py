@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.lab import words
 from app.lab.columns import COLUMNS
@@ -19,6 +19,7 @@ from app.lab.page.charts import charts
 from app.lab.page.style import STYLE
 from app.lab.report import Report, ReportLane
 from app.lab.summary import Summary
+from app.lab.tune_report import TuneReport
 from app.lab.verdict import verdict
 
 _OPEN = '<script type="application/json" id="report">'
@@ -28,27 +29,37 @@ _e = html.escape
 
 
 def html_page(report: Report) -> str:
-    """The whole document."""
-    title = _e(report.title or "Draftscope measurement")
+    """The report's document."""
+    return document(
+        report.title or "Draftscope measurement",
+        [
+            f'<p class="soft">{_e(what_was_measured(report))}. {_day(report)}</p>',
+            f'<p class="verdict">{_e(verdict(report))}</p>',
+            *(f'<p class="caution">{_e(one)}</p>' for one in disturbances(report)),
+            *(_charts(report) if report.sweep else _table(report)),
+            *(_table(report) if report.sweep else _charts(report)),
+            *_by_category(report),
+            *_partings(report),
+            *facts(report),
+            *_commands(report),
+            *_runs(report),
+        ],
+        report.to_json(),
+    )
+
+
+def document(title: str, body: Iterable[str], data: bytes) -> str:
+    """A whole page with the `data`, JSON, that it was made from."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        f"<title>{title}</title>",
+        f"<title>{_e(title)}</title>",
         f"<style>\n{STYLE}\n</style></head><body>",
-        f"<h1>{title}</h1>",
-        f'<p class="soft">{_e(what_was_measured(report))}. {_day(report)}</p>',
-        f'<p class="verdict">{_e(verdict(report))}</p>',
-        *(f'<p class="caution">{_e(one)}</p>' for one in disturbances(report)),
-        *(_charts(report) if report.sweep else _table(report)),
-        *(_table(report) if report.sweep else _charts(report)),
-        *_by_category(report),
-        *_partings(report),
-        *_facts(report),
-        *_commands(report),
-        *_runs(report),
-        f"{_OPEN}{_embedded(report)}{_CLOSE}",
+        f"<h1>{_e(title)}</h1>",
+        *body,
+        f"{_OPEN}{_embedded(data)}{_CLOSE}",
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
@@ -62,9 +73,9 @@ def embedded_json(page: str) -> str:
     return found.group(1)
 
 
-def _embedded(report: Report) -> str:
+def _embedded(data: bytes) -> str:
     # JSON knows these escapes; without them a text could end the script element.
-    text = report.to_json().decode().strip()
+    text = data.decode().strip()
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
@@ -72,7 +83,7 @@ def _day(report: Report) -> str:
     return f'<span class="whole">{_e(report.created_at[:10])}</span>'
 
 
-def _lane(name: str) -> str:
+def lane_html(name: str) -> str:
     """A lane's name, which may break behind its settings only."""
     pieces = [one for one in re.findall(r"[^:+]*[:+]?", name) if one]
     whole = (f'<span class="whole">{_e(one)}</span>' for one in pieces)
@@ -95,7 +106,7 @@ def _table(report: Report) -> Iterator[str]:
             for column in columns
             for text in [column.text(one, lane)]
         )
-        yield f"<tr><td>{_lane(lane.name)}</td>{''.join(cells)}</tr>"
+        yield f"<tr><td>{lane_html(lane.name)}</td>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
     yield '<div class="definitions">'
     yield from (f"<p><b>{_e(column.title)}</b>: {_e(column.definition)}</p>" for column in columns)
@@ -124,7 +135,7 @@ def _by_category(report: Report) -> Iterator[str]:
     for lane, described in enumerate(report.lanes):
         mine = {one.category: one for one in report.by_category if one.lane == lane}
         cells = (_category_cell(mine[name]) for name in report.categories)
-        yield f"<tr><td>{_lane(described.name)}</td>{''.join(cells)}</tr>"
+        yield f"<tr><td>{lane_html(described.name)}</td>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
 
 
@@ -139,13 +150,14 @@ def _category_cell(one: Summary) -> str:
 
 
 def _partings(report: Report) -> Iterator[str]:
-    yield "<h2>The same text?</h2>"
+    yield "<h2>Divergences</h2>"
     yield f"<p>{_e(equality(report))}</p>"
     if lines := list(parting_lines(report)):
         yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
 
 
-def _facts(report: Report) -> Iterator[str]:
+def facts(report: Report | TuneReport) -> Iterator[str]:
+    """What it was measured with."""
     system, sampling = report.system, report.settings.sampling
     yield "<h2>Measured with</h2><dl class='facts'>"
     for number, pair in enumerate(report.pairs, start=1):
@@ -182,19 +194,19 @@ def _file(model: FileFacts) -> str:
 def _commands(report: Report) -> Iterator[str]:
     if report.sweep:
         return
-    yield "<h2>In llama.cpp</h2><p class='soft'>The command that comes nearest to each lane.</p>"
+    yield "<h2>In llama.cpp</h2><p class='soft'>The nearest command for each lane.</p>"
     for lane in report.lanes:
         notes = "".join(f"\n# {one}" for one in lane.differences)
         yield f"<pre># {_e(lane.name)}{_e(notes)}\n{_e(lane.command)}</pre>"
 
 
 def _runs(report: Report) -> Iterator[str]:
-    header = ("lane", "prompt", "repeat", "tokens", "tokens/s", "speed-up", "acceptance", "as none", "end")
+    header = ("lane", "prompt", "repeat", "tokens", "tokens/s", "speed-up", "acceptance", "same text", "end")
     yield f"<details><summary>Every run ({len(report.runs):,})</summary>"
     yield '<div class="scroll"><table><thead><tr>'
     yield "".join(f"<th>{name}</th>" for name in header) + "</tr></thead><tbody>"
     for run in report.runs:
-        same = {None: words.NOTHING, True: "identical", False: "parts"}[run.identical_to_baseline]
+        same = {None: words.NOTHING, True: "identical", False: "differs"}[run.identical_to_baseline]
         cells: Sequence[str] = (
             report.lanes[run.lane].name,
             str(run.prompt_index + 1),

@@ -35,7 +35,6 @@ svg .leader { stroke: var(--line); } svg .mean { stroke: var(--page); stroke-wid
 svg .mean.faster { fill: var(--good); } svg .mean.slower { fill: var(--bad); }
 svg .cell { fill: var(--accent); stroke: var(--line); }
 svg .cell.best { stroke: var(--ink); stroke-width: 2; }
-svg .on-dark { fill: var(--page); }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 8px 0;
   font-size: 13.5px; }
 .facts dd { margin: 0; overflow-wrap: anywhere; }

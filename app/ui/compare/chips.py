@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Sequence
+from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine.errors import SettingError
+from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
 from app.lab import words
 from app.lab.experiment import Experiment, Lane
 from app.lab.suites import Suite
 from app.ui.compare.door import ChatSide
 from app.ui.compare.head import Head
+from app.ui.compare.kept_setup import KeptSetup
 from app.ui.compare.lanes_panel import LanesPanel
 from app.ui.compare.prompts_panel import ChoosePrompts, PromptsPanel
-from app.ui.compare.setup import Setup, first_setup
+from app.ui.compare.setup import Setup, changes, first_setup
 from app.ui.compare.sweep_panel import SweepPanel
 from app.ui.compare.words import amount_words
 from app.ui.panels.model_panel import FileChooser
@@ -25,6 +28,9 @@ from app.ui.panels.model_words import file_name
 from app.ui.panels.sampling_panel import AnswerOptions
 from app.ui.panels.sampling_panel import chip_words as sampling_words
 from app.ui.theme import Theme
+
+log = logging.getLogger("draftscope")
+_SAVE_MILLISECONDS = 800  # behind the last change: a prompt is typed letter by letter
 
 
 class Chips(QObject):
@@ -40,20 +46,27 @@ class Chips(QObject):
         suites: Sequence[Suite],
         choose_model: FileChooser,
         choose_prompts: ChoosePrompts,
+        kept: Path,
     ) -> None:
-        """The first of `suites` is for the bundled pair."""
+        """The first of `suites` is for the bundled pair; the set-up is remembered in `kept`."""
         super().__init__()
         self._chat = chat
         self._suites = tuple(suites)
         self._names: dict[str, str] = {}  # of models that were loaded, by path
-        self._touched = False  # the set-up was changed by a person
-        self.setup = self._first()
+        self._contexts: dict[ModelOptions, int] = {}  # of targets that were loaded, tokens
+        self._kept = KeptSetup(kept, suites)
+        before, self.problem = self._kept.load()
+        """What was wrong with the set-up of the last time, in a sentence."""
+        self._touched = before is not None  # the set-up was made by a person
+        self.setup = before or self._first()
         self.amount = ""  # how much Run measures
-        lanes = LanesPanel(theme, choose_model, chat.pair)
+        lanes = LanesPanel(theme, choose_model, chat.pair, self._context_of)
         prompts = PromptsPanel(theme, suites, choose_prompts)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
         self.head = head = Head(theme, lanes, prompts, sweep)
         self.setParent(head)
+        self._saving = QTimer(self, singleShot=True, interval=_SAVE_MILLISECONDS)
+        self._saving.timeout.connect(self._save)
         lanes.changed.connect(self.set_setup)
         prompts.changed.connect(self.set_setup)
         head.sampling_panel.options_changed.connect(self._options_changed)
@@ -68,11 +81,20 @@ class Chips(QObject):
         setup = dataclasses.replace(self.setup, lanes=(Lane("prompt-lookup"),))  # any one: it is replaced
         return setup.experiment(self._chat.pair(), self._chat.drafters())
 
+    def changed_since(self, measured: Experiment, *, of_lanes: bool) -> list[str]:
+        """What is set up otherwise than it was measured, each in a word; the lanes only where asked for."""
+        try:
+            now = self.experiment() if of_lanes else self.base()
+        except SettingError:
+            return ["the set-up"]
+        return changes(measured, now, of_lanes=of_lanes)
+
     @Slot(object)
     def set_setup(self, setup: Setup) -> None:
         """This is what is wanted; it stays, whatever pair the chat takes."""
         self._touched = True
         self.setup = setup
+        self._saving.start()
         self.show_setup()
 
     def suggest(self) -> None:
@@ -80,6 +102,19 @@ class Chips(QObject):
         if not self._touched:
             self.setup = self._first()
         self.show_setup()
+
+    def close(self) -> None:
+        """Before the window goes: nothing that was just changed is lost."""
+        if self._saving.isActive():
+            self._saving.stop()
+            self._save()
+
+    @Slot()
+    def _save(self) -> None:
+        try:
+            self._kept.save(self.setup)
+        except (UserError, OSError):
+            log.warning("What is set up in Compare could not be kept", exc_info=True)
 
     def _first(self) -> Setup:
         named = {one.name: one for one in self._suites}
@@ -112,6 +147,7 @@ class Chips(QObject):
         pair = self._chat.pair()
         loaded = self._chat.engine.pair
         if loaded is not None:
+            self._contexts[pair.target] = loaded.target.n_ctx
             self._names = {
                 options.path: model_words(info)[0]
                 for options, info in ((pair.target, loaded.target), (pair.draft, loaded.draft))
@@ -123,6 +159,10 @@ class Chips(QObject):
         self.head.lanes_panel.set_setup(self.setup)
         self._check()
         self.changed.emit()
+
+    def _context_of(self, target: ModelOptions) -> int:
+        """Tokens of the context that a target was loaded with; 0 where it was not."""
+        return self._contexts.get(target, 0)
 
     def _name_of(self, options: ModelOptions) -> str:
         """What a model calls itself, where it was loaded; else its file's name."""

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.lab.facts import Digest
 from app.lab.report import Report, make_report
+from app.lab.tune_report import TuneReport
 from app.ui.compare import exports
 from app.ui.compare.lab_session import LabSession
 from app.ui.compare.summary_table import table_text
+from app.ui.compare.works import Works
 from app.ui.instruments.export import ChooseFile, png_picture, write_export
 from app.ui.theme import Theme
 
@@ -29,19 +31,21 @@ class ExportMenu(QObject):
         self,
         theme: Theme,
         menu: QMenu,
-        session: Callable[[], LabSession],
-        measuring: Callable[[], bool],
+        works: Works,
         chart: Callable[[], QWidget],
         choose: ChooseFile,
     ) -> None:
-        """`session` and `chart` are those that are on the screen; `measuring` is whether anything is."""
+        """`chart` is the one that is on the screen."""
         super().__init__(menu)
         self._theme = theme
-        self._session = session
-        self._measuring = measuring
+        self._works = works
         self._chart = chart
         self.choose = choose
         self.saving: list[exports.Saving] = []
+        self._of_search = [
+            menu.addAction(title, partial(self._save_search, name, pattern, made))
+            for title, name, pattern, made in exports.TUNE_KINDS
+        ]
         for title, name, pattern, made in exports.KINDS:
             menu.addAction(title, partial(self._save_report, name, pattern, made))
         menu.addAction(exports.TRACES[0], self._save_traces)
@@ -51,6 +55,7 @@ class ExportMenu(QObject):
         commands = QMenu("Copy the llama.cpp command of", menu)
         commands.aboutToShow.connect(lambda: self._list_commands(commands))
         menu.addMenu(commands)
+        menu.aboutToShow.connect(self._fit)
 
     def copy_command(self, lane: int) -> None:
         """Put the llama.cpp command of a lane on the clipboard, with what llama.cpp does otherwise."""
@@ -66,6 +71,30 @@ class ExportMenu(QObject):
             saving.end()
 
     # ------------------------------------------------------------------ inside
+
+    @Slot()
+    def _fit(self) -> None:
+        """Show what there is of the work that is shown."""
+        searched = self._works.shown is self._works.tune
+        menu = self.parent()
+        assert isinstance(menu, QMenu)
+        for action in menu.actions():
+            action.setVisible((action in self._of_search) is searched)
+
+    def _session(self) -> LabSession:
+        return self._works.measured
+
+    def _measuring(self) -> bool:
+        return self._works.at_work
+
+    def _save_search(self, name: str, pattern: str, made: Callable[[TuneReport], bytes]) -> None:
+        tune = self._works.tune
+        result, experiment, pair = tune.result, tune.experiment, tune.pair
+        path = self._ask(name, pattern) if result is not None else None
+        if path is None or result is None or experiment is None:
+            return
+        report = partial(TuneReport.of, result, experiment, pair)
+        self._save(exports.save_report(report, made, path, self._measuring))
 
     def _ask(self, name: str, pattern: str) -> Path | None:
         chosen = self.choose(self._chart().window(), name, pattern)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QThread, Signal
 
@@ -14,11 +15,13 @@ from app.lab.csv_export import csv_table
 from app.lab.facts import Digest, sha256
 from app.lab.markdown_export import markdown
 from app.lab.page.page import html_page
+from app.lab.page.tune_page import tune_html
 from app.lab.report import Report
 from app.lab.traces import TraceStore
+from app.lab.tune_report import TuneReport
 from app.ui.instruments.export import write_export
 
-MakeReport = Callable[[Digest], Report]
+R = TypeVar("R", Report, TuneReport)
 Made = Callable[[Report], bytes]
 
 KINDS: tuple[tuple[str, str, str, Made], ...] = (
@@ -31,6 +34,10 @@ KINDS: tuple[tuple[str, str, str, Made], ...] = (
     ("Markdown for an issue…", "comparison.md", "Markdown (*.md)", lambda one: markdown(one).encode()),
     ("Everything as JSON…", "comparison.json", "JSON (*.json)", lambda one: one.to_json()),
     ("Runs as CSV…", "runs.csv", "CSV table (*.csv)", lambda one: csv_table(one).encode()),
+)
+TUNE_KINDS: tuple[tuple[str, str, str, Callable[[TuneReport], bytes]], ...] = (
+    ("Report as one HTML page…", "search.html", "HTML page (*.html)", lambda one: tune_html(one).encode()),
+    ("Everything as JSON…", "search.json", "JSON (*.json)", lambda one: one.to_json()),
 )
 TRACES = ("Traces of all runs…", "traces.zip", "Archive (*.zip)")
 
@@ -66,7 +73,9 @@ class Saving(QThread):
         self.wait()
 
 
-def save_report(report: MakeReport, made: Made, path: Path, measuring: Callable[[], bool]) -> Saving:
+def save_report(
+    report: Callable[[Digest], R], made: Callable[[R], bytes], path: Path, measuring: Callable[[], bool]
+) -> Saving:
     """Writes a report, with the digests of its model files; without them while something is `measuring`,
     which reading whole models would slow down."""
 

@@ -50,14 +50,10 @@ class Head(ChipRow):
         self.export = QPushButton("Export")
         self.export.clicked.connect(self._open_exports)
         self.export.setEnabled(False)
-        self.pause = QPushButton("Pause")
-        self.pause.setToolTip("The run at hand begins anew when it goes on")
-        self.cancel = QPushButton("Cancel")
-        self.cancel.setToolTip("Stop for good; what was measured stays")
         self.run = QPushButton("Run")
         self.run.setProperty("kind", "primary")
         self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
-        self.others = (self.sweep, self.tune, self.export, self.pause, self.cancel, self.run)
+        self.others = (self.sweep, self.tune, self.export, self.run)
         for chip in (self.pair, self.lanes, self.prompts, self.sampling):
             self.row.addWidget(chip)
         self.row.addStretch(1)
@@ -73,19 +69,10 @@ class Head(ChipRow):
         for popover in (self._tune_popover, self._sweep_popover):
             popover.close_panel()
 
-    def set_at_work(self, at_work: bool, may_pause: bool, paused: bool) -> None:
-        """Run gives its place to Pause and Cancel."""
-        held = any(one.hasFocus() for one in (self.sweep, self.tune, self.run, self.cancel, self.pause))
-        self.run.setVisible(not at_work)
-        self.sweep.setVisible(not at_work)
-        self.tune.setVisible(not at_work)
-        self.cancel.setVisible(at_work)
-        self.pause.setVisible(at_work and may_pause)
-        self.pause.setText("Go on" if paused else "Pause")
-        for chip in (self.lanes, self.prompts, self.sampling):
-            chip.setEnabled(not at_work)
-        if held:
-            (self.cancel if at_work else self.run).setFocus()
+    def set_at_work(self, at_work: bool) -> None:
+        """What begins something, and what it is made of, waits for its end; all keep their places."""
+        for widget in (self.sweep, self.tune, self.run, self.lanes, self.prompts, self.sampling):
+            widget.setEnabled(not at_work)
 
     def _chip(self, caption: str, panel: QWidget, width: int = 480) -> Chip:
         chip = Chip(self._theme, caption)

@@ -23,7 +23,7 @@ from app.lab.sweep import Heat, best_cell
 from app.ui.compare.plot import Plot
 from app.ui.instruments.export import Cell, ChooseFile, choose_file
 from app.ui.theme import Theme
-from app.ui.theme.palette import blend
+from app.ui.theme.palette import Palette, blend
 from app.ui.theme.rings import ring_shown
 from app.ui.tips import as_text
 
@@ -33,6 +33,11 @@ METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None]
     "acceptance": (lambda one: one.acceptance_rate, words.percent),
 }
 _MOST_INK = 0.36  # numbers stay legible on it
+
+
+def shade(colours: Palette, share: float) -> str:
+    """The colour of a cell, for a number so far from the lowest to the highest; the text colour is on it."""
+    return blend(colours.text, colours.ground, 0.03 + (_MOST_INK - 0.03) * share)
 
 
 class HeatView(Plot):
@@ -144,8 +149,7 @@ class HeatView(Plot):
         colours, place = self._theme.palette, self._place(at).adjusted(2, 2, -2, -2)
         refused = self._cells[at].cell.lane is None
         painter.setPen(Qt.PenStyle.NoPen)
-        ink = blend(colours.text, colours.ground, 0.03 + (_MOST_INK - 0.03) * share)
-        painter.setBrush(QColor(colours.ground if refused else ink))
+        painter.setBrush(QColor(colours.ground if refused else shade(colours, share)))
         if refused:
             painter.setPen(QPen(QColor(colours.line), 1, Qt.PenStyle.DashLine))
         painter.drawRoundedRect(place, 4, 4)

@@ -126,9 +126,10 @@ class LaneCard(QWidget):
         self.badge.setToolTip(as_text(definition))
 
     def set_best(self, best: bool) -> None:
-        """This one is the fastest."""
+        """This one is the fastest over all runs."""
         if best != self._best:
             self._best = best
+            self.setToolTip("The fastest over all runs" if best else "")
             self.update()
 
     def set_at_work(self, at_work: bool) -> None:

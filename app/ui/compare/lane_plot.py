@@ -61,8 +61,8 @@ class LanePlot(Plot):
             self._ends.append(self.tokens + len(one.emitted))
             rate = self._series.rate_at(len(self._rates)) or 0.0
             self._rates.append(rate)
-            if len(self._rates) >= RATE_WINDOW:  # before, one lucky round would be the highest of all
-                self.peak = max(self.peak, rate)
+            # Before the window is full one lucky round would be the highest of all.
+            self.peak = max(self.peak, rate) if len(self._rates) > RATE_WINDOW else rate
         self._shown = rounds
         self.update()
 

@@ -47,18 +47,26 @@ class LanesPanel(QWidget):
     changed = Signal(object)
     """The Setup as it is now."""
 
-    def __init__(self, theme: Theme, choose_file: FileChooser, own_pair: Callable[[], Pair]) -> None:
-        """`own_pair` tells the pair of the lanes that have none of their own."""
+    def __init__(
+        self,
+        theme: Theme,
+        choose_file: FileChooser,
+        own_pair: Callable[[], Pair],
+        n_ctx: Callable[[ModelOptions], int],
+    ) -> None:
+        """`own_pair` tells the pair of the lanes that have none of their own, `n_ctx` the context that a
+        target was loaded with, 0 where it was not."""
         super().__init__()
         self._theme = theme
         self._choose = choose_file
         self._own_pair = own_pair
+        self._n_ctx = n_ctx
         self._setup: Setup | None = None
         self._at = 0
         self._group = QButtonGroup(self)
         title = QLabel("Lanes")
         title.setProperty("role", "title")
-        base = QLabel("none is the baseline: it is always measured, and every lane is held against it.")
+        base = QLabel("none is the baseline: it is always measured, and every lane is compared with it.")
         base.setProperty("role", "secondary")
         self._list = QVBoxLayout()
         self._list.setSpacing(2)
@@ -154,7 +162,7 @@ class LanesPanel(QWidget):
             self._list.addWidget(self._row(index, lane))
         full = len(self._setup.lanes) >= MOST_LANES - 1
         self.add.setEnabled(not full)
-        self._room.setText(f"{MOST_LANES} lanes with the baseline are as many as fit." if full else "")
+        self._room.setText(f"{MOST_LANES} lanes with the baseline are the most." if full else "")
 
     def _row(self, index: int, lane: Lane) -> QWidget:
         words = f"{lane.label}   {lane.strategy}" if lane.label else lane.strategy
@@ -198,7 +206,13 @@ class LanesPanel(QWidget):
         self.same.setVisible(lane.pair is not None)
         options = self._setup.options
         self.strategy.set_surroundings(
-            Surroundings(pair.target, pair.draft, options.sampling, options.max_tokens)
+            Surroundings(
+                pair.target,
+                pair.draft,
+                options.sampling,
+                self._setup.max_tokens,
+                n_ctx=self._n_ctx(pair.target),
+            )
         )
 
     # ------------------------------------------------------------------ what the user does

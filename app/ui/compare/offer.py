@@ -45,16 +45,16 @@ class Offer(QFrame):
         what = f"{words.count(len(experiment.lanes), 'lane')}, {experiment.title}"
         if earlier.complete:
             self._words.setText(
-                f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are there."
+                f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are done."
             )
             self.accept.setText("Show it")
             self.dismiss.setText("Dismiss")
         else:
-            ended = "was broken off" if earlier.broken_off else "has runs that failed"
+            ended = "was interrupted" if earlier.broken_off else "has runs that failed"
             self._words.setText(
                 f"A measurement of {when} {ended}: {what}. "
-                f"{earlier.done:,} of {earlier.total:,} runs are kept."
+                f"{earlier.done:,} of {earlier.total:,} runs are done."
             )
-            self.accept.setText("Go on")
+            self.accept.setText("Resume")
             self.dismiss.setText("Discard")
         self.show()

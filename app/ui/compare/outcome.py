@@ -6,11 +6,14 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget
 
 from app.engine.strategy import NONE
+from app.lab import words
+from app.lab.disturbance import disturbances
 from app.lab.experiment import Lane
 from app.lab.report import Report
-from app.lab.verdict import verdict
+from app.lab.verdict import fastest, verdict
 from app.ui.compare.chips import Chips
 from app.ui.compare.heat_view import HeatView
+from app.ui.compare.lab_session import LabSession
 from app.ui.compare.progress import run_words, search_words
 from app.ui.compare.results import Results
 from app.ui.compare.run_strip import RunStrip
@@ -42,6 +45,7 @@ class Outcome(QStackedWidget):
         self._strip = strip
         self.report: Report | None = None
         """Of the experiment that is shown."""
+        self._doubts: list[str] = []  # what disturbed it
         self.stage = StageView(theme, works.session, choose)
         self.results = Results(theme, choose)
         self.results.hide()
@@ -89,13 +93,20 @@ class Outcome(QStackedWidget):
         if self._works.shown is session and session.stage is Stage.NONE:
             self._strip.say(f"{self._chips.amount}, one after another on the loaded weights.")
             self._strip.set_share(None)
+        elif not self._works.shown.at_work:
+            self._show_progress()  # what was measured may not be what is set up any more
 
     @Slot()
     def show_stage(self) -> None:
         """Buttons, page and words for what the shown work does now."""
         work = self._works.shown
         can_pause = work.stage in (Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAUSED)
-        self._head.set_at_work(work.at_work, can_pause, work.stage is Stage.PAUSED)
+        head, strip = self._head, self._strip
+        held = any(one.hasFocus() for one in (head.run, head.sweep, head.tune, strip.pause, strip.cancel))
+        head.set_at_work(self._works.at_work)
+        strip.set_at_work(work.at_work, may_pause=can_pause, paused=work.stage is Stage.PAUSED)
+        if held and not strip.pause.hasFocus():
+            self.setFocus()  # a key that is pressed twice neither ends nor begins anything
         if work.at_work:
             self._head.export.setEnabled(self._may_export())  # what was measured before is gone
         else:
@@ -103,7 +114,10 @@ class Outcome(QStackedWidget):
         self._show_progress()
 
     def _may_export(self) -> bool:
-        return self._works.shown is not self._works.tune and bool(self._works.measured.records)
+        works = self._works
+        if works.shown is works.tune:
+            return works.tune.result is not None
+        return bool(works.measured.records)
 
     @Slot()
     def _show_progress(self) -> None:
@@ -120,14 +134,24 @@ class Outcome(QStackedWidget):
         elif session.at_work:
             strip.set_share(session.done / max(session.total, 1))
             left = left_words(session.seconds_left) if session.stage is Stage.RUNNING else ""
-            strip.say(run_words(session), left)
+            strip.say(run_words(session), left, self._doubts)
         elif self.report is None:
             strip.set_share(None)
             strip.say("Nothing was measured.")
         else:
             strip.set_share(None)
-            came = "" if self.report.complete else f"{session.done:,} of {session.total:,} runs. "
-            strip.say(f"{came}{verdict(self.report)}")
+            came = "All runs" if self.report.complete else f"{session.done:,} of {session.total:,} runs"
+            strip.conclude(f"{came}: {verdict(self.report)}", [*self._changed(session), *self._doubts])
+
+    def _changed(self, session: LabSession) -> list[str]:
+        """What was set up otherwise since the session was measured, in a sentence; none where nothing was."""
+        if session.experiment is None:
+            return []
+        what = self._chips.changed_since(session.experiment, of_lanes=session.sweep is None)
+        if not what:
+            return []
+        text = f"{words.listed(what)} changed since this was measured."
+        return [f"{text.capitalize()} Run measures what is set up now."]
 
     # ------------------------------------------------------------------ what came out of it
 
@@ -135,6 +159,8 @@ class Outcome(QStackedWidget):
         works, session = self._works, self._works.measured
         live_grid = works.shown is works.sweep and session.at_work  # needs its cells alone
         self.report = None if live_grid else session.report()
+        self._doubts = disturbances(self.report) if self.report is not None else []
+        self.stage.set_best(fastest(self.report) if self.report is not None else None)
         self._head.export.setEnabled(self._may_export())
         if works.shown is works.sweep:
             if session.sweep is not None:

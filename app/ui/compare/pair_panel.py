@@ -6,9 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 WORDS = (
-    "Lanes run on the pair of the chat, with the same load options. Choose another one there, or give a lane "
-    "a pair of its own. While it is measured the weights are loaded once, by the measurement: the chat gives "
-    "its engine up and gets it back by itself."
+    "Lanes run on the chat's pair, with the same load options. Choose another one there, or give a lane a "
+    "pair of its own. During a measurement the chat's models are unloaded; they come back by themselves."
 )
 
 

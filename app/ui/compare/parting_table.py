@@ -1,4 +1,4 @@
-"""Where answers leave their baseline's: the place, both tokens, and how close the call was."""
+"""Divergences: where answers leave their baseline's, both tokens there, and how close the call was."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from app.ui.quiet_table import fit_rows, quiet_table
 from app.ui.theme import Theme
 
 TITLES = (
-    ("lane", "The lane that parts from its baseline"),
+    ("lane", "The lane whose text differs from its baseline's"),
     ("prompt", "Number of the prompt"),
     ("repeat", "Number of the repeat"),
     ("token", "Place of the first token that differs, from 1"),
     ("baseline", "The baseline's token there"),
     ("this lane", "This lane's token there"),
     ("logit gap", "Between the baseline's logits of the two tokens"),
-    ("moved by", "How far that gap is from the one in this lane's own pass: what the batch shapes take away"),
-    ("why", "A near-tie is a parting that batch rounding alone explains"),
+    (
+        "moved by",
+        "How far that gap is from the one in this lane's own pass: what rounding in other batches changes",
+    ),
+    ("why", "A near-tie is a difference that rounding alone explains"),
 )
 RIGHT = (1, 2, 3, 6, 7)
 
@@ -49,9 +52,9 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
             continue
         why = "another text"
         if not keeps_text(run.strategy, temperature):
-            why = "the rule keeps the law, not the text"
+            why = "the rule keeps the distribution, not the text"
         elif parting.near_tie:
-            why = "near-tie: batch rounding"
+            why = "near-tie: rounding"
         cells = (
             names[run.lane],
             str(run.prompt_index + 1),
@@ -77,7 +80,7 @@ class PartingTable(QTableWidget):
         super().__init__(0, len(TITLES))
         self._theme = theme
         self._partings: list[Parting] = []
-        self.setAccessibleName("Where texts part")
+        self.setAccessibleName("Divergences")
         quiet_table(self)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.horizontalHeader().setStretchLastSection(True)

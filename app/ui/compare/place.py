@@ -24,6 +24,7 @@ from app.ui.compare.prompts_panel import ChoosePrompts, ask_for_prompts
 from app.ui.compare.run_strip import RunStrip
 from app.ui.compare.setup import setup_of
 from app.ui.compare.sweep_panel import Sweep
+from app.ui.compare.tune_page import MORE_SECONDS
 from app.ui.compare.works import Works
 from app.ui.engine_session import BUSY
 from app.ui.instruments.export import ChooseFile, choose_file
@@ -50,7 +51,7 @@ class ComparePlace(QWidget):
         super().__init__()
         self._chat = chat
         self.works = Works(chat.engine, make_home, self)
-        self.chips = Chips(theme, chat, suites, choose_model, choose_prompts)
+        self.chips = Chips(theme, chat, suites, choose_model, choose_prompts, folder / "setup.json")
         self.head = self.chips.head
         self.strip = RunStrip()
         self.earlier = EarlierRuns(folder, self)
@@ -59,8 +60,7 @@ class ComparePlace(QWidget):
         self.exports = ExportMenu(
             theme,
             self.head.export_menu,
-            lambda: self.works.measured,
-            lambda: self.works.at_work,
+            self.works,
             self.outcome.chart,
             choose_save,
         )
@@ -79,14 +79,19 @@ class ComparePlace(QWidget):
         self.chips.show_setup()
         self.outcome.show_stage()
         self.earlier.offer_any()
+        if self.chips.problem:
+            self.notice.show_error(self.chips.problem)
 
     def _connect(self) -> None:
         head, works, outcome = self.head, self.works, self.outcome
         head.run.clicked.connect(self.run)
-        head.pause.clicked.connect(works.pause)
-        head.cancel.clicked.connect(works.cancel)
+        self.strip.pause.clicked.connect(works.pause)
+        self.strip.cancel.clicked.connect(works.cancel)
         head.tune_panel.wanted.connect(self.tune)
+        head.tune_panel.last_wanted.connect(self._show_search)
         head.sweep_panel.wanted.connect(self.sweep)
+        head.sweep_panel.last_wanted.connect(self._show_grid)
+        outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
         works.replaced.connect(self._engine_replaced)
         works.failed.connect(self._show_error)
@@ -132,7 +137,15 @@ class ComparePlace(QWidget):
             self._show_error(error)
             return
         self._begun()
+        self.head.tune_panel.last.show()
         self.outcome.show_work(self.works.tune)
+
+    @Slot()
+    def _tune_more(self) -> None:
+        """Search on with the settings that are still in."""
+        if self._may_begin():
+            self.works.tune.go_on(MORE_SECONDS)
+            self._begun()
 
     @Slot(object)
     def sweep(self, sweep: Sweep) -> None:
@@ -147,6 +160,7 @@ class ComparePlace(QWidget):
             self._show_error(error)
             return
         self._begun()
+        self.head.sweep_panel.last.show()
         self.outcome.show_work(self.works.sweep)
 
     @Slot(object)
@@ -159,6 +173,7 @@ class ComparePlace(QWidget):
         work = self.works.session
         if earlier.sweep is not None:  # its lanes are cells
             setup, work = dataclasses.replace(setup, lanes=before.lanes), self.works.sweep
+            self.head.sweep_panel.last.show()
         self.chips.set_setup(setup)
         if earlier.complete:
             work.show(earlier.journal, earlier.sweep)
@@ -187,6 +202,16 @@ class ComparePlace(QWidget):
     @Slot()
     def _show_lanes(self) -> None:
         self.outcome.show_work(self.works.session)
+
+    @Slot()
+    def _show_search(self) -> None:
+        self.head.close_panels()
+        self.outcome.show_work(self.works.tune)
+
+    @Slot()
+    def _show_grid(self) -> None:
+        self.head.close_panels()
+        self.outcome.show_work(self.works.sweep)
 
     @Slot(object)
     def _compare_these(self, strategies: tuple[str, ...]) -> None:
@@ -231,11 +256,11 @@ class ComparePlace(QWidget):
             self.chips.suggest()
         else:
             self.chips.show_setup()
-        (self.head.cancel if self.works.shown.at_work else self.head.run).setFocus(
-            Qt.FocusReason.OtherFocusReason  # the keys of this place work from here
-        )
+        # The keys of this place work from here; none of them ends what is being measured.
+        (self.outcome if self.works.at_work else self.head.run).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close_compare(self) -> None:
         """Before the window goes: end what is being measured and written."""
         self.exports.close()
+        self.chips.close()
         self.works.close()

@@ -29,7 +29,7 @@ def search_words(tuning: TuneSession) -> tuple[str, str]:
     if not tuning.at_work:
         tried = f"{result.tried} of {result.candidates} settings tried, {runs}" if result is not None else ""
         return tried or "Nothing was measured.", ""
-    done = f"round {tuning.rung + 1} of {tuning.of}" if tuning.of else "the search begins"
+    done = f"round {tuning.rung + 1} of {tuning.of}" if tuning.of else "the search is starting"
     shown = _stage_words(tuning, done)
     left = tuning.seconds * (1 - tuning.rung_share)
     return (
@@ -42,13 +42,13 @@ def _stage_words(work: LabWork, done: str) -> str:
     """What goes on besides measuring, behind how much is `done`; "" where it measures."""
     match work.stage:
         case Stage.FREEING:
-            return "The chat's models make room"
+            return "Unloading the chat's models…"
         case Stage.LOADING:
             return f"{done} · loading {work.words}"
         case Stage.WARMING:
             return f"{done} · warming up; that is not measured"
         case Stage.PAUSED:
-            return f"{done} · paused; the run at hand begins anew"
+            return f"{done} · paused; the current run will restart"
         case Stage.ENDING:
             return f"{done} · ending"
     return ""

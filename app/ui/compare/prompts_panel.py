@@ -66,7 +66,7 @@ class PromptsPanel(QWidget):
         self.own = QPlainTextEdit()
         self.own.setProperty("kind", "field")
         self.own.setAccessibleName("My prompt")
-        self.own.setPlaceholderText("What every lane answers")
+        self.own.setPlaceholderText("The prompt that every lane answers")
         self.own.setTabChangesFocus(True)
         self.own.setFixedHeight(120)
         self.own.textChanged.connect(self._own_edited)

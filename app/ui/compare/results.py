@@ -1,4 +1,4 @@
-"""Below the lanes: the table, acceptance against speed, and where texts part."""
+"""Below the lanes: the table, acceptance against speed, and divergences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.ui.panels.field import QuietCombo
 from app.ui.panels.segmented import Segmented
 from app.ui.theme import Theme
 
-VIEWS = ("Table", "Acceptance is not speed", "Where texts part")
+VIEWS = ("Table", "Acceptance is not speed", "Divergences")
 ALL = "all prompts"
 
 
@@ -78,10 +78,10 @@ class Results(QWidget):
         self.partings.set_partings(found)
         compared = sum(one.compared for one in report.summary) if report is not None else 0
         if compared:
-            self.same.say("No text parts", "Every answer has its baseline's very tokens.")
+            self.same.say("No divergences", "Every answer has exactly the baseline's tokens.")
         else:
             self.same.say(
-                "Nothing is compared yet", "Each answer is held against its baseline's, token by token."
+                "Nothing is compared yet", "Each answer is compared with its baseline's, token by token."
             )
         self._parting_pages.setCurrentIndex(1 if found else 0)
         self._show_head()

@@ -158,3 +158,16 @@ def setup_of(experiment: Experiment, before: Setup) -> Setup:
         amount=Amount(experiment.repeats, 0),
         options=AnswerOptions(experiment.sampling, stop=experiment.stop),
     )
+
+
+def changes(measured: Experiment, now: Experiment, *, of_lanes: bool) -> list[str]:
+    """What of an experiment is another thing now, each in a word; `now` may have drawn another seed."""
+    seed = measured.sampling.seed
+    parts = {
+        "the pair": lambda one: one.pair,
+        "lanes": lambda one: one.lanes if of_lanes else (),
+        "prompts": lambda one: (one.prompts, one.chat),
+        "sampling": lambda one: (dataclasses.replace(one.sampling, seed=seed), one.stop),
+        "the amount": lambda one: (one.repeats, one.max_tokens),
+    }
+    return [name for name, part in parts.items() if part(measured) != part(now)]

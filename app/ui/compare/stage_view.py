@@ -40,6 +40,7 @@ class StageView(QWidget):
         self._traces: dict[int, Trace] = {}  # of the prompt that is shown
         self._shown = (0, 0)  # repeat, prompt
         self._at_hand = (0, 0)  # repeat, prompt that were begun last
+        self._best: int | None = None  # the lane that is shown to be the fastest of all runs
         self._known = 0  # lanes that had answered it when it was shown
         self._seldom = Throttle(self._show_live_numbers, self)
         column = QVBoxLayout(self)
@@ -68,6 +69,12 @@ class StageView(QWidget):
         for card, lane in zip(self.lanes.cards, lanes, strict=True):
             card.clear(lane_words(lane.strategy))
             card.set_numbers("–", "", "not measured yet")
+
+    def set_best(self, lane: int | None) -> None:
+        """Frame the lane that is the fastest over all runs, whichever run is shown."""
+        self._best = lane
+        for at, card in enumerate(self.lanes.cards):
+            card.set_best(at == lane and not self._following)
 
     # ------------------------------------------------------------------ which run
 
@@ -271,11 +278,9 @@ class StageView(QWidget):
         if self._following or experiment is None:
             return
         state = self._race.at(at) if self._race is not None else {}
-        over = self._race is not None and at >= self._race.seconds
-        best = self._race.order[0] if self._race is not None and over and len(self._traces) > 1 else None
         for lane, card in enumerate(self.lanes.cards):
             card.set_at_work(False)
-            card.set_best(lane == best)
+            card.set_best(lane == self._best)
             trace = self._traces.get(lane)
             record = self._session.records.get(Job(*self._shown, lane))
             if trace is None:
@@ -295,7 +300,7 @@ class StageView(QWidget):
         card.show_trace(trace, now.rounds)
         gap = "" if now.ahead is None else ahead_words(now.ahead)
         if now.finished and now.place is not None:
-            place = f"{place_words(now.place)}, {duration(one.finish)}"
+            place = f"this run: {place_words(now.place)}, {duration(one.finish)}"
             self._show_record(lane, " · ".join(part for part in (place, gap) if part))
             return
         card.set_numbers(significant(now.tokens / at if at > 0 else None), "", gap or f"{now.tokens} tokens")

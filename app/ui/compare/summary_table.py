@@ -14,8 +14,8 @@ from PySide6.QtCore import (
     SignalInstance,
     Slot,
 )
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QTableView, QWidget
+from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QWidget
 
 from app.lab.columns import COLUMNS
 from app.lab.report import ReportLane
@@ -23,6 +23,11 @@ from app.lab.summary import Summary
 from app.ui.quiet_table import fit_rows, quiet_table
 from app.ui.theme import Theme
 from app.ui.tips import as_text
+
+_NAMES_SHARE = 0.25  # of the width, at most
+_NAMES_LEAST = 160  # pixels
+_GAP = 22  # pixels between columns, at text scale 1
+_ARROW = 18  # the same, of the column that is sorted by
 
 Index = QModelIndex | QPersistentModelIndex
 SORT = Qt.ItemDataRole.UserRole
@@ -62,7 +67,7 @@ class SummaryRows(QAbstractTableModel):
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section - 1].title if section else "lane"
+            return _narrow(COLUMNS[section - 1].title) if section else "lane"
         if role == Qt.ItemDataRole.ToolTipRole:
             return COLUMNS[section - 1].definition if section else "Its label, or its strategy"
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -79,7 +84,8 @@ class SummaryRows(QAbstractTableModel):
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
             failed = f"\n{summary.failed} of its runs failed." if summary.failed else ""
-            return as_text(f"{lane.strategy}{failed}") if not column else COLUMNS[column - 1].definition
+            name = lane.name if lane.name == lane.strategy else f"{lane.name}\n{lane.strategy}"
+            return as_text(f"{name}{failed}") if not column else COLUMNS[column - 1].definition
         if role == Qt.ItemDataRole.FontRole:
             return self._theme.mono(-0.5) if not column else self._theme.sans()
         if role == Qt.ItemDataRole.ForegroundRole and summary.failed and not column:
@@ -122,15 +128,38 @@ class SummaryTable(QTableView):
         self._action("Copy the whole table", self.copy_all)
         self._action("Copy the llama.cpp command of this lane", lambda: self._about_lane(self.command_wanted))
         self._action("Use this lane's strategy in the chat", lambda: self._about_lane(self.use_wanted))
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)  # its own widths leave room for 13 arrows
+        head.sortIndicatorChanged.connect(self._fit_columns)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.names = LaneColumn(self)
         theme.changed.connect(self._fit)
         self._fit()
 
     def set_rows(self, rows: Rows) -> None:
-        """Show these."""
+        """Show these, in the columns that have something for one of them."""
         self.rows.set_rows(rows)
         for column, one in enumerate(COLUMNS, start=1):
-            if one.key == "failed":
-                self.setColumnHidden(column, not any(summary.failed for summary, _lane in rows))
+            known = any(one.value(summary, lane) is not None for summary, lane in rows)
+            self.setColumnHidden(column, not known)
+        self._fit_columns()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    @Slot()
+    def _fit_columns(self) -> None:
+        """As narrow as their numbers and titles are; names leave most of the width to these."""
+        numbers, titles = QFontMetrics(self._theme.sans()), QFontMetrics(self._theme.sans(-1))
+        gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
+        for column, one in enumerate(COLUMNS, start=1):
+            texts = [numbers.horizontalAdvance(one.text(summary, lane)) for summary, lane in self.rows.rows]
+            lines = [titles.horizontalAdvance(line) for line in _narrow(one.title).split("\n")]
+            sorted_by = self.horizontalHeader().sortIndicatorSection() == column
+            self.setColumnWidth(column, max([*texts, *lines]) + gap + arrow * sorted_by)
+        most = round(self.viewport().width() * _NAMES_SHARE)
+        self.setColumnWidth(0, min(self.sizeHintForColumn(0), max(most, _NAMES_LEAST)))
+        self.names.fit()
 
     @Slot()
     def copy(self) -> None:
@@ -164,6 +193,54 @@ class SummaryTable(QTableView):
     @Slot()
     def _fit(self) -> None:
         fit_rows(self, self._theme)
+        fit_rows(self.names, self._theme)
+        self._fit_columns()
+
+
+class LaneColumn(QTableView):
+    """The first column of a table once more, over it: it stays where the others are scrolled away."""
+
+    def __init__(self, table: QTableView) -> None:
+        super().__init__(table)
+        self._table = table
+        self.setModel(table.model())
+        self.setSelectionModel(table.selectionModel())
+        quiet_table(self)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTextElideMode(table.textElideMode())
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys, copying and the menu are the table's
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        for hide in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
+            hide(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(table.verticalScrollMode())
+        for column in range(1, table.model().columnCount()):
+            self.setColumnHidden(column, True)
+        mine, theirs = self.horizontalHeader(), table.horizontalHeader()
+        mine.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        mine.setSectionsClickable(True)
+        mine.setSortIndicatorShown(True)
+        mine.setSortIndicatorClearable(True)
+        mine.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        mine.sortIndicatorChanged.connect(self._sort_table)
+        theirs.sortIndicatorChanged.connect(self._show_sorting)
+        table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
+        self.verticalScrollBar().valueChanged.connect(table.verticalScrollBar().setValue)
+
+    @Slot(int, Qt.SortOrder)
+    def _sort_table(self, column: int, order: Qt.SortOrder) -> None:
+        self._table.horizontalHeader().setSortIndicator(column, order)
+
+    @Slot(int, Qt.SortOrder)
+    def _show_sorting(self, column: int, order: Qt.SortOrder) -> None:
+        self.horizontalHeader().setSortIndicator(column, order)
+
+    def fit(self) -> None:
+        """Lie over the table's own column."""
+        table, edge = self._table, self._table.frameWidth()
+        head = table.horizontalHeader().height()
+        self.setColumnWidth(0, table.columnWidth(0))
+        self.horizontalHeader().setFixedHeight(head)
+        self.setGeometry(edge, edge, table.columnWidth(0), table.viewport().height() + head)
 
 
 def table_text(rows: Rows) -> str:
@@ -171,6 +248,13 @@ def table_text(rows: Rows) -> str:
     lines = [["lane", *(one.title for one in COLUMNS)]]
     lines += [[lane.name, *(one.text(summary, lane) for one in COLUMNS)] for summary, lane in rows]
     return "\n".join("\t".join(line) for line in lines)
+
+
+def _narrow(title: str) -> str:
+    """In two lines where its numbers are narrower than it."""
+    if " " in title:
+        return title.replace(" ", "\n", 1)
+    return title.replace("/", "/\n", 1) if len(title) > len("tokens/s") else title
 
 
 def _sort_key(summary: Summary, lane: ReportLane, column: int) -> object:

@@ -20,8 +20,8 @@ from app.ui.theme.style import set_role
 
 Sweep = tuple[Experiment, SweepFacts]
 WORDS = (
-    "Measures a strategy once for every pair of values, on the prompts that are chosen here. Separate values "
-    "with commas; whole numbers also as 1..8."
+    "Measures a strategy with every pair of two settings' values, on the prompts that are chosen here. "
+    "Separate values with commas; whole numbers also as 1..8."
 )
 _STEPS = {int: ("1", "2", "4", "8"), float: ("0", "0.25", "0.5", "0.75"), bool: ("0", "1"), str: ()}
 
@@ -66,6 +66,8 @@ class SweepPanel(QWidget):
 
     wanted = Signal(object)
     """Measure this Sweep."""
+    last_wanted = Signal()
+    """Show the grid that was measured last."""
 
     def __init__(self, base: Callable[[], Experiment], strategy: str) -> None:
         """`base` gives pair, prompts and sampling, without lanes; it raises SettingError."""
@@ -100,7 +102,11 @@ class SweepPanel(QWidget):
         self.start.clicked.connect(self._start)
         row = QHBoxLayout()
         row.setSpacing(12)
+        self.last = QPushButton("Show the last grid")
+        self.last.clicked.connect(self.last_wanted)
+        self.last.hide()
         row.addWidget(self.amount, 1)
+        row.addWidget(self.last)
         row.addWidget(self.start)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

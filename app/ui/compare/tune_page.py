@@ -17,20 +17,22 @@ from PySide6.QtWidgets import (
 from app.engine.strategy import NONE
 from app.lab import words
 from app.lab.halving import FINALISTS
-from app.lab.tuned import Score, Tuned
+from app.lab.tuned import Tuned
 from app.ui.compare.tune_session import TuneSession
 from app.ui.quiet_table import fit_rows, quiet_table
 from app.ui.theme import Theme
+
+MORE_SECONDS = 120
 
 TITLES = (
     ("setting", "The strategy and its parameters"),
     (
         "speed-up (95 %)",
-        "tokens/s over that of none on the same prompts; the interval is over the prompts; "
-        "with one prompt, over its repeats",
+        "tokens/s over that of none on the same prompts. The interval is where it would lie for other "
+        "prompts like these; with one prompt, for that one",
     ),
     ("acceptance", "Accepted / drafted tokens"),
-    ("prompts", "Prompts that it answered in its last round, repeats counted anew"),
+    ("answers", "Answers in its last round, repeats counted anew"),
     ("round", "The last round that it was in"),
     ("", "What became of it"),
 )
@@ -42,6 +44,8 @@ class TunePage(QWidget):
     use_wanted = Signal(str)
     compare_wanted = Signal(object)
     """Compare these strategies side by side (a tuple of specs)."""
+    more_wanted = Signal()
+    """Search on, for MORE_SECONDS."""
     closed = Signal()
 
     def __init__(self, theme: Theme, session: TuneSession) -> None:
@@ -56,6 +60,9 @@ class TunePage(QWidget):
         self.use = QPushButton()
         self.use.setProperty("kind", "primary")
         self.use.clicked.connect(self._use)
+        self.more = QPushButton(f"Search {MORE_SECONDS // 60} more minutes")
+        self.more.setToolTip("With the settings that are still in, on new measurements")
+        self.more.clicked.connect(self.more_wanted)
         self.compare = QPushButton("Compare the best side by side")
         self.compare.clicked.connect(self._compare)
         self.close_button = QPushButton("Back to the lanes")
@@ -64,7 +71,7 @@ class TunePage(QWidget):
         self._build_table()
         row = QHBoxLayout()
         row.setSpacing(8)
-        for button in (self.use, self.compare, self.close_button):
+        for button in (self.use, self.more, self.compare, self.close_button):
             row.addWidget(button)
         row.addStretch(1)
         column = QVBoxLayout(self)
@@ -95,34 +102,21 @@ class TunePage(QWidget):
     def rows(self) -> list[tuple[str, ...]]:
         """Every setting once, as it did in its last round: those that got furthest first."""
         session = self._session
-        latest: dict[str, tuple[int, Score]] = {}
-        for rung, one in enumerate(session.rungs):
-            for score in one.scores:
-                latest[score.strategy] = rung, score
-        found: list[tuple[str, ...]] = []
-        order = sorted(
-            latest.values(),
-            key=lambda each: (-each[0], -(each[1].speedup.factor if each[1].speedup else 0.0)),
-        )
-        for rung, score in order:
-            fate = score.error or ("" if score.kept else "out")
-            result = session.result
-            if result is not None:
-                fate = "the winner" if score.strategy == result.winner else fate or "stayed in"
-            elif score.kept:
-                fate = "still in"
-            found.append(
-                (
-                    score.strategy,
-                    words.speedup(score.speedup) + (" one prompt" if score.over_repeats else ""),
-                    words.percent(score.acceptance_rate),
-                    str(score.prompts),
-                    str(rung + 1),
-                    fate,
-                )
+        over = session.result
+        so_far = over or Tuned(NONE, None, NONE, "", tuple(session.rungs), 0, 0, 0.0, complete=False)
+        found = [
+            (
+                score.strategy,
+                words.speedup(score.speedup) + (" one prompt" if score.over_repeats else ""),
+                words.percent(score.acceptance_rate),
+                str(score.answers),
+                str(rung),
+                so_far.fate(score) if over is not None or not score.kept else "still in",
             )
-        found += [(one, "", "", "", "", "waits") for one in session.strategies if one not in latest]
-        return found
+            for rung, score in so_far.latest
+        ]
+        known = {one[0] for one in found}
+        return [*found, *((one, "", "", "", "", "waits") for one in session.strategies if one not in known)]
 
     @Slot()
     def _show(self) -> None:
@@ -131,15 +125,17 @@ class TunePage(QWidget):
         if result is None:
             self.title.setText("Tune for me")
             self.reason.setText(
-                "The search was broken off before anything could be compared."
+                "The search was interrupted before anything could be compared."
                 if over
                 else "All settings answer the same prompts, cold, one after another, until time is up."
             )
         else:
-            self.title.setText(headline(result))
+            self.title.setText(result.headline)
             self.reason.setText(result.reason)
             self.use.setText(f"Use {result.winner} in the chat")
-        self.use.setVisible(result is not None and over and bool(result.rungs))
+        # What may be chance is no reason to change anything.
+        self.use.setVisible(result is not None and over and (result.winner != NONE or result.refuted))
+        self.more.setVisible(result is not None and over)
         self.compare.setVisible(over and len(self._finalists()) > 0)
         self.close_button.setVisible(over)
         self._fill(self.rows())
@@ -178,14 +174,6 @@ class TunePage(QWidget):
     @Slot()
     def _compare(self) -> None:
         self.compare_wanted.emit(self._finalists())
-
-
-def headline(result: Tuned) -> str:
-    """What came out, no surer than it is."""
-    if result.winner != NONE:
-        return f"{result.winner} wins"
-    refuted = result.complete and bool(result.rungs) and result.rungs[-1].refuted
-    return "Speculation does not pay here" if refuted else "No winner was found"
 
 
 def _side(column: int) -> Qt.AlignmentFlag:

@@ -11,8 +11,8 @@ from app.engine.params import param, params_of
 from app.ui.panels.field import NumberField
 
 WORDS = (
-    "Tries many settings of every strategy on the prompts that are chosen here, in rounds: who is slower "
-    "goes out, who stays gets longer answers. Says what it tried, and which setting is the fastest, or that "
+    "Tries many settings of every strategy on the prompts that are chosen here, in rounds: slower settings "
+    "drop out; the rest get longer answers. Says what it tried, and which setting is the fastest, or that "
     "none is."
 )
 
@@ -29,6 +29,8 @@ class TunePanel(QWidget):
 
     wanted = Signal(int)
     """Search for so many seconds."""
+    last_wanted = Signal()
+    """Show what the last search found."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +44,11 @@ class TunePanel(QWidget):
         self.start = QPushButton("Search")
         self.start.setProperty("kind", "primary")
         self.start.clicked.connect(self._start)
+        self.last = QPushButton("Show the last result")
+        self.last.clicked.connect(self.last_wanted)
+        self.last.hide()
         row = QHBoxLayout()
+        row.addWidget(self.last)
         row.addStretch(1)
         row.addWidget(self.start)
         column = QVBoxLayout(self)

@@ -6,8 +6,9 @@ import time
 
 from PySide6.QtCore import Signal
 
+from app.engine.types import PairInfo
 from app.lab.control import Control
-from app.lab.events import LabEvent, RunDone, RunStarted
+from app.lab.events import LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.experiment import Experiment
 from app.lab.runner import MakeHome
 from app.lab.tune import RungBegun, RungDone, TuneEnded, Tuner
@@ -33,6 +34,9 @@ class TuneSession(LabWork):
         self.seconds = 0.0  # that the round at hand may take
         self.runs = 0
         self.result: Tuned | None = None
+        self.experiment: Experiment | None = None
+        self.pair: PairInfo | None = None  # that was loaded
+        self._before: Tuned | None = None  # what was found before the search went on
 
     @property
     def rung_share(self) -> float:
@@ -48,11 +52,21 @@ class TuneSession(LabWork):
 
     def start(self, experiment: Experiment, budget: float) -> None:
         """Search for so many seconds; the experiment's lanes do not count."""
-        self.rungs, self.rung, self.of, self.strategies, self.runs = [], 0, 0, (), 0
-        self.result, self._rung_began = None, None
+        self.experiment, self.pair = experiment, None
+        self.rungs, self.runs = [], 0
+        self._search(experiment, budget, None)
+
+    def go_on(self, budget: float) -> None:
+        """Search for so many seconds more, with the settings that are still in."""
+        assert self.experiment is not None
+        self._search(self.experiment, budget, self.result)
+
+    def _search(self, experiment: Experiment, budget: float, before: Tuned | None) -> None:
+        self.rung, self.of, self.strategies = 0, 0, ()
+        self.result, self._rung_began, self._before = None, None, before
 
         def make(control: Control) -> Worker:
-            return Tuner(experiment, self._make_home, budget, control=control)
+            return Tuner(experiment, self._make_home, budget, control=control, before=before)
 
         self._begin(make, needs_engine=True)
 
@@ -61,6 +75,7 @@ class TuneSession(LabWork):
 
     def _over(self, thread: LabThread) -> None:
         self._rung_began = None
+        self.result = self.result or self._before  # it broke: what was found before still holds
 
     def _fold(self, event: LabEvent) -> None:
         if isinstance(event, RungBegun):
@@ -73,6 +88,8 @@ class TuneSession(LabWork):
                 self._set(Stage.RUNNING)
         elif isinstance(event, RunDone):
             self.runs += 1
+        elif isinstance(event, PairLoaded):
+            self.pair = event.pair
         elif isinstance(event, RungDone):
             self.rungs.append(event.result)
         elif isinstance(event, TuneEnded):

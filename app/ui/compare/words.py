@@ -36,13 +36,13 @@ def badge(record: RunRecord, strategy: str, temperature: float) -> tuple[str, st
     if record.identical_to_baseline:
         return "identical", "The same tokens as the baseline, one for one."
     if not keeps_text(strategy, temperature):
-        return "keeps the law, not the text", (
-            "At this temperature the rule draws its own tokens: their distribution is the target's, the text "
-            "is another one. verify=match keeps the text."
+        return "same distribution, other text", (
+            "At this temperature the rule draws its own tokens: their distribution is the target's, but the "
+            "text differs. verify=match keeps the text."
         )
     if parting is None:
         return "", ""
-    where = f"parts at token {parting.index + 1}"
+    where = f"differs from token {parting.index + 1}"
     if parting.near_tie:
         return f"equal but for rounding, {where}", _parting_words(parting)
     return where, _parting_words(parting)
@@ -58,7 +58,7 @@ def _parting_words(parting: Divergence) -> str:
     if parting.difference is not None:
         lines.append(f"Between the two passes that gap moved by {words.digits(parting.difference)}.")
     if parting.near_tie:
-        lines.append("The size of the batch alone explains the parting.")
+        lines.append("Rounding in batches of another size explains the difference.")
     return "\n".join(lines)
 
 
@@ -77,7 +77,7 @@ def lane_words(strategy: str) -> str:
     except SettingError as error:  # its drafter was taken away
         return str(error)
     if not parts:
-        return "The target alone. Every other lane is held against it."
+        return "The target alone. Every other lane is compared with it."
     return "\n\n".join(KINDS[part.name].summary for part in parts)
 
 

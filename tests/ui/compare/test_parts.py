@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from app.engine.types import FinishReason, ModelOptions
@@ -51,15 +51,15 @@ def test_a_badge_says_identical_near_tie_law_or_where_it_parts() -> None:
     tie = msgspec.structs.replace(parting, near_tie=True)
     assert badge(record(identical_to_baseline=True), "prompt-lookup", 0)[0] == "identical"
     words, why = badge(record(identical_to_baseline=False, first_divergence=parting), "prompt-lookup", 0)
-    assert words == "parts at token 5"
+    assert words == "differs from token 5"
     assert "“\\n” instead of “ a”" in why
     assert "0.500 apart" in why
     shown = badge(record(identical_to_baseline=False, first_divergence=tie), "prompt-lookup", 0)[0]
-    assert shown == "equal but for rounding, parts at token 5"
+    assert shown == "equal but for rounding, differs from token 5"
     drawn = badge(record(identical_to_baseline=False, first_divergence=parting), "prompt-lookup", 0.8)[0]
-    assert drawn == "keeps the law, not the text"
+    assert drawn == "same distribution, other text"
     matched = record(identical_to_baseline=False, first_divergence=parting)
-    assert badge(matched, "prompt-lookup:verify=match", 0.8)[0] == "parts at token 5"
+    assert badge(matched, "prompt-lookup:verify=match", 0.8)[0] == "differs from token 5"
     assert badge(record(lane=0), "none", 0) == ("", "")
 
 
@@ -228,3 +228,32 @@ def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qt
     page.compare_wanted.connect(wanted.append)
     page.compare.click()
     assert wanted == [tuple(one.strategy for one in tried[:FINALISTS])]
+
+
+def test_the_table_fits_a_window_of_1280_and_keeps_its_lanes_in_a_narrow_one(
+    qtbot: QtBot, theme: Theme
+) -> None:
+    report = made_report(4)
+    lanes = [
+        msgspec.structs.replace(lane, name=f"prompt-lookup:max_ngram_size={n}+draft-simple:n_max=4:p_min=0.5")
+        for n, lane in enumerate(report.lanes)
+    ]
+    table = SummaryTable(theme)
+    qtbot.addWidget(table)
+    table.resize(1168, 240)  # beside the rail and the margins
+    table.set_rows(list(zip(report.summary, lanes, strict=True)))
+    table.show()
+    assert table.horizontalScrollBar().maximum() == 0
+    table.resize(700, 240)
+    qtbot.waitUntil(lambda: table.horizontalScrollBar().maximum() > 0)
+    table.horizontalScrollBar().setValue(table.horizontalScrollBar().maximum())
+    names = table.names
+    assert table.columnViewportPosition(0) < 0, "scrolled away"
+    assert names.isVisible() and names.x() <= table.frameWidth()
+    assert names.width() == table.columnWidth(0) < 300
+    for row in range(4):
+        assert names.rowViewportPosition(row) == table.rowViewportPosition(row)
+    assert names.viewport().mapTo(table, QPoint()).y() == table.viewport().mapTo(table, QPoint()).y()
+    first = names.visualRect(names.model().index(2, 0)).center()
+    qtbot.mouseClick(names.viewport(), Qt.MouseButton.LeftButton, pos=first)
+    assert [one.row() for one in table.selectionModel().selectedRows()] == [2]

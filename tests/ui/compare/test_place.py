@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QAction, QGuiApplication, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 
 from app.cli.bench import parse_bench
 from app.lab.columns import COLUMNS
@@ -22,6 +22,7 @@ from app.lab.journal import is_free
 from app.lab.page.page import embedded_json
 from app.lab.report import Report
 from app.lab.suites import Suite, built_in
+from app.lab.verdict import fastest, verdict
 from app.paths import resource_folder
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.setup import Amount, Source, first_setup
@@ -52,6 +53,12 @@ def measured(desk: Desk, place: ComparePlace) -> Report:
     report = place.works.session.report()
     assert report is not None
     return report
+
+
+def exports_of(place: ComparePlace) -> list[QAction]:
+    """What the menu behind Export offers now."""
+    place.head.export_menu.aboutToShow.emit()
+    return [one for one in place.head.export_menu.actions() if one.isVisible()]
 
 
 def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
@@ -114,22 +121,120 @@ def test_pause_stops_cancel_ends_and_what_was_measured_stays(windows: Windows) -
     place = opened(desk, tokens=64, repeats=50)
     place.run()
     desk.until(lambda: place.works.session.done >= 5)
-    place.head.pause.click()
+    place.strip.pause.click()
     desk.until(lambda: place.works.session.stage is Stage.PAUSED)
-    assert place.head.pause.text() == "Go on"
+    assert place.strip.pause.text() == "Resume"
     done = place.works.session.done
     desk.qtbot.wait(200)
     assert place.works.session.done == done
-    place.head.pause.click()
+    place.strip.pause.click()
     desk.until(lambda: place.works.session.done > done)
-    place.head.cancel.click()
+    place.strip.cancel.click()
     desk.until(lambda: not place.works.session.at_work)
     report = place.works.session.report()
     assert report is not None
     assert not report.complete
     assert len(report.runs) >= done
-    assert place.head.run.isVisible()
-    assert f"of {place.works.session.total:,} runs" in place.strip.words.text()
+    assert place.head.run.isEnabled()
+    assert f"of {place.works.session.total:,} runs" in place.strip.text
+
+
+def test_nothing_comes_into_the_place_of_cancel(windows: Windows) -> None:
+    """A click or a key that is a moment late neither starts nor ends anything."""
+    desk = windows.open()
+    place = opened(desk, tokens=64, repeats=50)
+    place.run()
+    desk.until(lambda: place.works.session.done >= 2)
+    places = [button.geometry() for button in place.head.others]
+    assert not any(one.isEnabled() for one in (place.head.run, place.head.sweep, place.head.tune))
+    cancel = place.strip.cancel
+    cancel.setFocus()
+    late = cancel.mapTo(place, cancel.rect().center())
+    desk.qtbot.mouseClick(cancel, Qt.MouseButton.LeftButton)
+    desk.until(lambda: place.works.session.may_start)
+    done = place.works.session.done
+    assert [button.geometry() for button in place.head.others] == places
+    assert not cancel.isVisible() and not isinstance(place.childAt(late), QPushButton)
+    assert not isinstance(QApplication.focusWidget(), QPushButton)
+    desk.qtbot.mouseClick(place.childAt(late) or place, Qt.MouseButton.LeftButton)
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
+        desk.qtbot.keyClick(QApplication.focusWidget() or place, key)
+    assert not place.works.at_work and place.works.session.done == done
+
+
+def test_lanes_and_prompts_are_there_again_after_a_restart(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=24, repeats=4, prompt="xyzxyz")
+    place.head.lanes_panel.strategy.text.typed.emit("draft-simple:n_max=2")
+    before = place.chips.setup
+    windows.close(desk)
+    desk = windows.open()
+    desk.window.go("compare")
+    again = desk.window.compare.place
+    assert again is not None
+    assert again.chips.setup == before
+    assert again.head.prompts_panel.own.toPlainText() == "xyzxyz"
+    assert "draft-simple:n_max=2" in [lane.strategy for lane in again.chips.setup.lanes]
+
+
+@pytest.mark.parametrize("damage", [b"rubbish", b'{"version": 99}', b'{"suite": "general", "lanes": []}'])
+def test_a_damaged_set_up_is_set_aside_and_said(windows: Windows, damage: bytes) -> None:
+    desk = windows.open()
+    place = opened(desk, prompt="xyzxyz")
+    folder = place.earlier.journals.folder
+    windows.close(desk)
+    (folder / "setup.json").write_bytes(damage)
+    desk = windows.open()
+    desk.window.go("compare")
+    again = desk.window.compare.place
+    assert again is not None
+    assert again.chips.setup.source is Source.SUITE
+    assert "What was set up in Compare could not be read" in again.notice.message
+    assert [one.read_bytes() for one in folder.glob("setup.json.*")] == [damage]
+
+
+def test_a_result_says_what_was_changed_since(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    measured(desk, place)
+    desk.until_ready()
+    assert "changed since" not in place.strip.remarks.text()
+    place.head.lanes_panel.strategy.text.typed.emit("draft-simple:n_max=2")
+    assert place.strip.remarks.text().startswith("Lanes changed since this was measured.")
+    place.head.prompts_panel.own.setPlainText("xyz")
+    assert place.strip.remarks.text().startswith("Lanes and prompts changed since this was measured.")
+    assert place.strip.remarks.isVisible()
+
+
+def test_the_frame_follows_the_verdict_over_all_runs(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    report = measured(desk, place)
+    assert place.strip.text == f"All runs: {verdict(report)}"
+    best = fastest(report)
+    for at, card in enumerate(place.outcome.stage.lanes.cards):
+        assert card.toolTip() == ("The fastest over all runs" if at == best else "")
+        assert card.caption.text().startswith("this run: ")
+    place.outcome.stage.set_best(2)
+    place.outcome.stage.show_prompt(1, 0)
+    framed = [bool(card.toolTip()) for card in place.outcome.stage.lanes.cards]
+    assert framed == [False, False, True, False], "also where another run is shown"
+
+
+def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    desk.until_ready()
+    assert desk.session.pair is not None
+    place.chips.show_setup()
+    copy = next(
+        one
+        for one in place.head.lanes_panel.findChildren(QWidget)
+        if one.toolTip() == "Copy the llama.cpp command"
+    )
+    assert isinstance(copy, QAbstractButton)
+    copy.click()
+    assert f"--ctx-size {desk.session.pair.target.n_ctx} " in QGuiApplication.clipboard().text()
 
 
 def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
@@ -153,7 +258,7 @@ def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
     desk.until(lambda: not stage.bar.playing)
     assert [card.rounds for card in stage.lanes.cards] == rounds
     first = race._by_finish()[0]
-    assert stage.lanes.cards[first].caption.text().startswith("1st")
+    assert stage.lanes.cards[first].caption.text().startswith("this run: 1st")
 
 
 def test_lanes_show_the_text_of_their_runs_and_whether_it_is_the_baselines(windows: Windows) -> None:
@@ -167,7 +272,7 @@ def test_lanes_show_the_text_of_their_runs_and_whether_it_is_the_baselines(windo
         if lane == 0 or records[Job(0, 0, lane)].identical_to_baseline:
             assert card.badge.text() == expected
         else:
-            assert "parts at token" in card.badge.text()
+            assert "differs from token" in card.badge.text()
 
 
 def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
@@ -205,7 +310,7 @@ def test_exports_hold_the_same_report(windows: Windows, tmp_path: Path) -> None:
         return str(tmp_path / name)
 
     place.exports.choose = choose
-    for action in place.head.export_menu.actions()[:6]:
+    for action in exports_of(place)[:6]:
         action.trigger()
     desk.until(lambda: not place.exports.saving)
     assert asked == ["comparison.html", "comparison.md", "comparison.json", "runs.csv", "traces.zip",
@@ -234,10 +339,10 @@ def test_an_export_that_cannot_be_written_says_so(windows: Windows, tmp_path: Pa
     place = opened(desk)
     measured(desk, place)
     place.exports.choose = lambda _window, name, _pattern: str(tmp_path / "nowhere" / name)
-    place.head.export_menu.actions()[2].trigger()
+    exports_of(place)[2].trigger()
     desk.until(place.notice.isVisible)
     assert "was not saved" in place.notice.message
-    place.head.export_menu.actions()[4].trigger()
+    exports_of(place)[4].trigger()
     desk.until(lambda: "traces.zip" in place.notice.message)
 
 
@@ -269,7 +374,7 @@ def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
     again = desk.window.compare.place
     assert again is not None
     assert again.earlier.offer.isVisible()
-    assert "broken off" in again.earlier.offer.text
+    assert "interrupted" in again.earlier.offer.text
     earlier = again.earlier.offered
     assert earlier is not None
     before = dict(earlier.journal.records)
@@ -322,17 +427,17 @@ def test_what_was_cancelled_is_offered_at_once_and_goes_on(windows: Windows) -> 
     place.run()
     desk.until(lambda: place.works.session.done >= 3)
     assert not place.earlier.offer.isVisible()
-    place.head.cancel.click()
+    place.strip.cancel.click()
     desk.until(lambda: place.works.session.may_start)
     assert place.earlier.offer.isVisible()
-    assert "broken off" in place.earlier.offer.text
+    assert "interrupted" in place.earlier.offer.text
     before = dict(place.works.session.records)
     desk.until_ready()
     place.earlier.offer.accept.click()
     assert not place.earlier.offer.isVisible()
     desk.until(lambda: place.works.session.done > len(before))
     assert all(place.works.session.records[job].seconds == one.seconds for job, one in before.items())
-    place.head.cancel.click()
+    place.strip.cancel.click()
     desk.until(lambda: place.works.session.may_start)
     desk.until_ready()
 
@@ -368,7 +473,7 @@ def test_nothing_is_exported_before_the_first_run_is_over(windows: Windows) -> N
     assert not place.head.export.isEnabled()
     asked: list[str] = []
     place.exports.choose = lambda _window, name, _pattern: asked.append(name) or ""  # type: ignore[func-returns-value]
-    for action in place.head.export_menu.actions()[:5]:  # a menu that was open already
+    for action in exports_of(place)[:5]:  # a menu that was open already
         action.trigger()
     assert asked == []
     desk.until(lambda: place.works.session.done >= 1)

@@ -15,14 +15,16 @@ from app.engine.errors import UserError
 from app.engine.trace import Trace
 from app.lab.report import Cell, SweepFacts
 from app.lab.sweep import heat_map
-from app.ui.compare.heat_view import HeatView
+from app.ui.compare.heat_view import HeatView, shade
 from app.ui.compare.lane_plot import LanePlot, _rounded_up
 from app.ui.compare.lanes_view import LanesView
 from app.ui.compare.plot import Plot
 from app.ui.compare.scatter import Point, Scatter
 from app.ui.instruments.series import RATE_WINDOW
 from app.ui.theme import Theme
+from app.ui.theme.palette import DARK, LIGHT, Palette
 from tests.lab.reports import made_report
+from tests.ui.contrast import contrast
 from tests.ui.traces import make_header, make_round
 
 
@@ -92,7 +94,7 @@ def test_its_numbers_are_those_of_the_trace(plot: LanePlot) -> None:
 def test_an_answer_that_grows_is_read_on(plot: LanePlot) -> None:
     trace = answer(rounds=4)
     plot.show_trace(trace, 4)
-    assert plot.peak == 0.0, "fewer rounds than a speed is over"
+    assert plot.peak == pytest.approx(20), "of fewer rounds than a rate is over the speed of all"
     trace.rounds.extend(answer().rounds[4:])
     plot.show_trace(trace, 20)
     assert plot.tokens == 40
@@ -175,3 +177,19 @@ def test_a_plot_that_cannot_be_saved_says_so(qtbot: QtBot, theme: Theme, tmp_pat
     plot.save_picture()
     plot.save_table()
     assert len(errors) == 2
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_the_numbers_of_a_heat_map_are_legible_on_every_shade(colours: Palette) -> None:
+    for step in range(101):
+        assert contrast(colours.text, shade(colours, step / 100)) >= 4.5
+    assert contrast(colours.secondary, colours.ground) >= 4.5, "not allowed"
+
+
+def test_an_answer_of_few_rounds_has_an_axis_that_holds_it(plot: LanePlot) -> None:
+    """Of fewer rounds than a rate is taken over no speed was known: the axis said 1.00 tokens/s."""
+    few = answer(3)
+    plot.show_trace(few, 3)
+    rates = [row[2] for row in plot.table()[1]]
+    assert len(rates) == 3
+    assert plot.peak == rates[-1] == pytest.approx(20)

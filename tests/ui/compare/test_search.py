@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import json
+from pathlib import Path
+
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
@@ -14,10 +18,9 @@ from app.lab.tuned import Rung, Score, Tuned
 from app.ui.compare.heat_view import METRICS, cell_words
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.sweep_panel import keys_of, suggested
-from app.ui.compare.tune_page import headline
 from app.ui.compare.work import Stage
 from app.ui.engine_session import Activity
-from tests.ui.compare.test_place import opened
+from tests.ui.compare.test_place import exports_of, opened
 from tests.ui.windows import Desk, Windows
 
 
@@ -142,8 +145,41 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     assert len(shown) == len(set(shown)) == result.tried
     assert page.table.rowCount() == result.tried
     desk.until_ready()
-    page.use.click()
+    sure = result.winner != "none" or result.refuted
+    assert page.use.isVisible() is sure, "what may be chance is no offer"
+    page.use_wanted.emit(result.winner)
     assert desk.window.settings.now.strategy == result.winner
+
+
+def test_a_search_goes_on_is_saved_and_can_be_seen_again(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=12)
+    place.tune(5)
+    desk.until(lambda: place.works.tune.stage is Stage.ENDED and place.works.tune.may_start)
+    first = place.works.tune.result
+    assert first is not None
+    desk.until_ready()
+    page = place.outcome.tune_page
+    assert page.more.isVisible() and page.more.text() == "Search 2 more minutes"
+    place.exports.choose = lambda _window, name, _pattern: str(tmp_path / name)
+    for action in exports_of(place):
+        action.trigger()
+    desk.until(lambda: not place.exports.saving)
+    assert json.loads((tmp_path / "search.json").read_bytes())["reason"] == first.reason
+    assert html.escape(first.reason) in (tmp_path / "search.html").read_text()
+    page.close_button.click()
+    assert place.outcome.currentWidget() is place.outcome.lanes
+    place.head.tune_panel.last.click()
+    assert place.outcome.currentWidget() is page
+    page.more.click()
+    assert not page.more.isVisible()
+    desk.until(lambda: place.works.tune.runs >= 2)
+    place.strip.cancel.click()
+    desk.until(lambda: place.works.tune.may_start)
+    result = place.works.tune.result
+    assert result is not None
+    assert result.rungs[: len(first.rungs)] == first.rungs
+    desk.until_ready()
 
 
 def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> None:
@@ -151,10 +187,10 @@ def test_a_search_that_is_cancelled_gives_the_engine_back(windows: Windows) -> N
     place = opened(desk, tokens=12)
     place.tune(600)
     desk.until(lambda: place.works.tune.runs >= 3)
-    place.head.cancel.click()
+    place.strip.cancel.click()
     desk.until(lambda: not place.works.tune.at_work)
     desk.until_ready()
-    assert place.head.run.isVisible()
+    assert place.head.run.isEnabled()
     place.outcome.tune_page.close_button.click()
     assert place.outcome.currentWidget() is place.outcome.lanes
 
@@ -163,9 +199,9 @@ def test_a_headline_is_no_surer_than_the_search() -> None:
     shown = Speedup(0.9, 0.8, 1.0, 3)
     rung = Rung(24, 1.0, (Score("suffix", shown, 0.5, 3, kept=True),))
     lost = Tuned("none", shown, "suffix", "", (rung,), 3, 3, 1.0, complete=True)
-    assert headline(lost) == "Speculation does not pay here"
-    assert headline(msgspec.structs.replace(lost, complete=False)) == "No winner was found"
+    assert lost.headline == "Speculation does not pay here"
+    assert msgspec.structs.replace(lost, complete=False).headline == "No winner was found"
     unsure = msgspec.structs.replace(rung.scores[0], speedup=Speedup(4.7))
     chance = msgspec.structs.replace(lost, rungs=(msgspec.structs.replace(rung, scores=(unsure,)),))
-    assert headline(chance) == "No winner was found"
-    assert headline(msgspec.structs.replace(lost, winner="suffix")) == "suffix wins"
+    assert chance.headline == "No winner was found"
+    assert msgspec.structs.replace(lost, winner="suffix").headline == "suffix wins"
