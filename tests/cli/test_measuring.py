@@ -114,7 +114,7 @@ def test_a_journal_is_gone_on_with_although_the_seed_was_left_open(measure: Comm
     journal.write_bytes(b"".join(lines[:-1]))  # as if it had been broken off before the last run
     again = measure(*words)
     assert again.code == 0
-    assert "3 of 4 runs are there" in again.err
+    assert "3 of 4 runs are done" in again.err
     assert journal.read_bytes().count(b"\n") == len(lines) + 0
     other = measure("bench", "--strategy", "prompt-lookup", "--repeat", 1, "--journal", journal)
     assert other.code == 1 and "another measurement" in other.err
@@ -148,7 +148,7 @@ def test_a_journal_is_gone_on_with_from_another_folder(
     monkeypatch.chdir(tmp_path)
     ended = command(*words, "--target", target, "--draft", draft)
     assert ended.code == 0
-    assert "2 of 2 runs are there" in ended.err
+    assert "2 of 2 runs are done" in ended.err
 
 
 def test_a_second_bench_into_the_same_journal_is_one_clear_line(measure: Command, tmp_path: Path) -> None:
@@ -354,3 +354,29 @@ def test_interrupted_it_writes_what_came(pair_files: tuple[Path, Path], tmp_path
     assert 3 <= len(report.runs) < 1000
     assert not report.complete
     assert "Interrupted: these are the runs that were done." in text
+
+
+def test_tune_writes_its_page_and_its_json_with_the_circumstances(measure: Command, tmp_path: Path) -> None:
+    page, out = tmp_path / "t.html", tmp_path / "t.json"
+    words = ["tune", "--seconds", 2, "--strategy", "suffix", "--json", out, "--html", page]
+    ended = measure(*words)
+    assert ended.code == 0
+    written = json.loads(embedded_json(page.read_text(encoding="utf-8")))
+    assert written | {"created_at": ""} == json.loads(out.read_text()) | {"created_at": ""}
+    assert written["reason"] in ended.out
+    assert [one["prompt"] for one in written["prompts"]] == ["abcabcabd abc", "def a(): def b():"]
+    assert re.fullmatch(r"[0-9a-f]{64}", written["pairs"][0]["target"]["sha256"])
+    assert written["rungs"][-1]["scores"][0]["answers"] >= 1
+    assert measure(*words[:-1], out).code == 2, "both into one file"
+
+
+def test_where_tune_could_measure_nothing_it_says_so_on_standard_error(
+    measure: Command, tmp_path: Path, command: Command, pair_files: tuple[Path, Path]
+) -> None:
+    target, draft = pair_files
+    long = ["tune", "--target", target, "--draft", draft, "--prompt", "a" * 5000, "--seconds", 2]
+    ended = command(*long, "--strategy", "suffix", "--engine", "thread")
+    assert ended.code == 1
+    last = ended.err.splitlines()[-1]
+    assert last.startswith("draftscope tune: No setting could be measured: ")
+    assert ended.out.splitlines()[-1] == "none"
