@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.files import write_atomic
+from app.files import make_own_folder, write_atomic
 from app.hub.kept_file import NewerError, decode_kept
 
 VERSION = 1
@@ -49,7 +49,7 @@ class Checked:
         if self._file is None:
             return
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self._file.parent)
             write_atomic(self._file, msgspec.json.encode(_File(dict(list(sound.items())[-MOST:]))))
         except OSError:
             return

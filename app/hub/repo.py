@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 from huggingface_hub.utils import validate_repo_id
 
+from app.files import decode
 from app.hub.errors import HubError, Trouble, unusable_answer
 from app.hub.hub import Hub
 from app.hub.names import is_model, is_safe, quantisation_of, shard_of
@@ -38,6 +39,9 @@ class _Info(msgspec.Struct):
     cardData: dict[str, Any] | None = None  # noqa: N815 # the Hub's name
     gguf: dict[str, Any] | None = None  # what it read from the GGUF files
     siblings: tuple[_Sibling, ...] = ()
+
+
+_info = msgspec.json.Decoder(_Info)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ def read_repo(hub: Hub, repo: str, revision: str = "main") -> Repo:
     with hub.asking(repo):
         validate_repo_id(repo)
         path = f"/api/models/{repo}/revision/{quote(revision, safe='')}"
-        info = msgspec.json.decode(hub.get(path, {"blobs": True}), type=_Info)
+        info = decode(_info, hub.get(path, {"blobs": True}))
     if not _COMMIT.fullmatch(info.sha):
         raise unusable_answer(f"{repo} has no commit")
     files = (

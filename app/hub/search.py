@@ -10,6 +10,7 @@ import msgspec
 from huggingface_hub.hf_api import ExpandModelProperty_T, ModelInfo
 
 from app.engine.errors import UserError
+from app.files import decode
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.names import parse_address
@@ -25,6 +26,7 @@ _ASKED: list[ExpandModelProperty_T] = [
     "gguf",
     "cardData",
 ]
+_hits = msgspec.json.Decoder(list[dict[str, Any]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
                 raise
     query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit, "expand": _ASKED}
     with hub.asking("the search"):
-        found = msgspec.json.decode(hub.get("/api/models", query), type=list[dict[str, Any]])
+        found = decode(_hits, hub.get("/api/models", query))
         return tuple(_hit(ModelInfo(**one)) for one in found[:limit])  # type: ignore[no-untyped-call]
 
 

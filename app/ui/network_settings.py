@@ -96,7 +96,8 @@ class NetworkSettings(QWidget):
         from app.hub.token import kept_token
 
         kept = kept_token()
-        self._token_words.setText(f"Saved in {kept}" if kept is not None else NO_TOKEN)
+        where = "From" if kept is not None and kept.by_variable else "Saved in"
+        self._token_words.setText(f"{where} {kept}" if kept is not None else NO_TOKEN)
         self.remove.setVisible(kept is not None and not kept.by_variable)
         self.asking.refresh()
 

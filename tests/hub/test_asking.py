@@ -186,3 +186,10 @@ def test_a_model_of_two_files_of_one_quantisation_is_titled_by_its_file(hub: Hub
         "owner/two b-Q4_0.gguf",
         "owner/two Q8_0",
     ]
+
+
+def test_an_answer_nested_too_deep_is_one_that_cannot_be_used(hub: Hub, server: FakeHub) -> None:
+    deep = b'[{"id": "a/b", "cardData": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}]"
+    server.faults["api"].extend([Fault(body=deep), Fault(body=deep[1:-1])])
+    assert trouble(lambda: search(hub, "m")).trouble is Trouble.SERVER
+    assert trouble(lambda: read_repo(hub, "owner/Llama-GGUF")).trouble is Trouble.SERVER

@@ -41,7 +41,7 @@ def test_it_says_where_a_token_is_kept_and_removes_only_that_one(
 ) -> None:
     path = keep(("mine", TOKEN), ("work", OTHER))
     network.show()
-    assert network.token_words == f"Kept in {path}"
+    assert network.token_words == f"Saved in {path}"
     qtbot.mouseClick(network.remove, Qt.MouseButton.LeftButton)
     assert "stays valid" in network.asking.words and path.exists()
     qtbot.mouseClick(network.asking.no, Qt.MouseButton.LeftButton)
@@ -68,7 +68,7 @@ def test_a_token_that_cannot_be_removed_is_said(
     qtbot.mouseClick(network.remove, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(network.asking.yes, Qt.MouseButton.LeftButton)
     assert "permission denied" in network.notice.message and str(path) in network.notice.hint
-    assert network.token_words == f"Kept in {path}"
+    assert network.token_words == f"Saved in {path}"
 
 
 def test_a_token_of_a_variable_is_named_and_stays(
@@ -77,7 +77,7 @@ def test_a_token_of_a_variable_is_named_and_stays(
     keep(("mine", TOKEN))
     monkeypatch.setenv("HF_TOKEN", OTHER)
     network.show()
-    assert network.token_words == "Kept in the variable HF_TOKEN" and not network.remove.isVisible()
+    assert network.token_words == "From the variable HF_TOKEN" and not network.remove.isVisible()
 
 
 def test_the_clients_variable_forces_the_switch(

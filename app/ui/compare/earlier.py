@@ -52,5 +52,5 @@ class EarlierRuns(QObject):
     @Slot()
     def _dismiss(self) -> None:
         if self.offered is not None and not self.offered.complete:
-            self.journals.remove(self.offered.path)
+            self.journals.discard(self.offered)
         self.hide()

@@ -87,6 +87,12 @@ class Journals:
         """The newest of those that can go on where they are."""
         return next((one for one in self._readable() if one.broken_off), None)
 
+    def discard(self, earlier: Earlier) -> None:
+        """Remove a measurement, unless it went on since it was read, perhaps in another window."""
+        now = next((one for one in self._readable() if one.path == earlier.path), None)
+        if now is not None and now.journal.records == earlier.journal.records:
+            self.remove(earlier.path)
+
     def remove(self, path: Path) -> None:
         """Remove a journal and its traces."""
         shutil.rmtree(trace_folder_of(path), ignore_errors=True)

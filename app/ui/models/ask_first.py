@@ -10,6 +10,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QWidget
 from shiboken6 import isValid
 
+CHANGED = "That has changed meanwhile: nothing was done."
+
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
@@ -25,7 +27,8 @@ class AskFirst(QWidget):
     """A question with two answers; hidden while nothing is asked.
 
     It is asked by a function that looks at its subject. `refresh` looks again, and so does an answer: a
-    question about something that has changed is withdrawn, and nothing is done.
+    question about something that has changed is withdrawn, and nothing is done. Under a person's eyes that is
+    said in its place: nothing else comes under a pointer that is on its way to an answer.
     """
 
     def __init__(self) -> None:
@@ -38,7 +41,7 @@ class AskFirst(QWidget):
         self._words.setTextFormat(Qt.TextFormat.PlainText)
         self.yes = QPushButton()
         self.yes.clicked.connect(self._do)
-        self.no = QPushButton("Keep")
+        self.no = QPushButton()
         self.no.clicked.connect(self.withdraw)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -70,6 +73,8 @@ class AskFirst(QWidget):
             return
         if (asked := self._current()) is not None:
             self._show(asked)
+        elif self.isVisible():
+            self._let_go()
         else:
             self.withdraw()
 
@@ -94,9 +99,20 @@ class AskFirst(QWidget):
     @Slot()
     def _do(self) -> None:
         asked = self._current()
+        if asked is None:
+            self._let_go()
+            return
         self.withdraw()
-        if asked is not None:
-            asked.action()
+        asked.action()
+
+    def _let_go(self) -> None:
+        """Ask no more, and leave everything where it is."""
+        self._look = lambda: None
+        if self.yes.hasFocus():
+            self.no.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._words.setText(CHANGED)
+        self.yes.hide()
+        self.no.setText("OK")
 
     def _current(self) -> Confirmation | None:
         """The question, while it is about the same."""
@@ -106,3 +122,5 @@ class AskFirst(QWidget):
     def _show(self, asked: Confirmation) -> None:
         self._words.setText(asked.words)
         self.yes.setText(asked.yes)
+        self.yes.show()
+        self.no.setText("Keep")

@@ -129,6 +129,7 @@ class ModelDetails(QWidget):
         self._draft_chosen()
         self.asking.refresh()
         if other:
+            self.asking.withdraw()
             self.notice.clear()
             self.candidates = ()
             self._reading = True

@@ -32,6 +32,7 @@ from app.ui.numbers import file_size, percent
 from app.ui.panels.elided import ElidedLabel
 from app.ui.panels.notice import Notice
 from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import set_role
 from app.ui.tips import as_text
 
@@ -75,7 +76,7 @@ class PairCard(QFrame):
             role, name, told = QLabel(entry.role), ElidedLabel(Qt.TextElideMode.ElideMiddle), QLabel()
             role.setProperty("role", "caption")
             told.setProperty("role", "caption")
-            name.set_text(_model_name(entry.repo, entry.file))
+            name.set_text(_model_name(entry.file))
             name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
             models.addWidget(role, row, 0)
             models.addWidget(name, row, 1)
@@ -155,7 +156,7 @@ class PairCard(QFrame):
             licence = (found.repo.licence if found and found.repo else "") or entry.licence
             self._lines[entry.role][1].setText(joined(file_size(self._size(entry)), licence, here))
             if found is not None and found.quantisation is not None and found.replaced:
-                name = _model_name(entry.repo, found.quantisation.file)
+                name = _model_name(found.quantisation.file)
                 self._lines[entry.role][0].set_text(name)
         self.show_progress()
 
@@ -169,7 +170,8 @@ class PairCard(QFrame):
         here = all(self._paths.values())
         # A model that another pair fetches, too, does not bring this pair.
         is_coming = bool(coming) and all(self._paths[one.role] or self._item(one) for one in self._entries())
-        held = any(one.hasFocus() for one in (self.button, self.queue, self.pause))
+        held = [one for one in (self.button, self.queue, self.pause) if one.hasFocus()]
+        by_keys = any(map(ring_shown, held))
         self._transport.setVisible(is_coming and not here)
         self.queue.setVisible(is_coming and not here)
         self.button.setVisible(not here)
@@ -185,9 +187,10 @@ class PairCard(QFrame):
             self._offer("Asking the Hub…", lambda: None)
         else:
             self._show_fetchable()
-        if held and not any(one.hasFocus() for one in (self.button, self.queue, self.pause)):
+        if held and not held[0].hasFocus():
             # The keyboard goes where it starts nothing.
-            (self.queue if self.queue.isVisible() else self).setFocus(Qt.FocusReason.OtherFocusReason)
+            next_one = self.queue if by_keys and self.queue.isVisible() else self
+            next_one.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_fetchable(self) -> None:
         problem = self._problem()
@@ -317,6 +320,5 @@ class PairCard(QFrame):
         return next((one.problem for one in self._confirmed.values() if one.problem is not None), None)
 
 
-def _model_name(repo: str, file: str) -> str:
-    """A model of the catalogue by its file and by whose it is: several have files of one name."""
-    return f"{repo.partition('/')[0]}/{file.rsplit('/', 1)[-1].removesuffix('.gguf')}"
+def _model_name(file: str) -> str:
+    return file.rsplit("/", 1)[-1].removesuffix(".gguf")

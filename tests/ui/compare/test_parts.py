@@ -136,6 +136,24 @@ def test_what_can_go_on_stays_longest(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(f"{path.stem}*"))
 
 
+@pytest.mark.parametrize("meanwhile", [None, "went on", "goes on"])
+def test_discard_leaves_a_measurement_that_went_on(tmp_path: Path, meanwhile: str | None) -> None:
+    """Another window may have taken it up while this one offered it."""
+    journals = Journals(tmp_path)
+    path = journals.new()
+    write_journal(path, 2)
+    offered = journals.broken_off()
+    assert offered is not None
+    if meanwhile == "went on":
+        path.unlink()
+        write_journal(path, 4)
+    lock = lock_journal(path) if meanwhile == "goes on" else None
+    journals.discard(offered)
+    assert path.exists() is (meanwhile is not None)
+    if lock is not None:
+        lock.release()
+
+
 def test_a_damaged_journal_is_no_offer(tmp_path: Path) -> None:
     (tmp_path / "20260101-000000.jsonl").write_text("rubbish\n")
     assert Journals(tmp_path).latest() is None

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.models.ask_first import AskFirst, Confirmation
+from app.ui.models.ask_first import CHANGED, AskFirst, Confirmation
 
 
 @pytest.mark.parametrize("answer", ["yes", "no", "Escape"])
@@ -51,11 +51,32 @@ def test_a_question_whose_subject_changed_does_nothing(qtbot: QtBot, becomes: st
 
     asking.ask(look)
     subject = becomes
+    places = asking.geometry(), asking.no.geometry()
     if told:
         asking.refresh()
-        assert asking.isHidden()
+    else:
+        asking.yes.click()
+    assert asking.words == CHANGED and not asking.yes.isVisible()
+    assert (asking.geometry(), asking.no.geometry()) == places  # nothing comes under a pointer
     asking.yes.click()
-    assert asking.isHidden() and not done
+    assert not done
+    asking.no.click()
+    assert asking.isHidden()
+    subject = "it"
+    asking.ask(look)
+    asking.yes.click()
+    assert asking.isHidden() and done
+
+
+def test_a_question_that_nobody_sees_is_gone_when_its_subject_changed(qtbot: QtBot) -> None:
+    page = QWidget()
+    qtbot.addWidget(page)
+    asking, subjects = AskFirst(), ["it", "another"]
+    asking.setParent(page)
+    asking.ask(lambda: Confirmation("Delete it?", "Delete", page.close, subjects[0]))
+    del subjects[0]
+    asking.refresh()
+    assert asking.isHidden()
 
 
 def test_a_question_about_the_same_says_how_it_is_now(qtbot: QtBot) -> None:
