@@ -7,9 +7,10 @@ and the command line's help.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
+from weakref import WeakKeyDictionary
 
 from app.engine.errors import SettingError
 
@@ -113,14 +114,19 @@ def param(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def params_of(owner: type[Any]) -> Iterator[Param]:
+def params_of(owner: type[Any]) -> tuple[Param, ...]:
     """The parameters of a dataclass in the order in which they are declared."""
-    hints = get_type_hints(owner)
-    for field in dataclasses.fields(owner):
-        if "doc" in field.metadata:
-            meta: Mapping[str, Any] = field.metadata
-            default: Any = field.default  # `param` always sets one
-            yield Param(field.name, hints[field.name], default, **meta)
+    if owner not in _known:  # every look at a strategy asks, and to read type hints is to compile them
+        hints = get_type_hints(owner)
+        _known[owner] = tuple(
+            Param(field.name, hints[field.name], cast(Any, field.default), **field.metadata)
+            for field in dataclasses.fields(owner)
+            if "doc" in field.metadata
+        )
+    return _known[owner]
+
+
+_known: WeakKeyDictionary[type[Any], tuple[Param, ...]] = WeakKeyDictionary()
 
 
 def check_params(values: Any) -> None:

@@ -39,7 +39,7 @@ class TunePanel(QWidget):
         words = QLabel(WORDS)
         words.setProperty("role", "secondary")
         words.setWordWrap(True)
-        self.seconds = NumberField(next(params_of(Budget)))
+        self.seconds = NumberField(params_of(Budget)[0])
         self.seconds.edited.connect(self._edited)
         self.start = QPushButton("Search")
         self.start.setProperty("kind", "primary")
