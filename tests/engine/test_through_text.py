@@ -154,10 +154,9 @@ def test_a_chat_is_drafted_as_by_the_same_model_with_the_targets_vocabulary(
     assert through > 0.95 * direct > 60
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    "draft",
-    [
+@pytest.fixture(
+    scope="module",
+    params=[
         Tiny(name="bytes", n_ctx=1024),
         Tiny(name="words", words=(" the", "é", "    ", "ing"), order=2, n_ctx=1024),
         Tiny(name="few letters", letters="abcdefgh", n_ctx=1024),
@@ -165,14 +164,22 @@ def test_a_chat_is_drafted_as_by_the_same_model_with_the_targets_vocabulary(
     ],
     ids=name,
 )
+def strange_engine(
+    demo_pair: tuple[Path, Path], tiny_file: Make, request: pytest.FixtureRequest
+) -> Iterator[Engine]:
+    """The bundled target with a draft that knows nothing of its texts."""
+    with Engine(demo_pair[0], tiny_file(request.param)) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_greedy_is_the_baseline_whatever_the_draft_writes(
-    demo_pair: tuple[Path, Path], tiny_file: Make, baselines: Baselines, draft: Tiny, rule: str
+    strange_engine: Engine, baselines: Baselines, rule: str
 ) -> None:
     prompt = "Repeat: naïve 🙂 東京\n    if x:\n\t\treturn 1"
-    with Engine(demo_pair[0], tiny_file(draft)) as engine:
-        request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=40, ignore_eos=True)
-        trace = baselines.check(engine, request, f"draft-simple:n_max=3{rule}")
-        assert any(one.drafted for one in trace.rounds)
+    request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=40, ignore_eos=True)
+    trace = baselines.check(strange_engine, request, f"draft-simple:n_max=3{rule}")
+    assert any(one.drafted for one in trace.rounds)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -22,6 +22,7 @@ from app.ui.prompt_box import PromptBox
 from app.ui.prompt_edit import LONGEST_LINE, MOST_LINES, PromptEdit
 from app.ui.system_prompt import DELAY_MS
 from app.ui.theme import Theme
+from tests.ui.windows import PATIENCE
 
 ENTER = Qt.Key.Key_Return
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -245,7 +246,7 @@ def test_the_system_prompt_unfolds_and_tells_when_edited(qtbot: QtBot, box: Prom
     qtbot.mouseClick(system_button(box), Qt.MouseButton.LeftButton)
     assert system.isVisible()
     assert system.hasFocus()
-    with qtbot.waitSignal(box.system_changed, timeout=2 * DELAY_MS) as told:
+    with qtbot.waitSignal(box.system_changed, timeout=PATIENCE) as told:
         qtbot.keyClicks(system, "Be short.")
     assert told.args == ["Be short."]
     assert system_button(box).text() == "System prompt · set"

@@ -12,10 +12,10 @@ from PySide6.QtTest import QTest
 from app.engine.stats import Statistics
 from app.ui import numbers
 from app.ui.instruments import definitions
-from app.ui.instruments.throttle import INTERVAL_MS
 from app.ui.status_bar import StatusBar
 from app.ui.theme import Theme
 from tests.ui.instruments.answers import answer, measurement
+from tests.ui.windows import PATIENCE
 
 FONTS = Path(__file__).parents[2] / "resources" / "fonts"
 
@@ -39,7 +39,7 @@ def fed(bar: StatusBar, qtbot, rounds: int = 60) -> Statistics:
     statistics = Statistics.of(answer(rounds))
     bar.set_statistics(statistics)
     shown = numbers.significant(statistics.tau)
-    qtbot.waitUntil(lambda: bar.tau.value.text() == shown, timeout=20 * INTERVAL_MS)
+    qtbot.waitUntil(lambda: bar.tau.value.text() == shown, timeout=PATIENCE)
     return statistics
 
 
@@ -58,7 +58,7 @@ def test_the_numbers_of_an_answer(bar, qtbot) -> None:
     assert bar.alpha.value.text() == numbers.ratio(statistics.alpha)
     assert bar.speed.value.text() == numbers.significant(statistics.tokens_per_second)
     bar.set_statistics(None)
-    qtbot.waitUntil(lambda: bar.alpha.value.text() == "–", timeout=20 * INTERVAL_MS)
+    qtbot.waitUntil(lambda: bar.alpha.value.text() == "–", timeout=PATIENCE)
 
 
 def test_numbers_change_at_most_ten_times_a_second(bar, qtbot) -> None:
@@ -70,7 +70,7 @@ def test_numbers_change_at_most_ten_times_a_second(bar, qtbot) -> None:
             shown.append(bar.speed.value.text())
     assert len(shown) <= 2
     expected = numbers.significant(Statistics.of(answer(20)).tokens_per_second)
-    qtbot.waitUntil(lambda: bar.speed.value.text() == expected, timeout=20 * INTERVAL_MS)
+    qtbot.waitUntil(lambda: bar.speed.value.text() == expected, timeout=PATIENCE)
 
 
 def test_every_number_has_its_definition(bar) -> None:

@@ -15,8 +15,8 @@ from app.engine.types import FinishReason, Origin
 from app.ui import numbers
 from app.ui.instruments import InstrumentsPanel
 from app.ui.instruments.canvas import Canvas
-from app.ui.instruments.throttle import INTERVAL_MS
 from tests.ui.instruments.answers import answer, header, measurement, replace_offset, totals, trace
+from tests.ui.windows import PATIENCE
 
 
 def point(canvas: Canvas, index: float) -> QPoint:
@@ -55,7 +55,7 @@ def test_an_answer_in_batches(panel, qtbot) -> None:
     assert panel.acceptance.message.text() == "Waiting for the first round."
     for at in range(0, 60, 7):
         panel.add_rounds(rounds[at : at + 7])
-    qtbot.waitUntil(panel.acceptance.message.isHidden, timeout=20 * INTERVAL_MS)
+    qtbot.waitUntil(panel.acceptance.message.isHidden, timeout=PATIENCE)
     panel.finish(totals(rounds))
     expected = Statistics.of(rounds)
     assert panel.statistics == expected
@@ -95,7 +95,7 @@ def test_numbers_change_at_most_ten_times_a_second(panel, qtbot) -> None:
         shown = panel.table.shown
     assert len(seen) <= 2, "ten batches at once"
     assert shown is None or shown.index < 89
-    qtbot.waitUntil(lambda: seen[-1:] == [90], timeout=20 * INTERVAL_MS)
+    qtbot.waitUntil(lambda: seen[-1:] == [90], timeout=PATIENCE)
     assert panel.table.shown == rounds[-1]
 
 
@@ -172,7 +172,7 @@ def test_reset_counts_from_the_next_round(panel, qtbot) -> None:
     rounds = answer(60)
     panel.start_answer(header())
     panel.add_rounds(rounds[:40])
-    qtbot.waitUntil(panel.head.reset.isEnabled, timeout=20 * INTERVAL_MS)
+    qtbot.waitUntil(panel.head.reset.isEnabled, timeout=PATIENCE)
     QTest.mouseClick(panel.head.reset, Qt.MouseButton.LeftButton)
     assert values(panel) == ["–", "–", "–"]
     assert panel.acceptance.message.text() == "Begins with the next round."
@@ -441,7 +441,7 @@ def test_the_speed_axis_only_grows_while_an_answer_grows(panel, qtbot) -> None:
     slow = answer(80, k=0)
     panel.start_answer(header())
     panel.add_rounds(fast)
-    qtbot.waitUntil(panel.speed.message.isHidden, timeout=20 * INTERVAL_MS)
+    qtbot.waitUntil(panel.speed.message.isHidden, timeout=PATIENCE)
     top = panel.speed.canvas._ticks[-1].value
     last = fast[-1].offset + fast[-1].seconds
     panel.add_rounds([replace_offset(one, last + one.offset) for one in slow])

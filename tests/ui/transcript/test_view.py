@@ -135,7 +135,7 @@ def test_the_label_counts_at_most_ten_times_a_second(view: TranscriptView, qtbot
         view.append_rounds([make_round(index, [], "x")])
         labels.append(view.stack.items[0].label)
     assert len(set(labels)) <= 2
-    qtbot.waitUntil(lambda: view.stack.items[0].label == "m  ·  20 rounds", timeout=1000)
+    qtbot.waitUntil(lambda: view.stack.items[0].label == "m  ·  20 rounds")
 
 
 def test_rounds_without_an_answer_are_dropped(view: TranscriptView) -> None:
