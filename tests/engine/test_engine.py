@@ -30,7 +30,7 @@ from app.engine.types import (
     Sampling,
     Verdict,
 )
-from tests.answers import answer, events_of, trace_of
+from tests.answers import answer, assert_same_answer, events_of, trace_of
 from tests.tiny import Tiny
 
 LONG = "the quick brown fox jumps over the lazy dog. " * 10
@@ -205,11 +205,11 @@ def test_whatever_came_before_an_answer_is_as_from_a_fresh_engine(
     expected = {}
     for prompt in set(prompts):
         with Engine(*pair_files) as fresh:
-            expected[prompt] = answer(fresh, prompt, max_tokens=24).token_ids
+            expected[prompt] = answer(fresh, prompt, max_tokens=24)
     for strategy in strategies:
         for prompt in prompts:
             warm = answer(engine, prompt, strategy=strategy, max_tokens=24)
-            assert warm.token_ids == expected[prompt], f"{strategy} after another answer"
+            assert_same_answer(warm, expected[prompt])
             assert recheck(warm) == []
 
 
@@ -234,10 +234,10 @@ def test_small_batches_limit_the_draft_and_nothing_else(
     pair_files: tuple[Path, Path], engine: Engine, batch_size: int
 ) -> None:
     target, draft = (ModelOptions(str(path), batch_size=batch_size) for path in pair_files)
-    expected = answer(engine, LONG[:60], max_tokens=30).token_ids
+    expected = answer(engine, LONG[:60], max_tokens=30)
     with Engine(target, draft) as small:
         trace = answer(small, LONG[:60], strategy="draft-simple:n_max=8", max_tokens=30)
-    assert trace.token_ids == expected
+    assert_same_answer(trace, expected)
     assert max(len(one.drafted) for one in trace.rounds) == batch_size - 1
 
 
@@ -286,16 +286,16 @@ def test_stopping_from_another_thread_at_any_moment(engine: Engine, pair_files: 
         _as_fresh(engine, pair_files, LONG + str(attempt % 2))
 
 
-_fresh_answers: dict[str, tuple[int, ...]] = {}
+_fresh_answers: dict[str, Trace] = {}
 
 
 def _as_fresh(engine: Engine, pair_files: tuple[Path, Path], prompt: str) -> None:
     """The next answer, on whatever the caches hold now, is a fresh engine's."""
     if prompt not in _fresh_answers:
         with Engine(*pair_files) as fresh:
-            _fresh_answers[prompt] = answer(fresh, prompt, max_tokens=20).token_ids
+            _fresh_answers[prompt] = answer(fresh, prompt, max_tokens=20)
     got = answer(engine, prompt, strategy=DRAFTS, max_tokens=20)
-    assert got.token_ids == _fresh_answers[prompt]
+    assert_same_answer(got, _fresh_answers[prompt])
 
 
 def test_an_answer_that_is_not_read_to_its_end_leaves_the_engine_usable(
@@ -393,11 +393,11 @@ def test_a_context_that_fills_ends_the_answer_and_keeps_it(
     small: Engine, engine: Engine, strategy: str
 ) -> None:
     prompt = LONG[:240]
-    expected = answer(engine, prompt, max_tokens=17, ignore_eos=True).token_ids
+    expected = answer(engine, prompt, max_tokens=17, ignore_eos=True)
     full = answer(small, prompt, strategy=strategy, max_tokens=500, ignore_eos=True)
     assert full.totals is not None and full.totals.finish_reason is FinishReason.CONTEXT
     # Sixteen fit behind the prompt, and one more comes out of the last pass.
-    assert full.token_ids == expected
+    assert_same_answer(full, expected)
     assert recheck(full) == []
     assert finish_of(small, prompt="short", max_tokens=3, ignore_eos=True) is FinishReason.LENGTH
 
@@ -423,7 +423,7 @@ def test_a_draft_context_smaller_than_the_targets_only_ends_drafting(
     with Engine(pair_files[0], ModelOptions(str(pair_files[1]), ctx_size=256)) as two_sizes:
         trace = answer(two_sizes, prompt, strategy=DRAFTS, max_tokens=120, ignore_eos=True)
         past = answer(two_sizes, LONG, strategy=DRAFTS, max_tokens=10, ignore_eos=True)
-    assert trace.token_ids == expected.token_ids
+    assert_same_answer(trace, expected)
     assert recheck(trace) == []
     drafted_until = max(one.position for one in trace.rounds if one.drafted)
     assert 40 < drafted_until <= 57
@@ -538,7 +538,7 @@ def test_a_failed_load_leaves_the_previous_engine_as_it_was(
 ) -> None:
     mute = tiny_file(Tiny(name="mute", vocabulary=False))
     with Engine(*pair_files) as engine:
-        expected = answer(engine, LONG, strategy=DRAFTS, max_tokens=20).token_ids
+        expected = answer(engine, LONG, strategy=DRAFTS, max_tokens=20)
         for files in [
             (tmp_path / "gone.gguf", pair_files[1]),
             (pair_files[0], tmp_path / "gone.gguf"),
@@ -548,7 +548,7 @@ def test_a_failed_load_leaves_the_previous_engine_as_it_was(
             with pytest.raises(UserError):
                 Engine(*files, previous=engine)
             warm = answer(engine, LONG, strategy=DRAFTS, max_tokens=20)
-            assert warm.token_ids == expected
+            assert_same_answer(warm, expected)
             assert warm.header.cached_tokens == len(LONG) - 1
 
 
@@ -556,7 +556,7 @@ def test_a_drafter_that_proposes_nonsense_changes_nothing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Drafts are proposals: the worst ones cost time, never the text."""
-    expected = answer(engine, max_tokens=30).token_ids
+    expected = answer(engine, max_tokens=30)
     random = np.random.default_rng(0)
 
     def propose(self: DraftSimple, context: np.ndarray, k: int) -> Proposal:
@@ -564,7 +564,7 @@ def test_a_drafter_that_proposes_nonsense_changes_nothing(
 
     monkeypatch.setattr(DraftSimple, "propose", propose)
     trace = answer(engine, strategy="draft-simple:n_max=6", max_tokens=30)
-    assert trace.token_ids == expected
+    assert_same_answer(trace, expected)
     assert recheck(trace) == []
 
 
