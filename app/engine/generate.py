@@ -329,7 +329,7 @@ def _drafted(
         id,
         piece,
         verdict,
-        q=float(proposal.q[row][id]) if proposal.q else 1.0,
+        q=proposal.q[row].of(id) if proposal.q else 1.0,
         draft_p=proposal.thoughts.draft_p[row] if proposal.thoughts.draft_p else None,
         p=p,
         u=judged.u,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.engine.distribution import Distribution
 from app.engine.sampling import Sampler, log_sum_exp, top_of_rows
 from app.engine.types import Alternatives
 
@@ -44,7 +45,7 @@ class TargetRows:
         self._draft = draft
         self._vocabulary = vocabulary
         self._adjusted: dict[int, Floats] = {}
-        self._distributions: dict[int, Floats] = {}
+        self._distributions: dict[int, Distribution] = {}
         self._wholes: list[float] = []  # log of the sum of exponentials, a row
         self._best: list[int] = []  # argmax, a row
 
@@ -67,8 +68,8 @@ class TargetRows:
             self._best = self._logits.argmax(axis=1).tolist()
         return self._best[row]
 
-    def distribution(self, row: int) -> Floats:
-        """The distribution that tokens are drawn from, shape [vocabulary]."""
+    def distribution(self, row: int) -> Distribution:
+        """The distribution that tokens are drawn from."""
         known = self._distributions.get(row)
         if known is None and self._sampler.is_plain and len(self._logits[row]) <= _SMALL_VOCABULARY:
             self._distributions = dict(enumerate(self._sampler.distributions(self._logits)))
@@ -96,9 +97,7 @@ class TargetRows:
         """
         piece = self._vocabulary.pieces.__getitem__
         if self._records_distribution:
-            rows = np.stack([self.distribution(row) for row in range(count)])
-            top, shares = top_of_rows(rows)
-            shares = [[share for share in row if share > 0] for row in shares]  # what was cut is none
+            top, shares = self._top_of_distributions(count)
         else:
             rows = self._logits[:count]
             if self._sampler.adjusts:
@@ -115,10 +114,21 @@ class TargetRows:
             alternatives.append(Alternatives(kept, tuple(map(piece, kept)), tuple(p)))
         return alternatives
 
+    def _top_of_distributions(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
+        """Ids and probabilities of the best tokens of the first `count` rows, without those that were cut."""
+        tops, all_shares = [], []
+        for row in range(count):
+            made = self.distribution(row)
+            (places,), (shares,) = top_of_rows(made.p[None])
+            n = sum(share > 0 for share in shares)
+            tops.append(places[:n] if made.ids is None else made.ids[places[:n]].tolist())
+            all_shares.append(shares[:n])
+        return tops, all_shares
+
     def probability(self, row: int, token: int) -> float:
         """The recorded probability of a token; only after `record`, for the rows that it was asked for and
         for those whose distribution was judged by. NaN where a row's logits are none."""
         if self._distributions:
             broken = row < len(self._wholes) and math.isnan(self._wholes[row])  # a one-hot row would hide it
-            return math.nan if broken else self.distribution(row).item(token)
+            return math.nan if broken else self.distribution(row).of(token)
         return math.exp(self.adjusted(row).item(token) - self._wholes[row])

@@ -7,25 +7,28 @@ default sampler chain.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterable
-from functools import lru_cache
-from itertools import accumulate
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.types import Draw, Sampling
+from app.engine import filters
+from app.engine.distribution import Distribution
+from app.engine.types import Sampling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
+    Places = NDArray[np.intp]
 
 TOP = 10
 """How many alternatives a trace keeps."""
 
 _LOWEST_TEMPERATURE = 1e-30
+_SPARSE = 8
+"""A distribution of more than one in so many tokens is written densely: looking ids up would cost more."""
 
 # Here and in the drafters numpy's functions are called as ufuncs (np.add.reduce, not sum): behind a pass of
 # the model nothing of them is in the processor's caches, and the methods' detour costs more than the sum.
@@ -99,7 +102,13 @@ class Sampler:
         self.sampling = sampling
         self._banned = np.fromiter(banned, np.intp)
         self.adjusts = bool(len(self._banned)) or sampling.repeat_penalty != 1.0
-        self.filters = sampling.top_k > 0 or sampling.top_p < 1 or sampling.min_p > 0
+        self._filters: list[Callable[[Floats], Places]] = []
+        if sampling.top_k > 0:
+            self._filters.append(partial(filters.top_k, k=sampling.top_k))
+        if sampling.top_p < 1:
+            self._filters.append(partial(filters.top_p, p=sampling.top_p))
+        if sampling.min_p > 0:
+            self._filters.append(partial(filters.min_p, p=sampling.min_p))
 
     @property
     def is_greedy(self) -> bool:
@@ -121,91 +130,40 @@ class Sampler:
         adjusted[self._banned] = -np.inf
         return adjusted
 
-    def distribution(self, adjusted: Floats) -> Floats:
-        """The distribution that tokens are drawn from, shape [vocabulary]; sums to 1.
+    def distribution(self, adjusted: Floats) -> Distribution:
+        """The distribution that tokens are drawn from; sums to 1.
 
-        At temperature 0 it is one at the argmax.
+        At temperature 0 it is one at the argmax. Where a logit is NaN, every probability is.
         """
         if self.is_greedy:
-            one_hot = np.zeros_like(adjusted)
-            one_hot[int(adjusted.argmax())] = 1
-            return one_hot
-        logits = self._filtered(adjusted) if self.filters else adjusted
+            return Distribution(np.ones(1, np.float32), np.array([adjusted.argmax()]))
+        ids, logits = None, adjusted
+        if self._filters and not math.isnan(np.maximum.reduce(adjusted)):
+            for keep in self._filters:
+                places = keep(logits)
+                if len(places) < len(logits):
+                    ids = places if ids is None else ids[places]
+                    logits = logits[places]
         # The maximum goes first and the limit holds: a tiny temperature would overflow the quotient.
-        temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
-        scaled = np.subtract(logits, np.maximum.reduce(logits))
-        scaled /= np.float32(temperature)
-        return _exponentials(scaled)
+        p = np.subtract(logits, np.maximum.reduce(logits))
+        p /= np.float32(max(self.sampling.temperature, _LOWEST_TEMPERATURE))
+        _exponentials(p)
+        if ids is None or len(ids) * _SPARSE <= len(adjusted):
+            return Distribution(p, ids)
+        dense = np.zeros_like(adjusted)
+        dense[ids] = p
+        return Distribution(dense)
 
     @property
     def is_plain(self) -> bool:
         """Nothing but the temperature applies: all rows can be had at once."""
-        return not (self.is_greedy or self.adjusts or self.filters)
+        return not (self.is_greedy or self.adjusts or self._filters)
 
-    def distributions(self, logits: Floats) -> Floats:
+    def distributions(self, logits: Floats) -> list[Distribution]:
         """As `distribution`, of all rows at once, shape [n, vocabulary]; only where `is_plain`."""
         temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
         p: Floats = np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True))
         p /= np.float32(temperature)
         np.exp(p, out=p)
         p /= np.add.reduce(p, axis=1, keepdims=True)
-        return p
-
-    def _filtered(self, logits: Floats) -> Floats:
-        """Logits with everything that the filters cut at -inf; at least one token stays."""
-        settings = self.sampling
-        n = settings.top_k if 0 < settings.top_k < len(logits) else len(logits)
-        order = np.argsort(-logits, kind="stable")[:n]
-        p = softmax(logits[order])
-        keep = n
-        if settings.top_p < 1:
-            # llama.cpp keeps tokens up to the one whose cumulative probability reaches top_p.
-            reached = np.cumsum(p, dtype=np.float64) >= settings.top_p
-            keep = int(reached.argmax()) + 1 if reached.any() else keep
-        if settings.min_p > 0:
-            keep = min(keep, max(1, int(np.count_nonzero(p >= settings.min_p * p[0]))))
-        filtered = np.full_like(logits, -np.inf)
-        kept = order[:keep]
-        filtered[kept] = logits[kept]
-        return filtered
-
-
-def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
-    """Draw from a distribution, shape [vocabulary]: the token whose interval holds `u`, and the draw.
-
-    `p` need not sum to exactly one; the intervals are scaled so that they do. Looks for the block of tokens
-    first, so that only that block is summed token by token. Blocks are added up in the precision of `p`,
-    pairwise, which is as exact as `p` is; the lists are short and in double.
-    """
-    starts, width = _blocks(len(p))
-    ends = list(accumulate(np.add.reduceat(p, starts).tolist()))
-    total = ends[-1]
-    at = _interval(ends, u, total)
-    before, end = ends[at - 1] if at else 0.0, ends[at]
-    block = p[at * width : (at + 1) * width].tolist()
-    # The two ways of adding up may differ in rounding: the block's last token ends where the block does.
-    last = len(block) - 1
-    while last and not block[last]:
-        last -= 1
-    edges = [*accumulate(block[:last], initial=before), end]
-    place = _interval(edges, u, total, 1)
-    return at * width + place - 1, Draw(u, edges[place - 1] / total, min(edges[place], end) / total)
-
-
-@lru_cache(maxsize=4)
-def _blocks(size: int) -> tuple[NDArray[np.intp], int]:
-    """Where the blocks of a distribution of `size` tokens begin, and how many tokens one has."""
-    width = math.isqrt(size)
-    return np.arange(0, size, width), width
-
-
-def _interval(edges: list[float], u: float, total: float, first: int = 0) -> int:
-    """Index, from `first` on, of the interval that holds `u`; interval i ends, not included, at
-    edges[i] / total."""
-    index = min(bisect_right(edges, u * total, first), len(edges) - 1)
-    # u * total is rounded, and so are the scaled edges, which are what is recorded: they decide.
-    while index < len(edges) - 1 and u >= edges[index] / total:
-        index += 1
-    while index > first and u < edges[index - 1] / total:
-        index -= 1
-    return index
+        return [Distribution(row) for row in p]

@@ -9,23 +9,17 @@ verification is Sun et al. 2024 (arXiv 2403.10444), which judges the tokens of a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from app.engine.distribution import Distribution
 from app.engine.draws import Draws, Purpose
-from app.engine.sampling import draw_token
 from app.engine.types import Draw, Origin, Verification
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
-
-Row = Callable[[int], "Floats"]
-"""Place in the draft -> a row over the vocabulary, shape [vocabulary]. Places are first asked in order, and
-none behind the last that is judged: rows may be made when they are asked for."""
+Row = Callable[[int], Distribution]
+"""Place in the draft -> a distribution over the vocabulary. Places are first asked in order, and none behind
+the last that is judged: rows may be made when they are asked for."""
 
 ArgmaxRow = Callable[[int], int]
 
@@ -53,18 +47,14 @@ class Outcome(msgspec.Struct, frozen=True):
         return sum(judgement.accepted for judgement in self.judged)
 
 
-def residual(p: Floats, token: int, q: Floats | None, reach: float = 1.0) -> Floats:
-    """The distribution to draw from in place of a rejected `token`, shape [vocabulary], not normalised.
+def residual(p: Distribution, token: int, q: Distribution | None, reach: float = 1.0) -> Distribution:
+    """The distribution to draw from in place of a rejected `token`, not scaled.
 
     max(reach p - q, 0), `reach` being 1 but in block verification; for a one-hot proposal (`q` None) that is
     p without the token. Where nothing is left, both are equal up to rounding, and p itself is the limit.
     """
-    if q is None:
-        rest = p.copy()
-        rest[token] = 0
-    else:
-        rest = np.maximum((p if reach == 1 else reach * p) - q, 0)
-    return rest if rest.any() else p
+    rest = p.without(token) if q is None else p.beyond(q, reach)
+    return rest if rest.p.any() else p
 
 
 def verify_greedy(draft: Sequence[int], argmax: ArgmaxRow) -> Outcome:
@@ -80,7 +70,7 @@ def verify_greedy(draft: Sequence[int], argmax: ArgmaxRow) -> Outcome:
 
 def verify_speculative(
     draft: Sequence[int],
-    q: Sequence[Floats | None],
+    q: Sequence[Distribution | None],
     p: Row,
     draws: Draws,
     position: int,
@@ -94,11 +84,11 @@ def verify_speculative(
     for place, token in enumerate(draft):
         row, proposal = p(place), q[place]
         u = draws.uniform(position + place, Purpose.ACCEPT)
-        accepted = passes(u, float(row[token]), 1.0 if proposal is None else float(proposal[token]))
+        accepted = passes(u, row.of(token), 1.0 if proposal is None else proposal.of(token))
         judged.append(Judgement(accepted, u=u))
         if not accepted:
             v = draws.uniform(position + place, Purpose.RESIDUAL)
-            emitted, draw = draw_token(residual(row, token, proposal), v)
+            emitted, draw = residual(row, token, proposal).draw(v)
             return Outcome(tuple(judged), emitted, Origin.RESAMPLED, draw)
     return _draw_behind(judged, draft, p, draws, position)
 
@@ -116,7 +106,7 @@ def verify_match(draft: Sequence[int], p: Row, draws: Draws, position: int) -> O
     judged = []
     for place, token in enumerate(draft):
         u = draws.uniform(position + place, Purpose.TOKEN)
-        own, draw = draw_token(p(place), u)
+        own, draw = p(place).draw(u)
         judged.append(Judgement(own == token, target_id=own, draw=draw))
         if own != token:
             return Outcome(tuple(judged), own, Origin.RESAMPLED, draw)
@@ -125,7 +115,7 @@ def verify_match(draft: Sequence[int], p: Row, draws: Draws, position: int) -> O
 
 def verify_block(
     draft: Sequence[int],
-    q: Sequence[Floats | None],
+    q: Sequence[Distribution | None],
     p: Row,
     draws: Draws,
     position: int,
@@ -140,8 +130,8 @@ def verify_block(
     reach = [1.0]  # of the first i tokens
     for place, token in enumerate(draft):
         row, proposal = p(place), q[place]
-        chance = 1.0 if proposal is None else float(proposal[token])
-        reach.append(block_reach(reach[-1], float(row[token]), chance))
+        chance = 1.0 if proposal is None else proposal.of(token)
+        reach.append(block_reach(reach[-1], row.of(token), chance))
         if reach[-1] == 0:
             break  # neither this token nor any behind it can pass
     accepted = judged = len(reach) - 1
@@ -166,7 +156,7 @@ def verify_block(
         return _draw_behind(judgements, draft, p, draws, position)
     rest = residual(p(accepted), draft[accepted], q[accepted], reach[accepted])
     v = draws.uniform(position + accepted, Purpose.RESIDUAL)
-    emitted, draw = draw_token(rest, v)
+    emitted, draw = rest.draw(v)
     return Outcome(tuple(judgements), emitted, Origin.RESAMPLED, draw)
 
 
@@ -188,14 +178,11 @@ def block_value(reach: float, left: float) -> float:
     return left / below if below > 0 else 1.0
 
 
-def _left_behind(p: Floats, token: int, q: Floats | None, reach: float) -> float:
+def _left_behind(p: Distribution, token: int, q: Distribution | None, reach: float) -> float:
     """The sum of max(reach p - q, 0); a one-hot q (None) is one at `token`."""
     if q is None:
-        return reach * (1 - float(p[token]))
-    scaled = p * np.float32(reach)
-    scaled -= q
-    np.maximum(scaled, 0, out=scaled)
-    return float(np.add.reduce(scaled, dtype=np.float64))
+        return reach * (1 - p.of(token))
+    return float(np.add.reduce(p.beyond(q, reach).p, dtype=np.float64))
 
 
 def _draw_behind(
@@ -203,7 +190,7 @@ def _draw_behind(
 ) -> Outcome:
     """All drafted tokens passed (or there were none): draw one more from the target."""
     u = draws.uniform(position + len(draft), Purpose.TOKEN)
-    token, draw = draw_token(p(len(draft)), u)
+    token, draw = p(len(draft)).draw(u)
     return Outcome(tuple(judged), token, _last_origin(draft), draw)
 
 

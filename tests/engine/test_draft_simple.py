@@ -15,6 +15,7 @@ from app.engine.errors import SettingError
 from app.engine.native import AbortFlag, Context, Model
 from app.engine.sampling import Sampler
 from app.engine.types import ModelOptions, Sampling
+from tests.dense import dense
 from tests.reference import probabilities, softmax
 from tests.tiny import Tiny
 
@@ -89,12 +90,12 @@ def test_sampled_drafts_are_drawn_from_their_recorded_q(context: Context, sampli
     for place, token in enumerate(proposal.ids):
         before = [*PROMPT, *proposal.ids[:place]]
         expected = probabilities(rows[place], sampling, before)
-        np.testing.assert_allclose(proposal.q[place], expected, atol=1e-5)
+        np.testing.assert_allclose(dense(proposal.q[place], N_VOCAB), expected, atol=1e-5)
         draw = proposal.draws[place]
         # Position 2 of the answer: two tokens of the context are no longer prompt.
         assert draw.u == Draws(5).uniform(2 + place, Purpose.DRAFT, 2)
         assert draw.low <= draw.u < draw.high
-        assert draw.high - draw.low == pytest.approx(proposal.q[place][token], abs=1e-6)
+        assert draw.high - draw.low == pytest.approx(proposal.q[place].of(token), abs=1e-6)
         assert proposal.thoughts.draft_p[place] == pytest.approx(softmax(rows[place])[token], abs=1e-5)
 
 
@@ -117,7 +118,7 @@ def test_p_min_ends_a_draft_before_its_first_doubtful_token(context: Context) ->
 def test_p_min_of_a_sampled_draft_looks_only_before_the_draw(context: Context) -> None:
     warm = Sampling(temperature=1)
     free = drafter(context, warm, n_max=8, sample=True).propose(PROMPT, 9)
-    highest = [float(q.max()) for q in free.q]
+    highest = [float(q.p.max()) for q in free.q]
     p_min = sorted(highest)[3]
     cut = drafter(context, warm, n_max=8, sample=True, p_min=p_min).propose(PROMPT, 9)
     assert cut.ids == free.ids[: next(i for i, p in enumerate(highest) if p < p_min)]
@@ -169,12 +170,14 @@ def test_a_padded_draft_vocabulary_is_cut_to_the_targets(context: Context) -> No
     cut = drafter(context, n_max=6, n_vocab=limit).propose(PROMPT, 9)
     assert max(cut.ids) < limit
     warm = drafter(context, Sampling(temperature=2), n_max=6, sample=True, n_vocab=limit).propose(PROMPT, 9)
-    assert all(len(q) == limit for q in warm.q)
+    for q in warm.q:
+        assert len(dense(q, limit)) == limit
 
 
 def test_a_drafts_vocabulary_may_be_smaller_than_the_targets(context: Context) -> None:
     warm = drafter(context, Sampling(temperature=2), n_max=6, sample=True, n_vocab=300).propose(PROMPT, 9)
-    assert all(len(q) == 300 and not q[N_VOCAB:].any() for q in warm.q)
+    for q in warm.q:
+        assert not dense(q, 300)[N_VOCAB:].any()
 
 
 def test_accepted_tokens_are_never_decoded_again(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

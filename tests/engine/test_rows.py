@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from app.engine.distribution import Distribution
 from app.engine.rows import TargetRows
 from app.engine.sampling import Sampler
 from app.engine.types import Sampling
+from tests.dense import dense
 from tests.reference import probabilities, softmax
 
 CONTEXT = np.array([1, 2, 3], np.int32)
@@ -25,7 +27,7 @@ class Counted(Sampler):
         super().__init__(sampling)
         self.asked = 0
 
-    def distribution(self, adjusted: np.ndarray) -> np.ndarray:
+    def distribution(self, adjusted: np.ndarray) -> Distribution:
         self.asked += 1
         return super().distribution(adjusted)
 
@@ -40,21 +42,21 @@ def test_each_row_has_the_penalties_of_the_tokens_before_it() -> None:
     made, _ = rows(sampling)
     for row in (2, 0, 1):
         expected = probabilities(LOGITS[row], sampling, [*CONTEXT, *DRAFT[:row]])
-        np.testing.assert_allclose(made.distribution(row), expected, atol=1e-6)
+        np.testing.assert_allclose(dense(made.distribution(row), 30), expected, atol=1e-6)
 
 
 def test_rows_are_made_once_and_only_where_they_are_asked_for() -> None:
     made, sampler = rows(Sampling(temperature=1, top_k=5))
     made.distribution(1)
     made.distribution(1)
-    assert made.probability(1, 3) == made.distribution(1)[3]
+    assert made.probability(1, 3) == made.distribution(1).of(3)
     assert sampler.asked == 1
 
 
 def test_what_is_recorded_is_the_distribution_in_use() -> None:
     sampling = Sampling(temperature=0.7, top_k=4)
     made, _ = rows(sampling)
-    p = made.distribution(0)
+    p = dense(made.distribution(0), 30)
     (top,) = made.record(1)
     seen = [made.probability(0, token) for token in (7, 8)]
     assert len(top.ids) == 4, "tokens that were cut are no alternatives"
@@ -80,7 +82,7 @@ def test_at_temperature_0_a_one_hot_row_is_judged_by_and_the_models_own_is_recor
     greedy, _ = rows(Sampling(repeat_penalty=penalty))
     for row in range(3):
         best = greedy.argmax(row)
-        assert judged.distribution(row)[best] == judged.distribution(row).sum() == 1
+        assert judged.distribution(row).of(best) == judged.distribution(row).p.sum() == 1
     judged.keep(3)
     assert judged.record(3) == greedy.record(3)
     best = greedy.argmax(1)
@@ -92,7 +94,7 @@ def test_a_one_hot_row_does_not_hide_logits_that_are_no_numbers() -> None:
     broken = LOGITS.copy()
     broken[1, 7] = np.nan
     made = TargetRows(broken, Sampler(Sampling()), CONTEXT, DRAFT, WORDS)  # type: ignore[arg-type]
-    best = [int(made.distribution(row).argmax()) for row in range(3)]
+    best = [int(dense(made.distribution(row), 30).argmax()) for row in range(3)]
     made.record(3)
     assert [np.isnan(made.probability(row, token)) for row, token in enumerate(best)] == [False, True, False]
 
@@ -101,5 +103,5 @@ def test_plain_rows_come_all_at_once_and_are_the_same() -> None:
     made, sampler = rows(Sampling(temperature=0.6))
     for row in range(3):
         expected = probabilities(LOGITS[row], Sampling(temperature=0.6), [])
-        np.testing.assert_allclose(made.distribution(row), expected, atol=1e-6)
+        np.testing.assert_allclose(dense(made.distribution(row), 30), expected, atol=1e-6)
     assert sampler.asked == 0

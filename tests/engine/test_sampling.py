@@ -11,8 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.engine.sampling import Sampler, draw_token, log_sum_exp, softmax, top_of_rows
+from app.engine.distribution import draw_token
+from app.engine.sampling import Sampler, log_sum_exp, softmax, top_of_rows
 from app.engine.types import Sampling
+from tests.dense import dense, filtered
 from tests.reference import probabilities
 
 EDGE = 1e-5  # how near a filter's limit a case must not be: there rounding decides
@@ -37,7 +39,7 @@ def engine_probabilities(
     logits: np.ndarray, sampling: Sampling, context: Sequence[int] = (), banned: Sequence[int] = ()
 ) -> np.ndarray:
     sampler = Sampler(sampling, banned)
-    return sampler.distribution(sampler.adjust(logits, np.array(context, np.int32)))
+    return dense(sampler.distribution(sampler.adjust(logits, np.array(context, np.int32))), len(logits))
 
 
 def near_a_limit(logits: np.ndarray, sampling: Sampling, context: Sequence[int]) -> bool:
@@ -65,6 +67,82 @@ def test_distribution_is_the_references(seed: int, size: int, sampling: Sampling
     p = engine_probabilities(logits, sampling, context)
     np.testing.assert_allclose(p, probabilities(logits, sampling, context), atol=1e-6)
     assert p.sum() == pytest.approx(1, abs=1e-5)
+
+
+ROWS = st.one_of(
+    st.builds(logits_of, st.integers(0, 10**6), st.sampled_from([1, 2, 40, 259, 4096, 32_000])),
+    st.builds(  # ties
+        lambda seed, size: np.round(logits_of(seed, size)), st.integers(0, 10**6), st.sampled_from([7, 5000])
+    ),
+    st.builds(lambda size: np.full(size, 2, np.float32), st.sampled_from([1, 8, 3000])),
+    st.builds(  # nearly flat: a filter leaves most of them
+        lambda seed, size: logits_of(seed, size, 0.01), st.integers(0, 10**6), st.sampled_from([300, 9000])
+    ),
+)
+
+
+def rounding_decides(row: np.ndarray, sampling: Sampling) -> bool:
+    """Whether a sum of probabilities, or a share of the best one, comes near a filter's limit."""
+    ordered = np.sort(row)[::-1][: sampling.top_k or None].astype(np.float64)
+    p = softmax(ordered)
+    ratios = (p / p[0])[ordered < ordered[0]]
+    sums = np.cumsum(p)
+    near_sum = 0 < sampling.top_p < 1 and np.abs(sums - sampling.top_p).min() < 1e-6
+    near_share = sampling.min_p > 0 and np.abs(ratios - sampling.min_p).min(initial=1) < 1e-6 * sampling.min_p
+    return bool(near_sum or near_share)
+
+
+@given(
+    ROWS,
+    st.sampled_from([0.0, 0.3, 0.99]),
+    st.builds(
+        Sampling,
+        temperature=st.sampled_from([1e-30, 1e-3, 0.8, 1.0, 1e3]),
+        top_k=st.sampled_from([0, 1, 2, 40, 1000, 1_000_000]),
+        top_p=st.sampled_from([0.0, 1e-6, 0.3, 0.95, 0.9999, 1.0]),
+        min_p=st.sampled_from([0.0, 1e-4, 0.05, 1.0]),
+    ),
+)
+@settings(deadline=None)
+def test_what_filters_leave_is_what_a_sorted_vocabulary_leaves(
+    row: np.ndarray, cut: float, sampling: Sampling
+) -> None:
+    """Also where logits are equal, or -inf: what a mask, a ban or another filter leaves."""
+    row = row.copy()
+    row[np.random.default_rng(len(row)).random(len(row)) < cut] = -np.inf
+    row[len(row) // 2] = 1
+    assume(not rounding_decides(row, sampling))
+    made = engine_probabilities(row, sampling)
+    expected = filtered(row, sampling)
+    np.testing.assert_array_equal(made > 0, np.exp((expected - expected.max()) / sampling.temperature) > 0)
+    unfiltered = Sampling(temperature=sampling.temperature)
+    np.testing.assert_allclose(made, engine_probabilities(expected, unfiltered), rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("filters", [{}, {"top_k": 3}, {"top_p": 0.5}, {"min_p": 0.1}], ids=str)
+def test_a_row_with_a_nan_has_no_probabilities(filters: dict[str, float]) -> None:
+    row = logits_of(3, 50)
+    row[7] = np.nan
+    made = Sampler(Sampling(temperature=1, **filters)).distribution(row)  # type: ignore[arg-type]
+    assert np.isnan(made.p).all()
+
+
+@given(ROWS, st.integers(0, 10**6), samplings, contexts)
+@settings(deadline=None)
+def test_a_draw_is_the_same_from_a_sparse_and_a_dense_row(
+    row: np.ndarray, seed: int, sampling: Sampling, context: list[int]
+) -> None:
+    sampler = Sampler(sampling)
+    made = sampler.distribution(sampler.adjust(row, np.array(context, np.int32) % len(row)))
+    whole = dense(made, len(row))
+    assert [made.of(token) for token in range(0, len(row), 7)] == whole[::7].tolist()
+    for u in np.random.default_rng(seed).random(3).tolist():
+        token, draw = made.draw(u)
+        other, wide = draw_token(whole, u)
+        assert (token == other) or min(abs(u - draw.low), abs(u - draw.high)) < EDGE, "rounding decides there"
+        assert draw.low <= u < draw.high
+        if token == other:
+            assert (draw.low, draw.high) == pytest.approx((wide.low, wide.high), abs=1e-6)
 
 
 def llama_probabilities(logits: np.ndarray, sampling: Sampling, context: Sequence[int]) -> np.ndarray:

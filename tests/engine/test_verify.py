@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.engine.distribution import Distribution
 from app.engine.draws import Draws, Purpose
 from app.engine.types import Origin, Verification
 from app.engine.verify import (
@@ -21,6 +22,7 @@ from app.engine.verify import (
     verify_match,
     verify_speculative,
 )
+from tests.dense import dense, sparse
 
 VOCABULARY = 8
 LENGTH = 3  # tokens of the joint law
@@ -32,14 +34,14 @@ Rule = Callable[[Sequence[int], Draws], Outcome]
 
 
 class Model:
-    """A made-up language model: a random distribution behind every prefix."""
+    """A made-up language model: a random distribution behind every prefix, dense or sparse."""
 
     def __init__(self, seed: int, zeros: int = 0, one_hot: bool = False) -> None:
         self._seed, self._zeros, self._one_hot = seed, zeros, one_hot
         self._rows: dict[Prefix, np.ndarray] = {}
 
     def row(self, prefix: Prefix) -> np.ndarray:
-        """float32, as the verifiers get it."""
+        """float32, shape [VOCABULARY]."""
         if prefix not in self._rows:
             random = np.random.default_rng([self._seed, *prefix])
             row = random.dirichlet(np.ones(VOCABULARY))
@@ -48,6 +50,11 @@ class Model:
                 row = (row == row.max()).astype(float)
             self._rows[prefix] = (row / row.sum()).astype(np.float32)
         return self._rows[prefix]
+
+    def after(self, prefix: Prefix) -> Distribution:
+        """The same, as the verifiers get it: one or the other form, by the prefix."""
+        row = self.row(prefix)
+        return sparse(row) if hash((self._seed, prefix)) % 2 else Distribution(row)
 
 
 class Script(Draws):
@@ -138,9 +145,9 @@ def law_of_rounds(p: Model, q: Model, k: int, *, sampled: bool) -> dict[Prefix, 
     """The joint law of the first LENGTH tokens when one round of k drafted tokens comes first."""
 
     def rule(draft: Sequence[int], draws: Draws) -> Outcome:
-        drafted = [q.row(tuple(draft[:place])) for place in range(len(draft))]
+        drafted = [q.after(tuple(draft[:place])) for place in range(len(draft))]
         rows = drafted if sampled else [None] * len(draft)
-        return verify_speculative(draft, rows, lambda place: p.row(tuple(draft[:place])), draws, POSITION)
+        return verify_speculative(draft, rows, lambda place: p.after(tuple(draft[:place])), draws, POSITION)
 
     law: dict[Prefix, float] = {}
     for draft in itertools.product(range(VOCABULARY), repeat=k):
@@ -200,9 +207,9 @@ def test_a_target_at_temperature_0_is_never_left(sampled: bool) -> None:
 def test_a_draft_from_the_target_itself_always_passes() -> None:
     p = Model(5)
     for draft in itertools.product(range(VOCABULARY), repeat=2):
-        rows = [p.row(draft[:place]) for place in range(2)]
+        rows = [p.after(draft[:place]) for place in range(2)]
         draws = draws_of([ALMOST_ONE] * 2, Purpose.TOKEN, 0.5)
-        outcome = verify_speculative(draft, rows, lambda place, d=draft: p.row(d[:place]), draws, POSITION)
+        outcome = verify_speculative(draft, rows, lambda place, d=draft: p.after(d[:place]), draws, POSITION)
         assert outcome.accepted == 2
         assert outcome.origin is Origin.BONUS
 
@@ -243,7 +250,7 @@ def test_the_law_of_match_is_the_targets_whatever_is_drafted(k: int) -> None:
 
 
 def _match(draft: Prefix, p: Model, draws: Draws) -> Outcome:
-    return verify_match(draft, lambda place: p.row(draft[:place]), draws, POSITION)
+    return verify_match(draft, lambda place: p.after(draft[:place]), draws, POSITION)
 
 
 def test_match_emits_what_plain_drawing_emits() -> None:
@@ -252,13 +259,13 @@ def test_match_emits_what_plain_drawing_emits() -> None:
     def plain(length: int) -> Prefix:
         tokens: Prefix = ()
         for place in range(length):
-            one = verify_match([], lambda _, t=tokens: p.row(t), draws, POSITION + place)
+            one = verify_match([], lambda _, t=tokens: p.after(t), draws, POSITION + place)
             tokens = (*tokens, one.token)
         return tokens
 
     expected = plain(LENGTH)
     for draft in itertools.product(range(VOCABULARY), repeat=LENGTH - 1):
-        outcome = verify_match(draft, lambda place, d=draft: p.row(d[:place]), draws, POSITION)
+        outcome = verify_match(draft, lambda place, d=draft: p.after(d[:place]), draws, POSITION)
         emitted = (*draft[: outcome.accepted], outcome.token)
         assert emitted == expected[: len(emitted)]
 
@@ -290,18 +297,38 @@ def test_nothing_is_judged_behind_the_first_rejected_token() -> None:
     p = Model(31)
     draws = Script({(POSITION, Purpose.ACCEPT): ALMOST_ONE, (POSITION, Purpose.RESIDUAL): 0.3}, other=None)
     worst = int(p.row(()).argmin())
-    outcome = verify_speculative([worst, 0, 0], [None] * 3, lambda place: p.row(()), draws, POSITION)
+    outcome = verify_speculative([worst, 0, 0], [None] * 3, lambda place: p.after(()), draws, POSITION)
     assert [one.accepted for one in outcome.judged] == [False]
     assert outcome.origin is Origin.RESAMPLED
     assert outcome.token != worst
 
 
 def test_the_residual_of_equal_distributions_is_the_distribution() -> None:
-    p = Model(41).row(())
-    np.testing.assert_array_equal(residual(p, 0, p), p)
+    row = Model(41).row(())
     alone = np.zeros(VOCABULARY, np.float32)
     alone[3] = 1
-    np.testing.assert_array_equal(residual(alone, 3, None), alone)
+    for form in (Distribution, sparse):
+        p = form(row)
+        assert residual(p, 0, p) is p
+        p = form(alone)
+        assert residual(p, 3, None) is p
+
+
+@given(
+    st.integers(0, 10**6), st.integers(0, 7), st.integers(0, 7), st.integers(0, VOCABULARY - 1),
+    st.floats(0, 1), st.booleans(),
+)  # fmt: skip
+def test_every_form_of_rows_has_the_same_residual(
+    seed: int, p_zeros: int, q_zeros: int, token: int, reach: float, sampled: bool
+) -> None:
+    p, q = Model(seed, p_zeros).row(()), Model(seed + 1, q_zeros).row(())
+    without = np.where(np.arange(VOCABULARY) == token, 0, p)
+    expected = np.maximum(p * np.float32(reach) - q, 0) if sampled else without
+    expected = expected if expected.any() else p
+    for form, other in itertools.product((Distribution, sparse), repeat=2):
+        rest = residual(form(p), token, other(q) if sampled else None, reach)
+        np.testing.assert_array_equal(dense(rest, VOCABULARY), expected)
+        assert rest.of(token) == expected[token]
 
 
 def test_the_default_rule_follows_the_temperature() -> None:

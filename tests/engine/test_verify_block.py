@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine import verify
+from app.engine.distribution import Distribution
 from app.engine.draws import Draws, Purpose
 from app.engine.types import Origin
 from app.engine.verify import (
@@ -47,6 +48,7 @@ class Fixed(Model):
     """The same distribution behind every prefix."""
 
     def __init__(self, *p: float) -> None:
+        super().__init__(len(p))
         self._row = np.zeros(VOCABULARY, np.float32)
         self._row[: len(p)] = p
 
@@ -63,8 +65,8 @@ def rule_of(judge: Callable[..., Outcome], p: Model, q: Model, *, sampled: bool 
 
     def rule(draft: Sequence[int], draws: Draws) -> Outcome:
         before = [tuple(draft[:place]) for place in range(len(draft))]
-        rows = [q.row(prefix) if sampled else None for prefix in before]
-        return judge(draft, rows, lambda place: p.row(tuple(draft[:place])), draws, POSITION)
+        rows = [q.after(prefix) if sampled else None for prefix in before]
+        return judge(draft, rows, lambda place: p.after(tuple(draft[:place])), draws, POSITION)
 
     return rule
 
@@ -288,12 +290,12 @@ def test_a_target_at_temperature_0_is_judged_greedily(sampled: bool) -> None:
     for draft in itertools.product(range(VOCABULARY), repeat=2):
         asked: list[int] = []
 
-        def row(place: int, draft=draft, asked=asked) -> np.ndarray:
+        def row(place: int, draft=draft, asked=asked) -> Distribution:
             asked.append(place)
-            return p.row(draft[:place])
+            return p.after(draft[:place])
 
         # A token that q never draws is no draft of a sampled one; here q is nowhere zero.
-        rows = [q.row(draft[:place]) if sampled else None for place in range(2)]
+        rows = [q.after(draft[:place]) if sampled else None for place in range(2)]
         block = verify_block(draft, rows, row, Draws(7), POSITION)
         greedy = verify_greedy(draft, lambda place, d=draft: int(p.row(d[:place]).argmax()))
         assert (block.accepted, block.token, block.origin) == (greedy.accepted, greedy.token, greedy.origin)
@@ -317,7 +319,7 @@ def test_what_is_judged_is_what_decided() -> None:
     assert [one.h for one in second.judged] == [None, 1.0, pytest.approx(0.5)]
     assert told(0.0, 0.0, 0.0).accepted == 3
 
-    nothing = verify_block([], [], lambda place: p.row(()), Draws(1), POSITION)
+    nothing = verify_block([], [], lambda place: p.after(()), Draws(1), POSITION)
     assert (nothing.judged, nothing.origin) == ((), Origin.PLAIN)
 
 
@@ -334,5 +336,5 @@ def test_a_place_is_judged_by_another_draw_in_the_next_round() -> None:
 
     p, q = Fixed(1 / 3, 2 / 3), Fixed(2 / 3, 1 / 3)
     for position in (0, 1):
-        verify_block((0, 0), [q.row(())] * 2, lambda place: p.row(()), Watched(1), position)
+        verify_block((0, 0), [q.after(())] * 2, lambda place: p.after(()), Watched(1), position)
     assert sorted(asked) == [(0, 0), (1, 0), (1, 1), (2, 1)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from app.engine.distribution import Distribution
 from app.engine.draws import Draws
 from app.engine.sampling import Sampler
 from app.engine.types import Alternatives, Draw
@@ -43,7 +44,7 @@ class Proposal:
     """
 
     ids: list[int] = field(default_factory=list)
-    q: list[Floats] = field(default_factory=list)  # full rows of a sampled draft; empty: one-hot
+    q: list[Distribution] = field(default_factory=list)  # of a sampled draft; empty: one-hot
     draws: list[Draw] = field(default_factory=list)
     match: int | None = None  # draftless: context index where the copied tokens begin
     end: str = ""  # why it ended here, in a few words
@@ -130,6 +131,6 @@ class Resources:
     lookup_caches: LookupCaches | None = None  # of this engine: one reading of each file for all its drafters
 
 
-def one_hot(proposal: Proposal) -> Sequence[Floats | None]:
+def one_hot(proposal: Proposal) -> Sequence[Distribution | None]:
     """q for the verifier: the proposal's rows, or None for every token of a one-hot proposal."""
     return proposal.q or [None] * len(proposal.ids)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.engine.distribution import Distribution
 from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings, Thoughts
 from app.engine.drafters.replacements import parse_pairs
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
 from app.engine.params import param
-from app.engine.sampling import draw_token, log_sum_exp, top_of_rows
+from app.engine.sampling import log_sum_exp, top_of_rows
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
@@ -133,17 +134,16 @@ class DraftSimple(Drafter):
                 return False
         else:
             q = self._distribution(proposal, row, context)
-            # A filter would hide one that is no number.
-            if math.isnan(np.maximum.reduce(row) if self._around.sampler.filters else q.item(0)):
+            if math.isnan(q.p.item(0)):
                 raise self._context.no_numbers()
             # Looks only at what there was before the draw: that keeps the law.
-            if self._params.p_min > 0 and float(q.max()) < self._params.p_min:
+            if self._params.p_min > 0 and float(q.p.max()) < self._params.p_min:
                 proposal.end = "p_min"
                 return False
             start = len(context) - self._around.prompt_length
             place = start + len(proposal.ids)
             u = self._around.draws.uniform(place, Purpose.DRAFT, start)
-            token, draw = draw_token(q, u)
+            token, draw = q.draw(u)
             proposal.q.append(q)
             proposal.draws.append(draw)
         self._keep(proposal, row)
@@ -164,7 +164,7 @@ class DraftSimple(Drafter):
         # Of its lists, not of the proposal: a cycle would keep rows of a whole vocabulary for the collector.
         proposal.describe = partial(self._describe, proposal.ids, proposal.q, self._rows)
 
-    def _describe(self, chosen: list[int], q: list[Floats], rows: Floats, count: int) -> Thoughts:
+    def _describe(self, chosen: list[int], q: list[Distribution], rows: Floats, count: int) -> Thoughts:
         """What the draft thought of its first `count` tokens, from their logits."""
         rows = rows[:count]
         piece = self._context.model.vocabulary.pieces.__getitem__
@@ -177,7 +177,7 @@ class DraftSimple(Drafter):
         drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
         return Thoughts([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
 
-    def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Floats:
+    def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Distribution:
         """q at this place over the target's vocabulary, under the target's own settings."""
         sampler = self._around.sampler
         if self._n_vocab < self._target_vocab:

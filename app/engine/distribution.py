@@ -1,0 +1,113 @@
+"""A distribution over a vocabulary, as small as what is left of it, and drawing from it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.types import Draw
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Ids = NDArray[np.intp]
+
+
+class Distribution:
+    """Probabilities of the tokens that may come; need not sum to one where it is a residual.
+
+    Dense: `ids` is None and `p` has shape [vocabulary]. Sparse: `ids` are the tokens that are left,
+    ascending, shape [n], and `p` is theirs, shape [n]; all others have none. Both draw the same token for
+    the same u, because intervals stand in the order of the ids.
+    """
+
+    __slots__ = ("ids", "p")
+
+    def __init__(self, p: Floats, ids: Ids | None = None) -> None:
+        self.p = p
+        self.ids = ids
+
+    def of(self, token: int) -> float:
+        """The probability of a token."""
+        if self.ids is None:
+            return self.p.item(token)
+        place = int(self.ids.searchsorted(token))
+        return self.p.item(place) if place < len(self.ids) and self.ids.item(place) == token else 0.0
+
+    def draw(self, u: float) -> tuple[int, Draw]:
+        """The token whose interval holds `u`, and the draw."""
+        place, draw = draw_token(self.p, u)
+        return place if self.ids is None else self.ids.item(place), draw
+
+    def without(self, token: int) -> Distribution:
+        """What is left when one token may not come; not scaled."""
+        rest = self.p.copy()
+        place = token if self.ids is None else int(self.ids.searchsorted(token))
+        if self.ids is None or (place < len(rest) and self.ids.item(place) == token):
+            rest[place] = 0
+        return Distribution(rest, self.ids)
+
+    def beyond(self, other: Distribution, reach: float = 1.0) -> Distribution:
+        """max(reach p - q, 0), q being `other`; not scaled."""
+        rest = self.p.copy() if reach == 1 else self.p * np.float32(reach)
+        if self.ids is not None:
+            rest -= other._at(self.ids)
+        elif other.ids is not None:
+            rest[other.ids] -= other.p
+        else:
+            rest -= other.p
+        return Distribution(np.maximum(rest, 0, out=rest), self.ids)
+
+    def _at(self, ids: Ids) -> Floats:
+        """The probabilities of these tokens, shape [len(ids)]."""
+        if self.ids is None:
+            return self.p[ids]
+        places = np.minimum(self.ids.searchsorted(ids), len(self.ids) - 1)
+        return np.where(self.ids[places] == ids, self.p[places], np.float32(0))
+
+
+def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
+    """Draw from probabilities, shape [n]: the place whose interval holds `u`, and the draw.
+
+    `p` need not sum to exactly one; the intervals are scaled so that they do. Looks for the block of places
+    first, so that only that block is summed one by one. Blocks are added up in the precision of `p`,
+    pairwise, which is as exact as `p` is; the lists are short and in double.
+    """
+    starts, width = _blocks(len(p))
+    ends = list(accumulate(np.add.reduceat(p, starts).tolist()))
+    total = ends[-1]
+    at = _interval(ends, u, total)
+    before, end = ends[at - 1] if at else 0.0, ends[at]
+    block = p[at * width : (at + 1) * width].tolist()
+    # The two ways of adding up may differ in rounding: the block's last token ends where the block does.
+    last = len(block) - 1
+    while last and not block[last]:
+        last -= 1
+    edges = [*accumulate(block[:last], initial=before), end]
+    place = _interval(edges, u, total, 1)
+    return at * width + place - 1, Draw(u, edges[place - 1] / total, min(edges[place], end) / total)
+
+
+@lru_cache(maxsize=64)
+def _blocks(size: int) -> tuple[NDArray[np.intp], int]:
+    """Where the blocks of `size` probabilities begin, and how many one has."""
+    width = math.isqrt(size)
+    return np.arange(0, size, width), width
+
+
+def _interval(edges: list[float], u: float, total: float, first: int = 0) -> int:
+    """Index, from `first` on, of the interval that holds `u`; interval i ends, not included, at
+    edges[i] / total."""
+    index = min(bisect_right(edges, u * total, first), len(edges) - 1)
+    # u * total is rounded, and so are the scaled edges, which are what is recorded: they decide.
+    while index < len(edges) - 1 and u >= edges[index] / total:
+        index += 1
+    while index > first and u < edges[index - 1] / total:
+        index -= 1
+    return index
