@@ -21,61 +21,84 @@ _FEW = 2048
 """So many values are sorted sooner than counted into bins."""
 _BINS = 4096
 _NARROW = 1e-30  # a span is at least this: nothing is divided by zero
+_HEIGHT = 64  # values of a group
 
 
-def top_k(logits: Floats, k: int) -> Places:
+class Logits:
+    """Logits of the tokens that are left, shape [n], and a quick way to the large ones among them.
+
+    The maxima of groups cost one quick pass; only groups whose maximum is large enough are looked through.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+        count = len(values) // _HEIGHT
+        self._maxima: Floats | None = None
+        if count < _HEIGHT:
+            self.largest = np.maximum.reduce(values)
+            return
+        # Group i holds every `count`-th value from i on: maxima of whole rows, which numpy is fast at.
+        self._groups = values[: _HEIGHT * count].reshape(_HEIGHT, count)
+        self._rest = values[_HEIGHT * count :]
+        self._maxima = np.maximum.reduce(self._groups, axis=0)
+        self.largest = np.maximum.reduce([np.maximum.reduce(self._maxima), *self._rest])
+        """NaN where any is."""
+
+    def bound(self, n: int) -> np.float32:
+        """A value that at least `n` of them reach, and few more do."""
+        values = self.values if self._maxima is None or len(self._maxima) < n else self._maxima
+        place = len(values) - n
+        bound: np.float32 = np.partition(values, place)[place]
+        return bound
+
+    def reaching(self, bound: np.float32) -> Places:
+        """The places of those that reach `bound`, ascending."""
+        places: Places
+        if self._maxima is None:
+            places = (self.values >= bound).nonzero()[0]
+            return places
+        groups = (self._maxima >= bound).nonzero()[0]
+        if len(groups) * 8 > len(self._maxima):
+            places = (self.values >= bound).nonzero()[0]
+            return places
+        found = (self._groups[:, groups].ravel() >= bound).nonzero()[0]
+        row, group = np.divmod(found, len(groups) or 1)
+        rest = (self._rest >= bound).nonzero()[0] + self._groups.size
+        places = np.concatenate([row * len(self._maxima) + groups[group], rest])
+        places.sort()
+        return places
+
+
+def top_k(logits: Logits, k: int) -> Places:
     """The `k` largest logits, shape [n] -> [k]; all where there are no more."""
-    if k >= len(logits):
-        return np.arange(len(logits))
-    bound = group_bound(logits, k)
-    if bound is None:
-        kept, values = None, logits
-    else:
-        kept = (logits >= bound).nonzero()[0]
-        values = logits[kept]
+    if k >= len(logits.values):
+        return np.arange(len(logits.values))
+    places = logits.reaching(logits.bound(k))
+    values = logits.values[places]
     last = np.partition(values, len(values) - k)[len(values) - k]
     stays = values > last
     stays[(values == last).nonzero()[0][: k - np.count_nonzero(stays)]] = True
-    places: Places = stays.nonzero()[0]
-    return places if kept is None else kept[places]
+    kept: Places = places[stays]
+    return kept
 
 
-def group_bound(values: Floats, n: int) -> np.float32 | None:
-    """A value that at least `n` of `values`, shape [size], reach and few more do; None where there are too
-    few for one.
-
-    The n-th largest of the maxima of disjoint groups: one quick pass instead of a partition.
-    """
-    height = max(1, math.isqrt(len(values)) // 2)
-    groups = len(values) // height
-    if groups <= n:
-        return None
-    maxima = np.maximum.reduce(values[: height * groups].reshape(height, groups), axis=0)
-    maxima.partition(groups - n)
-    bound: np.float32 = maxima[groups - n]
-    return bound
-
-
-def top_p(logits: Floats, p: float) -> Places:
+def top_p(logits: Logits, p: float) -> Places:
     """The smallest set of the most probable tokens whose probability reaches `p`, shape [n] -> [m]; p < 1."""
-    weights = _weights(logits)
+    weights = np.subtract(logits.values, logits.largest)
+    np.exp(weights, out=weights)
     whole = float(np.add.reduce(weights))
+    if len(weights) <= _FEW:
+        return _head(logits.values, weights, p * whole)
     # Together, tokens less probable than this have less than 1 - p: the limit is before them.
     least = min((1 - p) * whole / len(weights), 1.0)
-    places: Places = (weights >= np.float32(least)).nonzero()[0]
-    return places[_head(logits[places], weights[places], p * whole)]
+    places = (weights >= np.float32(least)).nonzero()[0]
+    kept: Places = places[_head(logits.values[places], weights[places], p * whole)]
+    return kept
 
 
-def min_p(logits: Floats, p: float) -> Places:
+def min_p(logits: Logits, p: float) -> Places:
     """The tokens at least `p` times as probable as the best one, shape [n] -> [m]; p > 0."""
-    places: Places = (logits >= np.maximum.reduce(logits) + np.float32(math.log(p))).nonzero()[0]
-    return places
-
-
-def _weights(logits: Floats) -> Floats:
-    """Probabilities that are not scaled, the best token's being 1; shape [n]."""
-    weights = np.subtract(logits, np.maximum.reduce(logits))
-    return np.exp(weights, out=weights)
+    return logits.reaching(logits.largest + np.float32(math.log(p)))
 
 
 def _head(values: Floats, weights: Floats, mass: float) -> Places:

@@ -102,7 +102,7 @@ class Sampler:
         self.sampling = sampling
         self._banned = np.fromiter(banned, np.intp)
         self.adjusts = bool(len(self._banned)) or sampling.repeat_penalty != 1.0
-        self._filters: list[Callable[[Floats], Places]] = []
+        self._filters: list[Callable[[filters.Logits], Places]] = []
         if sampling.top_k > 0:
             self._filters.append(partial(filters.top_k, k=sampling.top_k))
         if sampling.top_p < 1:
@@ -137,15 +137,19 @@ class Sampler:
         """
         if self.is_greedy:
             return Distribution(np.ones(1, np.float32), np.array([adjusted.argmax()]))
-        ids, logits = None, adjusted
-        if self._filters and not math.isnan(np.maximum.reduce(adjusted)):
+        ids, left = None, adjusted
+        if self._filters:
+            logits = filters.Logits(adjusted)
+            if math.isnan(logits.largest):
+                return Distribution(np.full_like(adjusted, np.nan))
             for keep in self._filters:
                 places = keep(logits)
-                if len(places) < len(logits):
+                if len(places) < len(logits.values):
                     ids = places if ids is None else ids[places]
-                    logits = logits[places]
+                    logits = filters.Logits(logits.values[places])
+            left = logits.values
         # The maximum goes first and the limit holds: a tiny temperature would overflow the quotient.
-        p = np.subtract(logits, np.maximum.reduce(logits))
+        p = np.subtract(left, np.maximum.reduce(left))
         p /= np.float32(max(self.sampling.temperature, _LOWEST_TEMPERATURE))
         _exponentials(p)
         if ids is None or len(ids) * _SPARSE <= len(adjusted):
