@@ -51,6 +51,8 @@ class VocabularyLike(Protocol):
 
     def piece(self, id: int) -> bytes: ...
 
+    def texts(self, first: int, end: int) -> bytes | None: ...
+
 
 def check_vocabularies(target: VocabularyLike, draft: VocabularyLike) -> VocabularyFit:
     """The same vocabulary, the same but padded, another one (drafting goes through text), or one that cannot
@@ -82,7 +84,11 @@ def _difference(target: VocabularyLike, draft: VocabularyLike) -> str:
             return f"{name} is token {ours_id} in the target and {theirs_id} in the draft"
     if abs(target.size - draft.size) > MAX_SIZE_DIFFERENCE:
         return f"{target.size:,} tokens in the target's vocabulary, {draft.size:,} in the draft's"
-    for id in range(FIRST_COMPARED_ID, min(target.size, draft.size)):
+    both = min(target.size, draft.size)
+    texts = target.texts(FIRST_COMPARED_ID, both)
+    if texts is not None and texts == draft.texts(FIRST_COMPARED_ID, both):
+        return ""
+    for id in range(FIRST_COMPARED_ID, both):
         ours_text, theirs_text = target.raw_text(id), draft.raw_text(id)
         if ours_text != theirs_text:
             ours_shown, theirs_shown = _shown(ours_text), _shown(theirs_text)

@@ -36,11 +36,15 @@ TARGET = Shape("random-target", 1024, 16, 4096, 16)  # 0.58B parameters, 0.31B o
 DRAFT = Shape("random-draft", _SHARED, 2, 512, 2)  # 39M, all but 0.5M the vocabulary's
 
 
-def random_pair(folder: Path) -> tuple[Path, Path]:
-    """Paths of target and draft; written (650 MB) where they are not there."""
+SHORT = Shape("random-short-target", 256, 2, 512, 4)  # 79M, all but 1M the vocabulary's: passes as on a GPU
+
+
+def random_pair(folder: Path, target: Shape = TARGET) -> tuple[Path, Path]:
+    """Paths of target and draft; written (650 MB, with `SHORT` 130 MB) where they are not there."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = folder / "random-target.gguf", folder / "random-draft.gguf"
-    for path, shape in zip(paths, (TARGET, DRAFT), strict=True):
+    shapes = target, DRAFT
+    paths = folder / f"{target.name}.gguf", folder / f"{DRAFT.name}.gguf"
+    for path, shape in zip(paths, shapes, strict=True):
         if not path.is_file():
             print(f"writing {path}", file=sys.stderr)
             partial = path.with_suffix(".partial")

@@ -31,6 +31,9 @@ class Words:
     def piece(self, id: int) -> bytes:
         return self.raw_text(id) if id > 2 else b""
 
+    def texts(self, first: int, end: int) -> bytes | None:
+        return None  # as of a file that cannot be read: each token is asked for
+
 
 def said_of(target: Words, draft: Words) -> str:
     return str(check_vocabularies(target, draft))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.native import Model, Vocabulary
+from app.engine.native.header import Header
+from app.engine.native.token_table import read_token_table
 from app.engine.types import ModelOptions
 from tests.tiny import CONTROL, Tiny
 
@@ -67,3 +70,45 @@ def test_long_pieces_and_texts_are_whole(tiny_file: Callable[[Tiny], Path]) -> N
     assert model.vocabulary.raw_text(259) == long.encode()
     assert model.vocabulary.tokenize(long, special=False, parse_special=True).tolist() == [259]
     model.close()
+
+
+@pytest.fixture
+def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the file was removed after llama.cpp read it: every token is asked for."""
+    monkeypatch.setattr("app.engine.native.vocabulary.read_token_table", lambda _path: None)
+
+
+VOCABULARIES = [
+    Tiny(name="bpe", padding=2),
+    Tiny(name="spm", sentencepiece=True, words=("the", "and")),
+    Tiny(name="by-text", control=("<|end|>", "<|im_start|>", "<|im_end|>"), words=("<|eot_id|>",)),
+]
+
+
+@pytest.mark.parametrize("tiny", VOCABULARIES, ids=lambda tiny: tiny.name)
+def test_the_table_of_a_file_answers_as_llama_cpp_does(
+    tiny_file: Callable[[Tiny], Path], request: pytest.FixtureRequest, tiny: Tiny
+) -> None:
+    def read() -> tuple[object, ...]:
+        header = Header(tiny_file(tiny))
+        vocabulary = header.vocabulary
+        facts = vocabulary.end_ids, vocabulary.control_texts(), header.vocabulary_digest()
+        texts = vocabulary.texts(0, vocabulary.size)
+        header.close()
+        return *facts, texts
+
+    *known, texts = read()
+    request.getfixturevalue("no_table")
+    *asked, none = read()
+    assert known == asked
+    assert texts and none is None
+
+
+def test_a_file_that_only_seems_to_have_a_table_is_asked_token_by_token(tmp_path: Path) -> None:
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, 1)
+    key = struct.pack("<Q", 21) + b"tokenizer.ggml.tokens"
+    for rest in (b"", key, key + struct.pack("<IIQ", 9, 8, 2**60), key + struct.pack("<I", 77)):
+        path = tmp_path / "cut.gguf"
+        path.write_bytes(head + rest)
+        assert read_token_table(path) is None
+    assert read_token_table(tmp_path / "none.gguf") is None

@@ -9,8 +9,8 @@ from typing import Any
 
 import llama_cpp
 
-from app.engine.native.library import captured_log
-from app.engine.native.model import check_file, explain_failure, read_metadata
+from app.engine.native.library import captured_log, read_metadata
+from app.engine.native.model import check_file, explain_failure
 from app.engine.native.vocabulary import Vocabulary
 
 _FILE_TYPES = "LLAMA_FTYPE_"
@@ -38,7 +38,7 @@ class Header:
             self._handle: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self._handle:
             raise explain_failure(path.name, lines)
-        self.vocabulary = Vocabulary(self._handle)
+        self.vocabulary = Vocabulary(self._handle, path, lines)
         self.architecture = self.metadata("general.architecture")
         self.n_params = int(llama_cpp.llama_model_n_params(self._handle))
         self.is_recurrent = bool(
@@ -68,9 +68,13 @@ class Header:
         vocabulary = self.vocabulary
         rules = (vocabulary.kind, vocabulary.bos, vocabulary.eos, vocabulary.adds_bos, vocabulary.adds_eos)
         digest = hashlib.sha256(repr((vocabulary.size, *rules)).encode())
+        if (texts := vocabulary.texts(0, vocabulary.size)) is not None:
+            digest.update(texts)
+            return digest.hexdigest()[:32]
         # Of a vocabulary of no kind llama.cpp gives no texts: it would end the process.
         for id in range(vocabulary.size if vocabulary.kind else 0):
-            digest.update(vocabulary.raw_text(id) + b"\0")
+            text = vocabulary.raw_text(id)
+            digest.update(len(text).to_bytes(8, "little") + text)  # as in the file
         return digest.hexdigest()[:32]
 
     def close(self) -> None:

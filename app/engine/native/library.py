@@ -101,6 +101,19 @@ _AbortCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 _abort_callback: object = None
 
 
+def read_metadata(handle: Any, key: str) -> str:
+    """A metadata value of a llama_model as text; empty where the file has none."""
+    room = 256
+    while True:
+        buffer = ctypes.create_string_buffer(room)
+        n = llama_cpp.llama_model_meta_val_str(handle, key.encode(), buffer, room)
+        if n < 0:
+            return ""
+        if n < room:
+            return buffer.raw[:n].decode("utf-8", errors="replace")
+        room = n + 1
+
+
 class AbortFlag:
     """A flag that stops a running decode from any thread, on the CPU backend.
 

@@ -13,7 +13,7 @@ import llama_cpp
 
 from app.engine.errors import ModelFileError, NoRoomError
 from app.engine.native.devices import chosen_devices, hold, release
-from app.engine.native.library import captured_log, captured_report
+from app.engine.native.library import captured_log, captured_report, read_metadata
 from app.engine.native.load_params import ModelParams
 from app.engine.native.vocabulary import Vocabulary
 from app.engine.types import ModelOptions
@@ -90,19 +90,6 @@ def place_of(text: str) -> str:
     return f"the worker at {worker[1]}" if worker else found[1]
 
 
-def read_metadata(handle: Any, key: str) -> str:
-    """A metadata value of a llama_model as text; empty where the file has none."""
-    room = 256
-    while True:
-        buffer = ctypes.create_string_buffer(room)
-        n = llama_cpp.llama_model_meta_val_str(handle, key.encode(), buffer, room)
-        if n < 0:
-            return ""
-        if n < room:
-            return buffer.raw[:n].decode("utf-8", errors="replace")
-        room = n + 1
-
-
 class Model:
     """Weights and vocabulary of one GGUF file. Close it after its contexts."""
 
@@ -127,7 +114,7 @@ class Model:
         self._workers = {one.endpoint for one in self.devices if one.endpoint}
         hold(self._workers)
         self.path = path
-        self.vocabulary = Vocabulary(self.handle)
+        self.vocabulary = Vocabulary(self.handle, path, lines)
         if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
             self.close()
             raise ModelFileError(f"{path.name} has no vocabulary.", _WITH_TOKENIZER)

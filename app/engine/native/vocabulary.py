@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 import numpy as np
 
+from app.engine.native.library import read_metadata
+from app.engine.native.token_table import CONTROL, UNKNOWN, TokenTable, read_token_table
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_ENDINGS = ("eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep")
+"""Tokens of the metadata that end the generation, whatever their kind is."""
+_OVERRIDDEN = re.compile(r"control-looking token: +(\d+) ")
 _ATTR_UNKNOWN = 1 << 0
 _ATTR_CONTROL = 1 << 3
 
@@ -41,8 +51,13 @@ class Pieces(dict[int, bytes]):
 class Vocabulary:
     """Read-only view of the vocabulary inside a model; lives as long as the model."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, path: Path, log: Iterable[str]) -> None:
+        """`log` is what llama.cpp said when it loaded the model of the file at `path`."""
         self._handle = llama_cpp.llama_model_get_vocab(model)
+        self._path = path
+        named = (read_metadata(model, f"tokenizer.ggml.{name}_token_id") for name in _ENDINGS)
+        overridden = (found[1] for line in log if (found := _OVERRIDDEN.search(line)))
+        self._suspects = {int(id) for id in (*named, *overridden) if id.isdigit()}
         self.size: int = llama_cpp.llama_vocab_n_tokens(self._handle)
         self.kind: int = llama_cpp.llama_vocab_type(self._handle)
         self.bos: int = llama_cpp.llama_vocab_bos(self._handle)
@@ -50,17 +65,36 @@ class Vocabulary:
         self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._handle)
         self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._handle)
         self.pieces = Pieces(self._handle, self.size)
-        self._end_ids: frozenset[int] | None = None
 
-    @property
+    @cached_property
+    def _table(self) -> TokenTable | None:
+        """The file's own; None where it does not hold what llama.cpp has read."""
+        table = read_token_table(self._path)
+        return table if table is not None and len(table.starts) == self.size + 1 else None
+
+    @cached_property
+    def _marked(self) -> Sequence[int]:
+        """The ids, ascending, of all tokens that may be control tokens or end the generation, and few others.
+
+        Control tokens are those that the file marks, and those that llama.cpp, as its log says, takes for
+        some by their text. A token that ends the generation is one of them, or named in the metadata.
+        """
+        table = self._table
+        if table is None or len(table.kinds) != self.size:
+            return range(self.size)
+        marked = np.isin(table.kinds, (UNKNOWN, CONTROL)).nonzero()[0].tolist()
+        return sorted(id for id in {*marked, *self._suspects} if id < self.size)
+
+    @cached_property
     def end_ids(self) -> frozenset[int]:
         """The end-of-generation tokens."""
-        if self._end_ids is None:
-            handle = self._handle
-            self._end_ids = frozenset(
-                id for id in range(self.size) if llama_cpp.llama_vocab_is_eog(handle, id)
-            )
-        return self._end_ids
+        handle = self._handle
+        return frozenset(id for id in self._marked if llama_cpp.llama_vocab_is_eog(handle, id))
+
+    def texts(self, first: int, end: int) -> bytes | None:
+        """The raw texts of the tokens from `first` to `end`, not included, each behind its length; None where
+        the file cannot be read for them."""
+        return self._table.span(first, end) if self._table is not None else None
 
     def tokenize(self, text: str, *, special: bool, parse_special: bool) -> NDArray[np.int32]:
         """Token ids of `text`, shape [n].
@@ -94,7 +128,7 @@ class Vocabulary:
         """The spellings that `parse_special` would turn into control tokens."""
         marked = _ATTR_CONTROL | _ATTR_UNKNOWN
         texts = []
-        for id in range(self.size):
+        for id in self._marked:
             if llama_cpp.llama_vocab_get_attr(self._handle, id) & marked:
                 texts.append(self.raw_text(id).decode("utf-8", errors="replace"))
         return [text for text in texts if text]

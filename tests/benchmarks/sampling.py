@@ -1,0 +1,109 @@
+"""What a row of logits costs from the model's memory to a drawn token, against llama.cpp's own sampler chain.
+
+    python tests/benchmarks/sampling.py [--repeats 30]
+
+Rows of three vocabularies under six settings, each drawn from by both, in turns, in one process; medians in
+milliseconds. llama.cpp's chain is its default one with the same settings, its array of candidates filled
+beforehand. Logits have a standard deviation of 4, so that some hundred tokens make up most of a row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import llama_cpp as cpp
+import numpy as np
+
+from app.engine import Sampling
+from app.engine.sampling import Sampler
+
+SETTINGS = {
+    "temperature": Sampling(temperature=0.8),
+    "top_k 40": Sampling(temperature=0.8, top_k=40),
+    "top_p .9": Sampling(temperature=0.8, top_p=0.9),
+    "min_p .05": Sampling(temperature=0.8, min_p=0.05),
+    "top_k 40, top_p .95, min_p .05": Sampling(temperature=0.8, top_k=40, top_p=0.95, min_p=0.05),
+    "those, repeat_penalty 1.1": Sampling(
+        temperature=0.8, top_k=40, top_p=0.95, min_p=0.05, repeat_penalty=1.1
+    ),
+}
+SIZES = (32_000, 151_936, 262_144)  # tokens: Llama 2, Qwen, Gemma
+CONTEXT = np.arange(100, 164, dtype=np.int32)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=30)
+    repeats = parser.parse_args().repeats
+    print(f"{'ms a row: ours / llama.cpp':34}" + "".join(f"{size:>18,}" for size in SIZES))
+    for name, sampling in SETTINGS.items():
+        cells = []
+        for size in SIZES:
+            row = (4 * np.random.default_rng(size).standard_normal(size)).astype(np.float32)
+            ours, theirs = _ours(row, sampling), _Chain(row, sampling)
+            times: tuple[list[float], list[float]] = ([], [])
+            for repeat in range(-3, repeats):
+                theirs.refill()
+                for which, draw in enumerate((ours, theirs.draw)):
+                    began = time.perf_counter()
+                    draw()
+                    if repeat >= 0:
+                        times[which].append(time.perf_counter() - began)
+            theirs.close()
+            cells.append(" / ".join(f"{1e3 * statistics.median(each):.2f}" for each in times))
+        print(f"{name:34}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+def _ours(row: np.ndarray, sampling: Sampling) -> Callable[[], object]:
+    sampler = Sampler(sampling)
+    return lambda: sampler.distribution(sampler.adjust(row, CONTEXT)).draw(0.7)
+
+
+class _Chain:
+    """llama.cpp's own samplers, in its default order."""
+
+    def __init__(self, row: np.ndarray, sampling: Sampling) -> None:
+        self._full = np.zeros(len(row), [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+        self._full["id"], self._full["logit"] = np.arange(len(row)), row
+        self._data = self._full.copy()
+        self._candidates = cpp.llama_token_data_array()
+        self._chain = cpp.llama_sampler_chain_init(cpp.llama_sampler_chain_default_params())
+        made = [
+            cpp.llama_sampler_init_temp(sampling.temperature),
+            cpp.llama_sampler_init_dist(7),
+        ]
+        if sampling.min_p > 0:
+            made.insert(0, cpp.llama_sampler_init_min_p(sampling.min_p, 1))
+        if sampling.top_p < 1:
+            made.insert(0, cpp.llama_sampler_init_top_p(sampling.top_p, 1))
+        if sampling.top_k > 0:
+            made.insert(0, cpp.llama_sampler_init_top_k(sampling.top_k))
+        if sampling.repeat_penalty != 1:
+            made.insert(0, cpp.llama_sampler_init_penalties(len(row), 64, sampling.repeat_penalty, 0.0, 0.0))
+        for sampler in made:
+            cpp.llama_sampler_chain_add(self._chain, sampler)
+        for token in CONTEXT.tolist():
+            cpp.llama_sampler_accept(self._chain, token)
+
+    def refill(self) -> None:
+        self._data[:] = self._full
+        self._candidates.data = ctypes.cast(self._data.ctypes.data, ctypes.POINTER(cpp.llama_token_data))
+        self._candidates.size, self._candidates.selected, self._candidates.sorted = len(self._data), -1, False
+
+    def draw(self) -> None:
+        cpp.llama_sampler_apply(self._chain, ctypes.byref(self._candidates))
+
+    def close(self) -> None:
+        cpp.llama_sampler_free(self._chain)
+
+
+if __name__ == "__main__":
+    main()
