@@ -26,6 +26,7 @@ def probabilities(
             values[token] /= sampling.repeat_penalty
         else:
             values[token] *= sampling.repeat_penalty
+        values[token] -= recent.count(token) * sampling.frequency_penalty + sampling.presence_penalty
     values[list(banned)] = -np.inf
 
     if sampling.temperature == 0:
@@ -33,9 +34,22 @@ def probabilities(
         alone[values.argmax()] = 1
         return alone
     kept = sorted(range(len(values)), key=lambda token: (-values[token], token))
+    if sampling.top_n_sigma > 0:
+        finite = values[values > -np.inf]
+        least = finite.max() - sampling.top_n_sigma * finite.std()
+        kept = [token for token in kept if values[token] >= least]
     if sampling.top_k > 0:
         kept = kept[: sampling.top_k]
     p = softmax(values[kept])
+    if sampling.typical_p < 1:
+        surprise = -np.log(p)
+        order = np.argsort(np.abs(surprise - (p * surprise).sum()), kind="stable").tolist()
+        total, n = 0.0, 0
+        while n < len(order) and total <= sampling.typical_p:
+            total += p[order[n]]
+            n += 1
+        kept = [kept[place] for place in sorted(order[:n])]
+        p = softmax(values[kept])
     if sampling.top_p < 1:
         total, n = 0.0, 0
         while n < len(kept) and (n == 0 or total < sampling.top_p):
@@ -46,4 +60,10 @@ def probabilities(
         kept = [token for token, share in zip(kept, p, strict=True) if share >= sampling.min_p * p[0]]
     result = np.zeros(len(values))
     result[kept] = softmax(values[kept] / sampling.temperature)
-    return result
+    if sampling.xtc_probability == 0 or sampling.xtc_threshold > 0.5:
+        return result
+    above = np.count_nonzero(softmax(values[kept]) >= sampling.xtc_threshold)
+    dropped = np.zeros(len(values))
+    rest = kept[max(0, above - 1) :]
+    dropped[rest] = softmax(values[rest] / sampling.temperature)
+    return (1 - sampling.xtc_probability) * result + sampling.xtc_probability * dropped

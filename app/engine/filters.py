@@ -96,6 +96,51 @@ def top_p(logits: Logits, p: float) -> Places:
     return kept
 
 
+def top_n_sigma(logits: Logits, n: float) -> Places:
+    """The logits within `n` standard deviations of the largest, shape [m] -> [k]; -inf does not count."""
+    finite = logits.values[logits.values > -np.inf]
+    if not len(finite):
+        return np.arange(len(logits.values))
+    return logits.reaching(logits.largest - np.float32(n) * finite.std())
+
+
+def typical_p(logits: Logits, p: float) -> Places:
+    """The tokens whose surprise (-log of their probability) is nearest to its mean, as many as it takes to
+    exceed `p`; shape [n] -> [m]; p < 1.
+
+    Locally typical sampling, Meister et al. 2022 (arXiv 2202.00666).
+    """
+    places = (logits.values > -np.inf).nonzero()[0]
+    shifted = logits.values[places] - logits.largest
+    weights = np.exp(shifted)
+    whole = np.add.reduce(weights, dtype=np.float64)
+    surprise = math.log(whole) - shifted
+    mean = np.add.reduce(weights * surprise, dtype=np.float64) / whole
+    kept: Places = places[_head(-np.abs(surprise - np.float32(mean)), weights, math.nextafter(p, 2) * whole)]
+    return kept
+
+
+def without_top_choices(p: Floats, at_one: Floats, threshold: float, chance: float) -> Floats:
+    """XTC: with `chance` the tokens that reach `threshold` are left out, but for the least probable of them.
+
+    `p` is the distribution without it and `at_one` that at temperature 1, which is held against the
+    threshold, both of shape [n]. Returns the distribution that comes of both cases: where llama.cpp draws
+    whether to drop them before it draws a token, this is the law of the token.
+    """
+    above = (at_one >= threshold).nonzero()[0]
+    if len(above) < 2 or threshold > 0.5:
+        return p
+    last = above[len(above) - 1 - int(at_one[above][::-1].argmin())]
+    rest = p.copy()
+    rest[above[above != last]] = 0
+    whole = np.add.reduce(rest)
+    if whole == 0:
+        return p
+    rest *= np.float32(chance) / whole
+    rest += np.float32(1 - chance) * p
+    return rest
+
+
 def min_p(logits: Logits, p: float) -> Places:
     """The tokens at least `p` times as probable as the best one, shape [n] -> [m]; p > 0."""
     return logits.reaching(logits.largest + np.float32(math.log(p)))

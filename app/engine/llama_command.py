@@ -18,7 +18,10 @@ from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Ve
 _TYPES = {"draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"}
 _OWN_KEYS = {"sample": "drafting by sampling", "replace": "drafting through text"}
 _CACHE_KEYS = ("lookup_cache_static", "lookup_cache_dynamic")
-_SAMPLERS = "penalties;top_k;top_p;min_p;temperature"
+_SAMPLERS = "penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
+_PENALTIES = ("repeat_penalty", "frequency_penalty", "presence_penalty")
+_RARER = (*_PENALTIES, "top_n_sigma", "typical_p", "xtc_probability", "xtc_threshold")
+"""Sampler settings whose default is off there too: written only where they were changed."""
 _DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_moe")
 _DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
 _CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whatever is asked for
@@ -61,8 +64,14 @@ def llama_command(
     words += ["--samplers", _SAMPLERS, "--temp", _number(sampling.temperature)]
     words += ["--top-k", str(sampling.top_k), "--top-p", _number(sampling.top_p)]
     words += ["--min-p", _number(sampling.min_p)]
-    if sampling.repeat_penalty != 1:
-        words += ["--repeat-penalty", _number(sampling.repeat_penalty)]
+    changed = [
+        one.name
+        for one in params_of(Sampling)
+        if one.name in _RARER and getattr(sampling, one.name) != one.default
+    ]
+    for name in changed:
+        words += ["--" + name.replace("_", "-"), _number(getattr(sampling, name))]
+    if any(name in _PENALTIES for name in changed):
         words += ["--repeat-last-n", str(sampling.repeat_last_n)]
     if sampling.seed >= 0:
         words += ["--seed", str(sampling.seed)]
@@ -144,6 +153,8 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
                 yield f"llama.cpp's ngram-cache drafts up to {_CACHE_DRAFTS} tokens: n_draft is left out."
             if part.params.lookup_cache_dynamic:
                 yield "llama-server reads the dynamic lookup cache and adds nothing to it."
+    if sampling.top_n_sigma > 0 and sampling.typical_p < 1:
+        yield "llama.cpp's typical_p computes with -inf behind top_n_sigma: it keeps other tokens."
     rule = spec.verification_at(sampling.temperature)
     if spec.parts and sampling.temperature > 0 and rule is not Verification.MATCH:
         yield f"llama.cpp verifies by drawing from the target and comparing (match), not by {rule}."

@@ -1,4 +1,4 @@
-"""Logits to probabilities: penalties, top-k, top-p, min-p, temperature, in llama.cpp's order.
+"""Logits to probabilities: penalties, filters, temperature, in llama.cpp's order.
 
 The filters look at the probabilities at temperature 1 and come before the temperature, as in llama.cpp's
 default sampler chain.
@@ -101,10 +101,17 @@ class Sampler:
         """`banned` ids never come out (end-of-generation tokens where they are ignored)."""
         self.sampling = sampling
         self._banned = np.fromiter(banned, np.intp)
-        self.adjusts = bool(len(self._banned)) or sampling.repeat_penalty != 1.0
+        self._penalises = sampling.repeat_last_n != 0 and (
+            sampling.repeat_penalty != 1 or sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
+        )
+        self.adjusts = bool(len(self._banned)) or self._penalises
         self._filters: list[Callable[[filters.Logits], Places]] = []
+        if sampling.top_n_sigma > 0:
+            self._filters.append(partial(filters.top_n_sigma, n=sampling.top_n_sigma))
         if sampling.top_k > 0:
             self._filters.append(partial(filters.top_k, k=sampling.top_k))
+        if sampling.typical_p < 1:
+            self._filters.append(partial(filters.typical_p, p=sampling.typical_p))
         if sampling.top_p < 1:
             self._filters.append(partial(filters.top_p, p=sampling.top_p))
         if sampling.min_p > 0:
@@ -122,11 +129,14 @@ class Sampler:
         if not self.adjusts:
             return logits
         adjusted = logits.copy()
-        penalty, last_n = self.sampling.repeat_penalty, self.sampling.repeat_last_n
-        if penalty != 1.0 and last_n != 0 and len(context):
-            recent = np.unique(context if last_n < 0 else context[-last_n:])
-            values = adjusted[recent]
-            adjusted[recent] = np.where(values > 0, values / penalty, values * penalty)
+        settings = self.sampling
+        if self._penalises and len(context):
+            recent = context if settings.repeat_last_n < 0 else context[-settings.repeat_last_n :]
+            ids, counts = np.unique(recent, return_counts=True)
+            values = adjusted[ids]
+            penalty = settings.repeat_penalty
+            values = np.where(values > 0, values / penalty, values * penalty)
+            adjusted[ids] = values - (counts * settings.frequency_penalty + settings.presence_penalty)
         adjusted[self._banned] = -np.inf
         return adjusted
 
@@ -152,6 +162,9 @@ class Sampler:
         p = np.subtract(left, np.maximum.reduce(left))
         p /= np.float32(max(self.sampling.temperature, _LOWEST_TEMPERATURE))
         _exponentials(p)
+        if self.sampling.xtc_probability > 0:
+            chance, threshold = self.sampling.xtc_probability, self.sampling.xtc_threshold
+            p = filters.without_top_choices(p, softmax(left), threshold, chance)
         if ids is None or len(ids) * _SPARSE <= len(adjusted):
             return Distribution(p, ids)
         dense = np.zeros_like(adjusted)
@@ -161,7 +174,7 @@ class Sampler:
     @property
     def is_plain(self) -> bool:
         """Nothing but the temperature applies: all rows can be had at once."""
-        return not (self.is_greedy or self.adjusts or self._filters)
+        return not (self.is_greedy or self.adjusts or self._filters or self.sampling.xtc_probability > 0)
 
     def distributions(self, logits: Floats) -> list[Distribution]:
         """As `distribution`, of all rows at once, shape [n, vocabulary]; only where `is_plain`."""

@@ -152,8 +152,8 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn from the target. The order is llama.cpp's: penalty, top-k, top-p, min-p,
-    temperature."""
+    """How tokens are drawn from the target. The order is llama.cpp's: penalties, top-n-sigma, top-k,
+    typical-p, top-p, min-p, XTC, temperature."""
 
     temperature: float = param(
         0.0, "0 always takes the most probable token; higher is more varied.", low=0, high=10
@@ -169,7 +169,31 @@ class Sampling:
         1.0, "Divide the logits of recent tokens by this. 1 is off.", low=0.01, high=10
     )
     repeat_last_n: int = param(
-        64, "How many of the latest tokens the repeat penalty counts. -1 is the whole context.", low=-1
+        64, "How many of the latest tokens the penalties count. -1 is the whole context.", low=-1
+    )
+    frequency_penalty: float = param(
+        0.0, "Lower a recent token's logit by this for every time it was used. 0 is off.", low=-2, high=2
+    )
+    presence_penalty: float = param(
+        0.0, "Lower the logit of every recent token by this. 0 is off.", low=-2, high=2
+    )
+    top_n_sigma: float = param(
+        0.0, "Keep logits within this many standard deviations of the largest. 0 keeps all.", low=0, high=100
+    )
+    typical_p: float = param(
+        1.0,
+        "Keep the tokens whose surprise is nearest to the mean, until they reach P. 1 keeps all.",
+        low=0,
+        high=1,
+    )
+    xtc_probability: float = param(
+        0.0,
+        "How often XTC drops the most probable tokens, so that less usual ones come. Needs a temperature.",
+        low=0,
+        high=1,
+    )
+    xtc_threshold: float = param(
+        0.1, "XTC drops the tokens above this probability, but for the last of them.", low=0, high=1
     )
     seed: int = param(
         -1, "The same seed repeats the same draws. -1 takes a new one each time.", low=-1, high=2**63 - 1

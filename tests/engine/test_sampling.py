@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,20 @@ samplings = st.builds(
     min_p=st.sampled_from([0.0, 0.02, 0.3, 1.0]),
     repeat_penalty=st.sampled_from([0.5, 1.0, 1.1, 3.0]),
     repeat_last_n=st.sampled_from([-1, 0, 1, 3, 64]),
+)
+rarer = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.8, 1.0, 1.7]),
+    top_k=st.sampled_from([0, 5]),
+    top_p=st.sampled_from([0.9, 1.0]),
+    frequency_penalty=st.sampled_from([0.0, 0.4, -0.3]),
+    presence_penalty=st.sampled_from([0.0, 0.7, -0.2]),
+    repeat_penalty=st.sampled_from([1.0, 1.3]),
+    repeat_last_n=st.sampled_from([-1, 0, 3, 64]),
+    top_n_sigma=st.sampled_from([0.0, 0.5, 2.0]),
+    typical_p=st.sampled_from([0.2, 0.9, 1.0]),
+    xtc_probability=st.sampled_from([0.0, 0.5, 1.0]),
+    xtc_threshold=st.sampled_from([0.02, 0.2, 0.6]),
 )
 contexts = st.lists(st.integers(0, 7), max_size=12)
 
@@ -145,6 +160,36 @@ def test_a_draw_is_the_same_from_a_sparse_and_a_dense_row(
             assert (draw.low, draw.high) == pytest.approx((wide.low, wide.high), abs=1e-6)
 
 
+def on_a_limit(logits: np.ndarray, sampling: Sampling, context: list[int]) -> bool:
+    """Whether limits a hair higher or lower would leave other tokens: there rounding may decide."""
+    before = probabilities(logits, sampling, context)
+    for hair in (EDGE, -EDGE):
+        moved = replace(
+            sampling,
+            top_p=min(1.0, sampling.top_p * (1 + hair)) if sampling.top_p < 1 else 1.0,
+            top_n_sigma=sampling.top_n_sigma * (1 + hair),
+            typical_p=min(1.0, sampling.typical_p * (1 + hair)) if sampling.typical_p < 1 else 1.0,
+            xtc_threshold=sampling.xtc_threshold * (1 + hair),
+        )
+        if not np.allclose(probabilities(logits, moved, context), before, atol=1e-6):
+            return True
+    return False
+
+
+@given(st.integers(0, 10**6), st.sampled_from([8, 259, 5000]), rarer, contexts)
+@settings(deadline=None)
+def test_rarer_filters_and_penalties_are_the_references_and_llama_cpps(
+    seed: int, size: int, sampling: Sampling, context: list[int]
+) -> None:
+    logits = logits_of(seed, size)
+    assume(not on_a_limit(logits, sampling, context))
+    made = engine_probabilities(logits, sampling, context)
+    np.testing.assert_allclose(made, probabilities(logits, sampling, context), atol=1e-5)
+    # llama.cpp draws whether XTC drops; and behind top-n-sigma, which leaves -inf, its entropy is NaN.
+    if sampling.xtc_probability != 0.5 and not (sampling.top_n_sigma and sampling.typical_p < 1):
+        np.testing.assert_allclose(made, llama_probabilities(logits, sampling, context), atol=2e-5)
+
+
 def llama_probabilities(logits: np.ndarray, sampling: Sampling, context: Sequence[int]) -> np.ndarray:
     """The same through llama.cpp's own samplers, in its default order."""
     import llama_cpp as cpp
@@ -153,10 +198,15 @@ def llama_probabilities(logits: np.ndarray, sampling: Sampling, context: Sequenc
     chain = cpp.llama_sampler_chain_init(cpp.llama_sampler_chain_default_params())
     last_n = len(context) if sampling.repeat_last_n < 0 else sampling.repeat_last_n
     for sampler in (
-        cpp.llama_sampler_init_penalties(size, last_n, sampling.repeat_penalty, 0.0, 0.0),
+        cpp.llama_sampler_init_penalties(
+            size, last_n, sampling.repeat_penalty, sampling.frequency_penalty, sampling.presence_penalty
+        ),
+        cpp.llama_sampler_init_top_n_sigma(sampling.top_n_sigma),
         cpp.llama_sampler_init_top_k(sampling.top_k),
+        cpp.llama_sampler_init_typical(sampling.typical_p, 1),
         cpp.llama_sampler_init_top_p(sampling.top_p, 1),
         cpp.llama_sampler_init_min_p(sampling.min_p, 1),
+        cpp.llama_sampler_init_xtc(sampling.xtc_probability, sampling.xtc_threshold, 1, 7),
         cpp.llama_sampler_init_temp(sampling.temperature),
     ):
         cpp.llama_sampler_chain_add(chain, sampler)
