@@ -20,7 +20,7 @@ TEST_ENV := QT_QPA_PLATFORM=offscreen GOMP_SPINCOUNT=1000 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help run test verify lint format lock clean peer \
-        bench bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
+        bench bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
         bench-strategies bench-rollback bench-suite bench-scroll \
         ready ready-dev
 
@@ -54,11 +54,14 @@ format: ready-dev ## let ruff rewrite the code
 	@$(BIN)/ruff format .
 
 bench: ## all benchmarks
-bench: bench-overhead bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
+bench: bench-overhead bench-sampling bench-drafting bench-peer bench-window bench-startup bench-block bench-length \
        bench-strategies bench-rollback bench-suite bench-scroll
 
 bench-overhead: ready-dev ## cost of the loop around llama.cpp
 	@$(BIN)/python tests/benchmarks/overhead.py $(ARGS)
+
+bench-sampling: ready-dev ## what a row costs to a drawn token, against llama.cpp's own samplers
+	@$(BIN)/python tests/benchmarks/sampling.py $(ARGS)
 
 bench-drafting: ready-dev ## what drafting without a model costs, against llama-cpp-python's prompt lookup
 	@$(BIN)/python tests/benchmarks/drafting.py $(ARGS)

@@ -58,6 +58,12 @@ HOT = Sampling(temperature=1.6)
 CUT = Sampling(temperature=0.7, top_k=6, top_p=0.9, min_p=0.05)
 PENALISED = Sampling(temperature=0.9, top_k=9, repeat_penalty=1.5, repeat_last_n=8)
 
+ADDED = Sampling(
+    temperature=1.2, frequency_penalty=0.3, presence_penalty=0.2, repeat_last_n=8, xtc_probability=0.5,
+    xtc_threshold=0.15,
+)  # fmt: skip
+TYPICAL = Sampling(temperature=1.0, top_n_sigma=2.5, typical_p=0.85)
+
 ECHO = "law-echo"
 
 
@@ -108,8 +114,13 @@ LENGTH_CASES = [
     Case("draft-simple:n_max=2:sample=1:verify=block", HOT),
     Case("draft-simple:n_max=3:sample=1:p_min=0.3:verify=block"),
     Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3:sample=1:verify=block"),
+    *(
+        Case(f"draft-simple:n_max=3{kind}", sampling)
+        for sampling in (ADDED, TYPICAL)
+        for kind in ("", ":sample=1", ":sample=1:verify=block", ":verify=match")
+    ),
 ]
-"""The same with drafts of other lengths, and of lengths that follow what was accepted."""
+"""The same with drafts of other lengths, of lengths that follow what was accepted, and with rarer filters."""
 
 STRATEGY_CASES = [
     Case(f"{strategy}:verify={rule}", sampling, draft=draft)
