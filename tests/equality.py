@@ -17,11 +17,12 @@ from app.engine.draws import Draws, Purpose
 from app.engine.engine import Engine
 from app.engine.native import AbortFlag, Context
 from app.engine.recheck import recheck
-from app.engine.sampling import Sampler, draw_token
+from app.engine.sampling import Sampler
 from app.engine.trace import Trace
 from app.engine.types import GenerationRequest
 from app.lab.compare import LARGEST_ROUNDING
 from tests.answers import events_of, trace_of
+from tests.dense import dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,10 +131,11 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
     else:
         u = Draws(baseline.header.seed).uniform(index, Purpose.TOKEN)
         sampler = Sampler(baseline.header.sampling)
-        choose = lambda row: draw_token(sampler.distribution(row), u)[0]  # noqa: E731
-        drawn = draw_token(sampler.distribution(here), u)[1]
+        choose = lambda row: sampler.distribution(row).draw(u)[0]  # noqa: E731
+        drawn = sampler.distribution(here).draw(u)[1]
         gap = min(u - drawn.low, drawn.high - u)
-        edges = [np.cumsum(sampler.distribution(row), dtype=np.float64) for row in (here, there)]
+        rows = [dense(sampler.distribution(row), len(row)) for row in (here, there)]
+        edges = [np.cumsum(row, dtype=np.float64) for row in rows]
         difference = float(np.abs(edges[0] - edges[1]).max())
     return Parting(
         trace.header.pair.target.name,

@@ -19,7 +19,9 @@ from typing import IO, Any
 
 import jinja2
 import msgspec
-from jinja2.ext import loopcontrols
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from app.engine.types import Message
@@ -83,15 +85,26 @@ def _exactly(pipe: IO[bytes], count: int) -> bytes:
     return data
 
 
+class _Generation(Extension):
+    """transformers' block around what the assistant said, for training; here its body alone counts."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2's own way
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body, lineno=line)
+
+
 class Sandbox(ImmutableSandboxedEnvironment):
     """An environment for templates that nobody has read."""
 
     intercepted_binops = frozenset(["*", "**"])
 
     def __init__(self) -> None:
-        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation])
         self.filters = {name: _guarded(function) for name, function in self.filters.items()}
-        self.filters["tojson"] = _to_json
+        self.filters["tojson"] = _guarded(_to_json)
 
     def call(self, context: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         _check((*args, *kwargs.values()))
@@ -131,8 +144,17 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _to_json(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """transformers' own filter: jinja2's would escape HTML."""
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
 
 
 def _raise(message: str) -> None:

@@ -198,6 +198,24 @@ def test_what_real_templates_use(render: Render) -> None:
     assert render(source, [Message("user", " é ")]) == 'é" é "120<|end|>'
 
 
+def test_the_block_around_what_is_trained_on_renders_its_body(render: Render) -> None:
+    source = (
+        "{% for message in messages %}{% generation %}{% set said = message.content | upper %}{{ said }}"
+        "{% endgeneration %}{{ said is defined }}{% endfor %}"
+    )
+    assert render(source, [Message("user", "hi")]) == "HIFalse"
+
+
+def test_json_is_written_as_transformers_writes_it(render: Render) -> None:
+    source = (
+        "{{ {'b': 'é<', 'a': 1} | tojson }}|"
+        "{{ {'b': 'é', 'a': 1} | tojson(sort_keys=true, ensure_ascii=true) }}|"
+        "{{ [1, {'a': 2}] | tojson(separators=(',', ':')) }}|{{ [1] | tojson(indent=1) }}"
+    )
+    expected = '{"b": "é<", "a": 1}|{"a": 1, "b": "\\u00e9"}|[1,{"a":2}]|[\n 1\n]'
+    assert render(source) == expected
+
+
 def test_a_refusal_of_the_template_is_told(render: Render) -> None:
     source = (
         "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import app.engine.verify
-from app.engine.drafters import draft_simple
+from app.engine.distribution import Distribution
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.draws import Draws, Purpose
 from app.engine.engine import Engine
@@ -19,7 +19,7 @@ from app.engine.native import Context
 from app.engine.recheck import recheck
 from app.engine.rows import TargetRows
 from app.engine.sampling import softmax
-from app.engine.types import GenerationRequest, Sampling, Verdict
+from app.engine.types import Draw, GenerationRequest, Sampling, Verdict
 from tests.answers import answer
 from tests.equality import Baselines
 from tests.law import CASES, CUT, PENALISED, Case, count, exact_law, holds, p_values
@@ -73,16 +73,18 @@ def residual_forgets_q(patch: Patch) -> None:
 
 def q_before_its_filters(patch: Patch) -> None:
     """Draft tokens are drawn after the filters and the temperature, but judged by the q before them."""
-    drawn_from: dict[int, np.ndarray] = {}
-    filtered, draw = DraftSimple._distribution, draft_simple.draw_token
+    filtered = DraftSimple._distribution
+
+    class Misjudged(Distribution):
+        def draw(self, u: float) -> tuple[int, Draw]:
+            return self.drawn_from.draw(u)
 
     def distribution(self: DraftSimple, proposal, row, context):  # type: ignore[no-untyped-def]
-        q = softmax(row)
-        drawn_from[id(q)] = filtered(self, proposal, row, context)
+        q = Misjudged(softmax(row))
+        q.drawn_from = filtered(self, proposal, row, context)
         return q
 
     patch.setattr(DraftSimple, "_distribution", distribution)
-    patch.setattr(draft_simple, "draw_token", lambda q, u: draw(drawn_from[id(q)], u))
 
 
 def same_draw_twice(patch: Patch) -> None:
@@ -119,7 +121,7 @@ def long_drafts_are_dropped(patch: Patch) -> None:
     def propose(self: DraftSimple, context: np.ndarray, k: int):  # type: ignore[no-untyped-def]
         proposal = real(self, context, k)
         drafted = zip(proposal.q, proposal.ids, strict=True)
-        doubtful = (i for i, (q, token) in enumerate(drafted) if q[token] < 0.15)
+        doubtful = (i for i, (q, token) in enumerate(drafted) if q.of(token) < 0.15)
         proposal.cut(next(doubtful, len(proposal.ids)))
         return proposal
 
