@@ -7,7 +7,7 @@ from pathlib import Path
 from app.engine.cost import CostModel
 from app.engine.errors import TraceError
 from app.engine.stats import Statistics
-from app.engine.trace import Trace, read_trace, write_trace
+from app.engine.trace import Trace, salvage_trace, write_trace
 
 
 class Measurement:
@@ -45,4 +45,12 @@ def write_measurement(trace: Path, measurement: Measurement) -> None:
 def read_measurement(trace: Path) -> Measurement | None:
     """The measurement of an answer, None where it was not measured; raises TraceError."""
     baseline, strategy = run_files(trace)
-    return Measurement(read_trace(baseline), read_trace(strategy)) if baseline.exists() else None
+    return Measurement(_whole(baseline), _whole(strategy)) if baseline.exists() else None
+
+
+def _whole(path: Path) -> Trace:
+    """A trace that nothing is wrong with; raises TraceError."""
+    found = salvage_trace(path)
+    if found.trace is None or found.damage is not None:
+        raise found.damage or TraceError(f"{path.name} is empty.")
+    return found.trace

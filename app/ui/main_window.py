@@ -286,4 +286,4 @@ def _written(state: QByteArray) -> str:
 
 
 def _read(text: str) -> QByteArray:
-    return QByteArray.fromBase64(QByteArray(text.encode("ascii")))
+    return QByteArray.fromBase64(QByteArray(text.encode()))

@@ -17,7 +17,7 @@ from app.chats.chat_file import NAME, write_chat
 from app.chats.conversation import Answer, ChatHead, Conversation, Question
 from app.chats.measurement import Measurement
 from app.chats.store import CUT_OFF, ChatStore
-from app.engine.errors import UserError
+from app.engine.errors import TraceError, UserError
 from app.engine.trace import Trace
 from app.engine.types import FinishReason
 from tests.chats.samples import TEXT, Clock, header, rounds, totals
@@ -198,6 +198,17 @@ def test_a_measured_baseline_is_kept_beside_its_answer(store: ChatStore) -> None
     assert store.load_measurement(chat.id, answer) is None
     store.keep_measurement(chat.id, answer, measured())  # ended after the answer was replaced
     assert store.load_measurement(chat.id, answer) is None
+
+
+def test_a_damaged_measurement_is_refused(store: ChatStore) -> None:
+    chat = answered(store)
+    answer = chat.turns[1]
+    assert isinstance(answer, Answer)
+    store.keep_measurement(chat.id, answer, measured())
+    file = (store.folder / chat.id / answer.trace).with_suffix(".baseline.jsonl")
+    file.write_bytes(file.read_bytes().replace(b'"index":1', b'"index":9'))
+    with pytest.raises(TraceError, match="line 3, is damaged"):
+        store.load_measurement(chat.id, answer)
 
 
 def test_a_crash_while_replacing_loses_nothing(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
