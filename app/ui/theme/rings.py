@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary, ref
+
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from shiboken6 import isValid
 
 PROPERTY = "ring"  # true: the keyboard brought the focus; false: the mouse did; unset: nobody looked
-_BEFORE = "focus_before"  # of a button that was clicked: what had the focus until then
+_before: WeakKeyDictionary[QWidget, ref[QWidget]] = WeakKeyDictionary()
+"""A button that was clicked -> what had the focus until then."""
 
 
 class FocusRings(QObject):
@@ -24,7 +27,10 @@ class FocusRings(QObject):
         # Focus moves while the button is down; everything else, keys and code, may show its ring.
         mouse = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         if mouse and isinstance(now, QAbstractButton):
-            now.setProperty(_BEFORE, old)
+            if old is not None:
+                _before[now] = ref(old)
+            else:
+                _before.pop(now, None)
         if now.property(PROPERTY) is not (not mouse):
             now.setProperty(PROPERTY, not mouse)
             now.style().unpolish(now)
@@ -53,11 +59,10 @@ class FocusBefore:
     def remember(self) -> None:
         """It opens now. A button that was clicked for that had the keyboard only for the click."""
         now = QApplication.focusWidget()
-        while now is not None and isinstance(now, QAbstractButton) and by_mouse(now):
-            now = now.property(_BEFORE)
-            if now is not None and not isValid(now):
-                now = None
-        if now is None or not self._holds(now):
+        if isinstance(now, QAbstractButton) and by_mouse(now):
+            before = _before.get(now)
+            now = before() if before is not None else None
+        if now is None or not isValid(now) or not self._holds(now):
             self._widget = now
 
     def give_back(self, otherwise: QWidget | None = None) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from app.ui.theme import rings
-from app.ui.theme.rings import FocusRings, by_mouse, ring_shown
+from app.ui.theme.rings import FocusBefore, FocusRings, by_mouse, ring_shown
 
 
 @pytest.fixture
@@ -60,3 +61,24 @@ def test_without_anyone_looking_the_ring_is_shown(qtbot: QtBot) -> None:
     button.setFocus()
     qtbot.waitUntil(button.hasFocus)
     assert ring_shown(button)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_clicked_button_hands_on_what_had_the_keyboard_before_it(
+    buttons: tuple[QPushButton, QPushButton], monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    opener, inside = buttons
+    field = QLineEdit(opener.window())
+    field.show()
+    field.setFocus()
+    with monkeypatch.context() as patch:
+        patch.setattr(rings.QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
+        QTest.mouseClick(opener, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    assert by_mouse(opener)
+    before = FocusBefore(inside)
+    if gone:
+        delete(field)
+    before.remember()
+    inside.setFocus()
+    before.give_back(opener)
+    assert QApplication.focusWidget() is (opener if gone else field)
