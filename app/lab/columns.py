@@ -120,7 +120,7 @@ COLUMNS = (
     ),
     Column(
         "equal",
-        "same text",
+        "same text as baseline",
         "Runs with exactly the baseline's tokens. A near-tie is a difference that rounding explains; a rule "
         "that draws keeps the target's distribution, not the text.",
         lambda one, _lane: _equal(one),

@@ -201,7 +201,17 @@ def _commands(report: Report) -> Iterator[str]:
 
 
 def _runs(report: Report) -> Iterator[str]:
-    header = ("lane", "prompt", "repeat", "tokens", "tokens/s", "speed-up", "acceptance", "same text", "end")
+    header = (
+        "lane",
+        "prompt",
+        "repeat",
+        "tokens",
+        "tokens/s",
+        "speed-up",
+        "acceptance",
+        "same text as baseline",
+        "end",
+    )
     yield f"<details><summary>Every run ({len(report.runs):,})</summary>"
     yield '<div class="scroll"><table><thead><tr>'
     yield "".join(f"<th>{name}</th>" for name in header) + "</tr></thead><tbody>"

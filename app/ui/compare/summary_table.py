@@ -253,7 +253,9 @@ def table_text(rows: Rows) -> str:
 def _narrow(title: str) -> str:
     """In two lines where its numbers are narrower than it."""
     if " " in title:
-        return title.replace(" ", "\n", 1)
+        breaks = [at for at, letter in enumerate(title) if letter == " "]
+        middle = min(breaks, key=lambda at: abs(2 * at - len(title)))
+        return f"{title[:middle]}\n{title[middle + 1 :]}"
     return title.replace("/", "/\n", 1) if len(title) > len("tokens/s") else title
 
 
