@@ -14,6 +14,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
 _BEFORE = re.compile(r'^.*?"text":"', re.DOTALL)
 _BEHIND = re.compile(r'"(?:,"note":".*)?\}$', re.DOTALL)
+_NO_TEXT = re.compile(r':[^"]{4},"note"')
 
 
 def repaired(line: bytes) -> bytes:
@@ -40,8 +41,8 @@ def turn_as_it_stands(line: bytes, before: Turn | None) -> Turn:
     if is_question:
         return Question(bare)
     trace = text_field(line, "trace")
-    # Without a text the answer was cut off: the trace holds its words.
-    return Answer(trace, bare if _BEFORE.match(text) or not trace else None)
+    # An answer that was cut off has null for its text: the trace holds its words.
+    return Answer(trace, None if trace and _NO_TEXT.search(text) else bare)
 
 
 def _unescaped(text: str) -> str:

@@ -390,6 +390,29 @@ def test_no_flipped_bit_makes_words_of_a_chat_invisible(store: ChatStore) -> Non
             assert len(lost) <= 2, (place, bit, lost)  # a space that became a letter joins two
 
 
+def test_words_whose_line_and_trace_are_damaged_are_shown(store: ChatStore) -> None:
+    chat = answered(store, text="zebras and lions")
+    file = store.folder / chat.id / NAME
+    answer = chat.turns[1]
+    assert isinstance(answer, Answer)
+    damaged = file.read_bytes().replace(b'"text":"zebras', b'"text": zebras')
+    file.write_bytes(damaged.replace(answer.trace.encode(), b"0" * 32 + b".jsonl"))
+    assert "zebras and lions" in (store.load(chat.id).turns[1].text or "")
+
+
+@pytest.mark.parametrize("damage", [b'"text":nulm', b'"tezt":null'])
+def test_a_cut_off_answer_with_a_damaged_line_has_the_words_of_its_trace(
+    store: ChatStore, damage: bytes
+) -> None:
+    chat, recorder = store.begin_answer(store.ask(store.new(), "Count"), header())
+    for one in rounds():
+        recorder.add(one)
+    recorder.close()
+    file = store.folder / chat.id / NAME
+    file.write_bytes(file.read_bytes().replace(b'"text":null', damage))
+    assert store.load(chat.id).turns[1].text == TEXT
+
+
 def test_words_of_a_damaged_chat_are_found(store: ChatStore) -> None:
     chat = answered(store, text="zebras and lions")
     file = store.folder / chat.id / NAME
