@@ -53,7 +53,10 @@ class Head(QWidget):
         """Update the words; called at most ten times a second."""
         record = self._record
         statistics = record.statistics
-        words = [f"{count(statistics.rounds)} rounds", f"{count(statistics.emitted)} tokens"]
+        words = [
+            f"{count(number)} {noun}{'s' * (number != 1)}"
+            for number, noun in ((statistics.rounds, "round"), (statistics.emitted, "token"))
+        ]
         if record.start:
             words.insert(0, f"since round {count(record.start)}")
         if record.totals is not None and record.totals.finish_reason in _ENDINGS:

@@ -89,6 +89,12 @@ class ParagraphLayout:
         while line.isValid():
             room = max(setting.width - x, self._style.space)
             line.setLineWidth(room)
+            if not self.lines and lead is not None and self._tears(line):
+                # There is no room for the first word: it begins the next line, less the space before it.
+                self._indent = _indent(self.runs, self._text)
+                x, y = hang - self._indent * self._style.space, 0.0
+                room = setting.width - x
+                line.setLineWidth(room)
             earlier = self._earlier_end(line.textStart(), line.textStart() + line.textLength())
             if earlier is not None:
                 line.setNumColumns(earlier, room)
@@ -105,6 +111,12 @@ class ParagraphLayout:
             line = self.layout.createLine()
         self.layout.endLayout()
 
+    def _tears(self, line: QTextLine) -> bool:
+        """Whether a line that begins with a space ends within its first word."""
+        end = line.textStart() + line.textLength()
+        text = self._text[: from_utf16(self._text, end)]
+        return end < self._units and text.startswith(" ") and " " not in text.strip(" ") and text[-1:] != " "
+
     def _earlier_end(self, first: int, end: int) -> int | None:
         """How many letters a line keeps that would end where none may; None where it ends well, or where
         there is no better place."""
@@ -115,11 +127,12 @@ class ParagraphLayout:
         places.setPosition(at + 1)
         while (at := places.toPreviousBoundary()) > first:
             if not any(low <= at <= high for low, high in self._glued):
-                letters = QTextBoundaryFinder(
-                    QTextBoundaryFinder.BoundaryType.Grapheme, self._text[: from_utf16(self._text, at)]
-                )
+                kept = self._text[: from_utf16(self._text, at)].rstrip(
+                    " "
+                )  # Qt does not count those at the end
+                letters = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, kept)
                 letters.setPosition(first)
-                return sum(1 for _ in iter(letters.toNextBoundary, -1))
+                return sum(1 for _ in iter(letters.toNextBoundary, -1)) or None
         return None
 
     def _without_spaces(self, first: int, end: int) -> int:

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QRect
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from pytestqt.qtbot import QtBot
 
@@ -284,6 +284,20 @@ def test_nothing_breaks_away_from_its_word(view: TranscriptView, width: int) -> 
         if width > 200:  # room for the word and the drafts behind it
             assert len(by_text[behind]) == 1, f"{behind} is in one piece"
             assert by_text[behind][0].top() == by_text[word][-1].top()
-    assert [line.first for line in layout.lines[1:]] == [
-        line.line.textStart() + line.line.textLength() for line in layout.lines[:-1]
-    ]
+    starts = [line.first for line in layout.lines[1:]]
+    if width > 200:
+        shown = layout.layout.text()
+        assert all(shown[start - 1] == " " for start in starts), "and no word is broken"
+    assert starts == [line.line.textStart() + line.line.textLength() for line in layout.lines[:-1]]
+
+
+@pytest.mark.parametrize("x", range(200, 400, 9))
+def test_a_continued_line_breaks_between_words_too(view: TranscriptView, x: int) -> None:
+    paragraph = Paragraph(Kind.PROSE)
+    for place, text in enumerate([" remarkable", " words", " follow", " here", " and", " there"]):
+        paragraph.add(Span(text, "accepted", 0, place))
+    setting = dataclasses.replace(view.stack.setting, width=400)
+    layout = ParagraphLayout(paragraph, setting, QPointF(x, -20))
+    assert all(paragraph.text[line.first - 1] == " " for line in layout.lines[1:])
+    boxes = [rect for span in paragraph.spans for rect in layout.token_rects(span)]
+    assert len(boxes) == len(paragraph.spans), "each in one piece"
