@@ -16,6 +16,7 @@ from app.engine.plugins import file_stamp, run_file, unread_files, use_drafters
 from app.engine.safer import exit_words
 
 TIME_LIMIT = 10.0  # seconds for a file; it may import a large package from a slow disk
+_LONGEST = 20  # bytes of a message
 _START_LIMIT = 60.0  # seconds until the process reads: that is not the files' doing
 _ADVICE = "Mend it and reload, or remove it."
 
@@ -58,13 +59,16 @@ class TriedDrafters:
         at, limit = 0, _START_LIMIT
         try:
             while ours.poll(limit):
-                at, limit = ours.recv(), self._limit
+                # A number as text: what a file could write into the pipe is not run here.
+                at, limit = range(len(files) + 1)[int(ours.recv_bytes(_LONGEST))], self._limit
                 if at == len(files):
                     return at - 1, None
             why = f"it was not read within {limit:.0f} s"
         except (EOFError, OSError):
             process.join(_START_LIMIT)
             why = f"it ended the process that read it ({exit_words(process.exitcode)})"
+        except (ValueError, IndexError):
+            why = "it disturbed the process that read it"
         finally:
             process.kill()
             process.join()
@@ -77,8 +81,8 @@ def _read_all(connection: Connection, files: Sequence[str]) -> None:
     """In the child: say which file comes next, and read it. What a file raises is told when it is used."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
     for at, file in enumerate(files):
-        connection.send(at)
+        connection.send_bytes(str(at).encode())
         with contextlib.suppress(DrafterError):
             run_file(os.path.abspath(file))
-    connection.send(len(files))
+    connection.send_bytes(str(len(files)).encode())
     os._exit(0)  # threads that a file began do not matter

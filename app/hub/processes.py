@@ -8,6 +8,12 @@ import signal
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from typing import TypeVar
+
+import msgspec
+
+_LONGEST = 2**26  # bytes of a message
+T = TypeVar("T")
 
 
 def start_child(
@@ -21,6 +27,14 @@ def start_child(
         process.start()
     theirs.close()
     return process, ours
+
+
+def hear(connection: Connection, decode: Callable[[bytes], T]) -> T:
+    """The next message; raises EOFError or OSError where the process is gone, or says what cannot be read."""
+    try:
+        return decode(connection.recv_bytes(_LONGEST))
+    except msgspec.DecodeError:
+        raise EOFError from None
 
 
 @contextlib.contextmanager

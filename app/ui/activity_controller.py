@@ -79,6 +79,7 @@ class ActivityController(QObject):
             self._session.end_engine,
             CAUSE,
         )
+        self._header.stop.setEnabled(True)  # asked again, it offers this again
 
     @Slot(str, int, int)
     def _prompt_progress(self, _model: str, done: int, total: int) -> None:

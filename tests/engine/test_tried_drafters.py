@@ -16,6 +16,11 @@ pytestmark = pytest.mark.usefixtures("known_strategies")
 HARM = {
     "hangs.py": ("while True:\n    pass\n", "it was not read within 1 s"),
     "leaves.py": ("import os\nos._exit(3)\n", "it ended the process that read it (exit code 3)"),
+    "disturbs.py": (
+        "import contextlib, os, struct\nfor fd in range(3, 64):\n"
+        "    with contextlib.suppress(OSError):\n        os.write(fd, struct.pack('!i', 7) + b'rubbish')\n",
+        "it disturbed the process that read it",
+    ),
     "faults.py": ("import os\nos.abort()\n", "it ended the process that read it ("),
 }
 

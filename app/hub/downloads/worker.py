@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from app.hub.downloads.child import serve
 from app.hub.downloads.messages import Failed, Finished, Job, Report, decode_report, encode
 from app.hub.errors import Trouble
-from app.hub.processes import start_child
+from app.hub.processes import hear, start_child
 
 _GOODBYE_SECONDS = 5.0
 
@@ -27,7 +27,7 @@ class Worker:
         """What has come and was not taken yet; never waits. Sets `ended` after the last one."""
         try:
             while not self.ended and self.connection.poll():
-                report: Report = decode_report(self.connection.recv_bytes())
+                report: Report = hear(self.connection, decode_report)
                 self.ended = isinstance(report, (Failed, Finished))
                 yield report
         except (EOFError, OSError):

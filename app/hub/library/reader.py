@@ -23,7 +23,7 @@ from app.hub.library.probe import (
     encode,
     serve,
 )
-from app.hub.processes import start_child
+from app.hub.processes import hear, start_child
 
 PATIENCE = 30.0  # seconds for one answer; they take some ten milliseconds
 _GOODBYE_SECONDS = 2.0
@@ -127,7 +127,7 @@ class _Probe:
         self._connection.send_bytes(encode(question))
         if not self._connection.poll(patience):
             raise TimeoutError
-        answer: Answer = decode_answer(self._connection.recv_bytes())
+        answer: Answer = hear(self._connection, decode_answer)
         return answer
 
     def close(self) -> None:

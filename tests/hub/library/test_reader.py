@@ -8,6 +8,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import gguf
@@ -188,3 +189,24 @@ def test_a_name_that_is_no_text_is_a_sentence(reader: Reader, folder: Path) -> N
 def test_what_is_free_on_this_machine(reader: Reader) -> None:
     room = reader.room()
     assert isinstance(room, Room) and room.memory > 100_000_000
+
+
+def rubbish(connection: Connection) -> None:
+    """A probe that something has damaged."""
+    while True:
+        connection.recv_bytes()
+        connection.send_bytes(b"\xff rubbish")
+
+
+def test_a_damaged_message_ends_the_probe_and_not_its_reader(
+    folder: Path, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.hub.library.reader.serve", rubbish)
+    reader = Reader()
+    try:
+        with pytest.raises(ModelFileError, match="twice, reading it ended the process"):
+            reader.facts(put(TARGET))
+        monkeypatch.undo()
+        assert reader.facts(put(TARGET)).architecture == "llama"
+    finally:
+        reader.close()
