@@ -83,7 +83,8 @@ class ChatController(QObject):
     @Slot(str)
     def send(self, text: str) -> None:
         """Ask the pair; what cannot be sent now goes back to the prompt box."""
-        self._page.prompt.notices.clear()
+        if self._session.pair is not None:  # where none is, what was said of it is still the reason
+            self._page.prompt.notices.clear()
         if self._session.activity is Activity.LOADING:
             self._take_back()
             self._waiting = text

@@ -201,7 +201,7 @@ class PromptBox(QWidget):
         if not prompt:
             return
         self._system.tell()
-        self.notices.clear()
+        self.notices.clear_passing()
         self._last = prompt
         self._edit.clear()
         self.submitted.emit(prompt)

@@ -137,6 +137,18 @@ def test_a_context_that_is_out_of_range(windows: Windows) -> None:
     assert desk.tokens() == 24
 
 
+def test_a_question_without_a_model_leaves_the_reason_why_there_is_none(
+    windows: Windows, broken: dict[str, Path]
+) -> None:
+    (words, path), *_others = broken.items()
+    desk = windows.open(ready=False, target=ModelOptions(str(path)), draft=None, strategy="none")
+    desk.until(desk.error)
+    desk.type("hello")
+    desk.until(lambda: "No model is loaded" in desk.error())
+    assert words in desk.error(), "one notice does not replace another"
+    assert desk.page.prompt.text() == "hello"
+
+
 @on_posix
 def test_the_engine_is_killed_while_it_loads(windows: Windows) -> None:
     desk = windows.open("process", ready=False)
