@@ -163,8 +163,8 @@ class Notices(QWidget):
         """What was said of this cause holds no longer."""
         strip = self._strips.pop(cause, None)
         if strip is not None:
-            box, focus = self.parentWidget(), self.window().focusWidget()
-            if box is not None and focus is not None and strip.isAncestorOf(focus):
+            box = self.parent()
+            if isinstance(box, QWidget) and any(part.hasFocus() for part in strip.findChildren(QWidget)):
                 box.setFocus(Qt.FocusReason.OtherFocusReason)  # Qt would go on to just anything
             strip.hide()
             self._column.removeWidget(strip)
