@@ -16,7 +16,7 @@ def test_clear_and_undo(windows: Windows) -> None:
     desk.header.clear.click()
     assert desk.items() == [] and desk.chats() == []
     assert desk.page.instruments.statistics.emitted == 0
-    desk.page.chats._undo()
+    desk.page.chats.undo()
     assert desk.chats() == ["keep me"]
     assert desk.texts()[0] == "keep me" and desk.fates() == shown
     desk.ask("and on")
@@ -32,7 +32,7 @@ def test_deleting_the_chat_that_is_answering(slow: Callable[..., Desk]) -> None:
     assert desk.items() == []
     desk.until_ready()
     assert desk.chats() == [] and desk.error() == ""
-    desk.page.chats._undo()
+    desk.page.chats.undo()
     assert desk.controller.chat_id == chat_id
     assert desk.tokens() >= 5 and desk.notes() == ["Stopped."]
 

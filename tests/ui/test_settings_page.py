@@ -86,5 +86,5 @@ def test_emptying_the_trash_ends_undo(windows: Windows) -> None:
     button.click()
     assert list(trash.iterdir()) == []
     assert desk.page.chats._toast.isHidden()
-    desk.page.chats._undo()
+    desk.page.chats.undo_requested.emit()
     assert "deleted chat is gone" in desk.error()
