@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 from pathlib import Path
 
 from PySide6.QtCore import (
@@ -41,6 +42,7 @@ NAME, ARCHITECTURE, PARAMETERS, QUANTISATION, CONTEXT, SIZE, ORIGIN = range(len(
 RIGHT = (PARAMETERS, CONTEXT, SIZE)
 # The first to go where there is no room; the details beside have them all.
 GIVING_WAY = (ORIGIN, ARCHITECTURE, CONTEXT, QUANTISATION)
+MEASURED = 50  # texts of a column whose width is looked at, the longest
 NAME_WIDTH = 180  # pixels at text scale 1, at least
 
 
@@ -126,10 +128,12 @@ class LibraryTable(QTableView):
         self.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
         head = self.horizontalHeader()
         head.setMinimumSectionSize(24)
+        # Not by their contents: Qt would look at a thousand rows with every change of the window's size.
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         head.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.selectionModel().selectionChanged.connect(self.chosen)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.changed.connect(self._measure)
+        self._measure()
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
         """Show these, and keep the one that is selected."""
@@ -137,7 +141,7 @@ class LibraryTable(QTableView):
         self.rows.set_models(models)
         if before is not None and self.current is None:
             self.select(before)
-        self._fit()
+        self._measure()
 
     @property
     def current(self) -> LocalModel | None:
@@ -161,6 +165,13 @@ class LibraryTable(QTableView):
         self._fit()
 
     @Slot()
+    def _measure(self) -> None:
+        """How wide each column wants to be: once for all models, however often the table is resized."""
+        self._widths = [self._wanted(column) for column in range(len(COLUMNS))]
+        for column in range(1, len(COLUMNS)):
+            self.setColumnWidth(column, self._widths[column])
+        self._fit()
+
     def _fit(self) -> None:
         scale = self._theme.scale
         height = QFontMetrics(self._theme.sans()).height() + round(14 * scale)
@@ -168,9 +179,9 @@ class LibraryTable(QTableView):
         room = self.viewport().width() - round(NAME_WIDTH * scale)
         hidden = set(GIVING_WAY)
         others = [column for column in range(1, len(COLUMNS)) if column not in hidden]
-        room -= sum(self._wanted(column) for column in others)
+        room -= sum(self._widths[column] for column in others)
         for column in reversed(GIVING_WAY):
-            room -= self._wanted(column)
+            room -= self._widths[column]
             if room < 0:
                 break
             hidden.discard(column)
@@ -179,8 +190,9 @@ class LibraryTable(QTableView):
 
     def _wanted(self, column: int) -> int:
         metrics = QFontMetrics(self._theme.sans())
-        widest = max((metrics.horizontalAdvance(cell(one, column)) for one in self.rows.models), default=0)
-        return max(widest, metrics.horizontalAdvance(COLUMNS[column][0]) + 16) + 16
+        longest = nlargest(MEASURED, {cell(one, column) for one in self.rows.models}, key=len)
+        widest = max(map(metrics.horizontalAdvance, longest), default=0)
+        return max(widest, metrics.horizontalAdvance(COLUMNS[column][0]) + 16) + 24
 
 
 def cell(model: LocalModel, column: int) -> str:
