@@ -83,7 +83,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
             metavar="R",
             type=_positive,
             default=DEFAULT_REPEATS,
-            help="Measure everything R times; three or more give a sure interval also over few prompts "
+            help="Measure everything R times; below three, an interval needs three prompts or more "
             f"(default {DEFAULT_REPEATS})",
         )
     add_engine_option(answers)

@@ -35,7 +35,7 @@ class Amount:
 
     repeats: int = param(
         3,
-        "Each lane answers each prompt this often. With three or more, few prompts have an interval too.",
+        "Each lane answers each prompt this often; below three, an interval needs three prompts or more.",
         low=1,
         high=100,
     )
