@@ -505,7 +505,7 @@ def test_replay_of_a_record_that_breaks_off(command: Command, recorded: Path) ->
     write_trace(recorded, Trace(whole.header, whole.rounds[:4]))
     ended = command("replay", recorded, "--verify")
     assert ended.code == 0
-    assert "the record breaks off here" in ended.err
+    assert "the record is cut off here" in ended.err
     assert ended.out.rstrip("\n") == Trace(whole.header, whole.rounds[:4]).text.rstrip("\n")
 
 

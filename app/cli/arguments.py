@@ -104,12 +104,14 @@ class ParamOptions:
         """Range and default stand behind the line of help; an option with a suffix points to the other."""
         doc, notes = one.doc, [one.range_text(), f"default {one.format(one.default)}"]
         if one.kind is bool:
-            doc, notes = (f"Turn off: {doc[:1].lower()}{doc[1:]}" if one.default else doc), []
+            doc, notes = (f"Do not {doc[:1].lower()}{doc[1:]}" if one.default else doc), []
+        elif one.default == "":
+            notes = []
         if self._suffix:
             doc = f"As {self.flag(one).removesuffix(self._suffix)}, for the {self._suffix.strip('-')}"
             notes = ["default: the same"] if one.name in self._shared else notes[1:]
         if notes:
-            doc += f" ({'; '.join(notes)})"
+            doc = f"{doc.removesuffix('.')} ({'; '.join(notes)})"
         return doc.replace("%", "%%")
 
 

@@ -32,8 +32,8 @@ PROG = "draftscope bench"
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
 Measure strategies side by side: the same prompts, seed and sampling, one after another on the loaded
-weights, each from a cold state, after a warm-up. Strategy none is always measured too; the order is drawn
-anew for every prompt and repeat. The table goes to standard output, the progress to standard error."""
+weights, each from a cold state, after a warm-up. Strategy none is always measured too; the order is
+random for every prompt and repeat. The table goes to standard output, the progress to standard error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ COMMANDS = {
     "bench": "measure strategies side by side on the same prompts",
     "sweep": "measure one strategy over a grid of two of its settings",
     "tune": "find the fastest strategy on your prompts, within a time budget",
-    "replay": "print a recorded trace, and recompute its verdicts",
+    "replay": "print a recorded trace, or verify it",
     "search": "find models on the Hugging Face Hub, with their sizes",
     "pull": "download a model, or a whole pair",
-    "models": "list the models that are here, and what can draft for one",
-    "devices": "list what can hold layers, and what a pair would need there",
+    "models": "list the models on this machine, and what can draft for one",
+    "devices": "list the devices that can hold layers, and what a pair would need there",
     "lookup-cache": "count a text's n-grams for ngram-cache, in llama.cpp's format",
-    "worker": "keep layers for another machine's models",
+    "worker": "hold layers of another machine's models",
 }
 
 
@@ -50,7 +50,7 @@ def run_command(argv: Sequence[str] | None = None) -> int:
         drop(sys.stdout)
         return 0
     except Exception as error:
-        complain(name, f"It met an error it does not know. {type(error).__name__}: {error} ({_place(error)})")
+        complain(name, f"Unexpected error: {type(error).__name__}: {error} ({_place(error)})")
         return FAILED
     finally:
         end_output()

@@ -27,8 +27,8 @@ PROG = "draftscope devices"
 _MEMORY = ("FREE", "TOTAL")
 _WAIT = 0.1  # seconds between two looks at Ctrl+C
 _DESCRIPTION = """\
-List the devices that can hold layers, with their memory; those of workers too, with --rpc. With --target,
-tell what a pair would take on each of them, before anything is loaded; with --fit, how many layers fit."""
+List the devices that can hold layers, with their memory; with --rpc, those of workers too. With --target,
+show how much memory a pair would take on each, without loading it; with --fit, how many layers fit."""
 
 
 def devices(argv: list[str]) -> int:
@@ -45,12 +45,12 @@ def devices(argv: list[str]) -> int:
 
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} [--target T.gguf [--draft D.gguf] [--fit]] [options]")
-    parser.add_argument("--target", metavar="T.gguf", help="Model file to tell the memory of")
-    parser.add_argument("--draft", metavar="D.gguf", help="Its draft")
+    parser.add_argument("--target", metavar="T.gguf", help="Model file whose memory is shown")
+    parser.add_argument("--draft", metavar="D.gguf", help="Draft model for it")
     parser.add_argument(
         "--fit",
         action="store_true",
-        help="Choose as many layers on devices as fit, the target's first, and print the options",
+        help="Put as many layers on devices as fit, the target's first, and print the options for that",
     )
     parser.add_argument("--json", action="store_true", help="Print JSON instead of tables")
     TARGET.add_to(parser.add_argument_group("loading the target"))

@@ -17,8 +17,8 @@ def add_drafter_option(group: Any) -> None:
         metavar="FILE.py",
         action="append",
         default=[],
-        help="Take the strategy that this Python file defines, too; the file is code, and it is run. May be "
-        "given several times",
+        help="Add the strategy that this Python file defines. The file is code, and it is run; may be given "
+        "several times",
     )
 
 

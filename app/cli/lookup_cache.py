@@ -16,9 +16,9 @@ from app.files import reason
 
 PROG = "draftscope lookup-cache"
 _DESCRIPTION = """\
-Count which token follows each pair of tokens in texts, as the target's tokenizer reads them, and write it in
-llama.cpp's format: for ngram-cache:lookup_cache_static=FILE here, and --lookup-cache-static there. Control
-tokens that are written out in a text are plain text to it. A file holds for one vocabulary only."""
+Count which token follows each pair of the target's tokens in texts, and write the counts in llama.cpp's
+format: for ngram-cache:lookup_cache_static=FILE here, for --lookup-cache-static there. Control tokens spelled
+out in a text are read as plain text. The file is valid for one vocabulary only."""
 
 
 def lookup_cache(argv: list[str]) -> int:
@@ -43,7 +43,7 @@ def lookup_cache(argv: list[str]) -> int:
         type=Path,
         action="append",
         default=[],
-        help="Add the counts of this lookup cache, too. May be given several times",
+        help="Also add the counts of this lookup cache; may be given several times",
     )
     arguments = parser.parse_args(argv)
     if not arguments.texts and not arguments.merge:

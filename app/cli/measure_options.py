@@ -71,8 +71,8 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
     prompts.add_argument(
         "--chat",
         action="store_true",
-        help="Wrap each prompt as one user message by the model's chat template (a suite of ours says so "
-        "itself)",
+        help="Wrap each prompt as one user message by the model's chat template (the suites do so by "
+        "themselves)",
     )
     answers = parser.add_argument_group("the answers")
     add_end_options(answers)

@@ -26,8 +26,8 @@ def replay(argv: list[str]) -> int:
     parser.add_argument(
         "--verify",
         action="store_true",
-        help="Recompute every verdict, and check all that the record says twice; disagreements are listed, "
-        "and the exit code is 1",
+        help="Recompute every verdict and check the record against itself; disagreements are listed, and the "
+        "exit code is 1",
     )
     arguments = parser.parse_args(argv)
     trace = read_trace(arguments.trace)

@@ -23,8 +23,8 @@ STANDARD_INPUT = "-"
 
 _USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--target T.gguf [--draft D.gguf]] [options]"
 _DESCRIPTION = """\
-Generate one answer. The text goes to standard output as it comes, the statistics of the drafts to standard
-error, in llama.cpp's own lines."""
+Generate one answer. The text goes to standard output as it comes; the drafting statistics go to standard
+error, in llama.cpp's own format."""
 
 _DRAFT_SUFFIX = "-draft"
 # As in llama.cpp, where most of these have no option of their own for the draft. No context size of its
@@ -92,7 +92,7 @@ def _parser() -> Parser:
     prompts.add_argument(
         "--prompt-file",
         metavar="FILE",
-        help="Read the prompt from a UTF-8 file, less one line break at its end; - reads standard input",
+        help="Read the prompt from a UTF-8 file, without the line break at its end; - is standard input",
     )
     answer.add_argument(
         "--chat",
@@ -136,7 +136,9 @@ def add_end_options(group: argparse._ArgumentGroup) -> None:
         default=[],
         help="End the answer before this text; may be given several times",
     )
-    group.add_argument("--ignore-eos", action="store_true", help="Go on where the model would end the answer")
+    group.add_argument(
+        "--ignore-eos", action="store_true", help="Continue where the model would end the answer"
+    )
 
 
 def add_model_options(parser: Parser) -> None:

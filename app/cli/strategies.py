@@ -20,7 +20,7 @@ _ENDS = {
     FinishReason.LENGTH: "it reached the length limit",
     FinishReason.CONTEXT: "the context is full",
     FinishReason.CANCELLED: "it was stopped",
-    FinishReason.FAILED: "the engine broke off",
+    FinishReason.FAILED: "the engine failed",
 }
 
 
@@ -29,7 +29,7 @@ def strategy_help() -> str:
     lines = [
         "strategies: NAME[:KEY=VALUE...], several joined by + in order of precedence",
         f"  {NONE}",
-        *_wrapped("One token a pass, without drafts: the baseline.", 6),
+        *_wrapped("One token per pass, no drafts: the baseline.", 6),
     ]
     for kind in KINDS.values():
         lines += [f"  {kind.name}", *_wrapped(kind.summary, 6)]
@@ -39,17 +39,17 @@ def strategy_help() -> str:
     lines += [
         f"  verify={rules}",
         *_wrapped(
-            "For the whole run, behind any name: how drafts are judged. greedy takes what the target "
-            "finds most probable (only at temperature 0, there the default), speculative keeps the "
-            "target's distribution (otherwise the default), block keeps it too and judges a draft as a "
-            "whole, which accepts at least as much in the mean, match gives the text that none gives.",
+            "For the whole run, behind any name: how drafts are judged. greedy accepts what the target "
+            "finds most probable (only at temperature 0, where it is the default); speculative keeps the "
+            "target's distribution (otherwise the default); block keeps it too, judges a draft as a whole "
+            "and accepts at least as many tokens on average; match gives the same text as none.",
             6,
         ),
         f"  length={'|'.join(LengthRule)}",
         *_wrapped(
-            "For the whole run: how many tokens a round drafts. fixed takes as many as the settings above "
-            "allow, ewma moves the number with recent acceptance, auto takes what makes most tokens a "
-            "second by what drafts and passes were measured to take, none included.",
+            "For the whole run: how many tokens a round drafts. fixed drafts as many as the settings above "
+            "allow; ewma follows recent acceptance; auto takes the number that gives the most tokens per "
+            "second by the measured costs, zero included.",
             6,
         ),
         "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
@@ -75,7 +75,7 @@ def statistics_lines(trace: Trace) -> list[str]:
 
 def _answer_line(trace: Trace, statistics: Statistics) -> str:
     totals = trace.totals
-    end = _ENDS[totals.finish_reason] if totals else "the record breaks off here"
+    end = _ENDS[totals.finish_reason] if totals else "the record is cut off here"
     seconds = totals.seconds if totals else statistics.seconds
     speed = f", {significant(statistics.emitted / seconds)} tokens/s" if seconds > 0 else ""
     prompt = f"prompt {trace.header.prompt_tokens:,} tokens"

@@ -31,8 +31,8 @@ DEFAULT_SECONDS = 120.0
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
 Find the fastest strategy and settings on these prompts: many are tried a little, the better half more, and
-so on (successive halving). The last line of standard output is the strategy; it is none where speculation
-does not pay, and the line before says why."""
+so on (successive halving). The last line of standard output is the strategy, none where speculation does
+not pay; the line before says why."""
 
 
 def tune(argv: list[str]) -> int:

@@ -57,5 +57,6 @@ def _usage(commands: dict[str, str]) -> str:
 
 
 def _epilog(commands: dict[str, str]) -> str:
-    lines = [f"  {name:<10} {what}" for name, what in commands.items()]
+    width = max(map(len, commands))
+    lines = [f"  {name:<{width}}  {what}" for name, what in commands.items()]
     return "\n".join(["commands:", *lines, f"  {PROGRAM} COMMAND --help says more"])

@@ -14,22 +14,22 @@ from app.numbers import file_size
 PROG = "draftscope worker"
 _LOOPBACK = "127.0.0.1"
 _DESCRIPTION = """\
-Serve this machine's devices to another program: it keeps layers here with --rpc HOST:PORT. One program is
-served at a time, until Ctrl+C.
+Lend this machine's devices to another machine, where --rpc HOST:PORT keeps layers on them. Serves one program
+at a time, until Ctrl+C.
 
-The protocol has no protection of its own, neither encryption nor a password: whoever reaches the port can use
-this machine's memory and may be able to run code on it. It is bound to this machine alone unless --host says
-otherwise; use that only in a network where you trust everybody, or through a tunnel (ssh -L)."""
+The protocol has no protection of its own, neither encryption nor a password: anyone who reaches the port can
+use this machine's memory and may be able to run code on it. The worker listens on this machine alone unless
+--host says otherwise; do that only in a network where you trust everyone, or use a tunnel (ssh -L)."""
 
 
 def worker(argv: list[str]) -> int:
     """Serve until Ctrl+C; returns the exit code. Raises UserError."""
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} [--host H] [--port P] [--device D[,...]] [--threads N]")
     parser.add_argument(
-        "--host", metavar="H", default=_LOOPBACK, help=f"Address to listen at (default {_LOOPBACK})"
+        "--host", metavar="H", default=_LOOPBACK, help=f"Address to listen on (default {_LOOPBACK})"
     )
     parser.add_argument(
-        "--port", metavar="P", default=str(DEFAULT_PORT), help=f"Port to listen at (default {DEFAULT_PORT})"
+        "--port", metavar="P", default=str(DEFAULT_PORT), help=f"Port to listen on (default {DEFAULT_PORT})"
     )
     parser.add_argument(
         "--device", metavar="D", default="", help="Devices to serve (default: the GPUs, else the CPU)"
@@ -39,7 +39,7 @@ def worker(argv: list[str]) -> int:
         metavar="N",
         type=int,
         default=0,
-        help="Threads of the CPU. 0 takes one fewer than the cores (default 0)",
+        help="CPU threads. 0 is one fewer than the cores (default 0)",
     )
     arguments = parser.parse_args(argv)
     if not 0 <= arguments.threads <= 1024:
@@ -59,8 +59,8 @@ def _serve(endpoint: Endpoint, names: tuple[str, ...], threads: int, interrupt: 
     if not endpoint.is_loopback:
         say(
             f"{PROG}: WARNING: {endpoint} can be reached from other machines, and the protocol has no "
-            "protection of its own: neither encryption nor a password. Trust everybody in this network, or "
-            "use a tunnel."
+            "protection of its own: neither encryption nor a password. Do this only where you trust everyone "
+            "in the network, or use a tunnel."
         )
 
     drop(sys.stdout)  # llama.cpp's server tells of every connection there
