@@ -33,24 +33,24 @@ class ParamForm(QWidget):
         first: Sequence[str] = (),
         parent: QWidget | None = None,
     ) -> None:
-        """`initial` is needed where the dataclass has fields without default. With `first`, the
-        fields of these names are shown and the others folded away."""
+        """`initial` is needed where the dataclass has fields without default. With `first`, the fields of
+        these names are shown and the others folded away until one of them is not the default."""
         super().__init__(parent)
         self._base = params_type() if initial is None else initial
         self._fields: dict[str, Field] = {}
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(GAP)
-        more: list[Field] = []
+        self._more: list[Field] = []
         for param in params_of(params_type):
             field = make_field(theme, param)
             field.edited.connect(self._edited)
             self._fields[param.name] = field
             if first and param.name not in first:
-                more.append(field)
+                self._more.append(field)
             else:
                 layout.addWidget(field)
-        self._fold = _folded(theme, more) if more else None
+        self._fold = _folded(theme, self._more) if self._more else None
         if self._fold is not None:
             layout.addWidget(self._fold)
         self._notice = Notice(theme)
@@ -75,6 +75,8 @@ class ParamForm(QWidget):
         self._base = value
         for name, field in self._fields.items():
             field.set_value(getattr(value, name))
+        if self._fold is not None and not all(field.is_default() for field in self._more):
+            self._fold.button.setChecked(True)  # what is in use is not hidden
         self._check()
 
     def valid(self) -> bool:

@@ -16,6 +16,8 @@ from app.ui.panels.typing import Typing
 from app.ui.theme import Theme
 
 STOP_LINES = 3
+_FIRST = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n", "seed")
+"""The settings that most people use; the others are folded away."""
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 
 
@@ -78,7 +80,7 @@ class SamplingPanel(QWidget):
         layout.setSpacing(8)
         title = QLabel("Sampling")
         title.setProperty("role", "title")
-        self._form = ParamForm(theme, Sampling)
+        self._form = ParamForm(theme, Sampling, first=_FIRST)
         self._form.changed.connect(self._edited)
         self._limit = NumberField(next(one for one in params_of(Settings) if one.name == "max_tokens"))
         self._limit.edited.connect(self._edited)

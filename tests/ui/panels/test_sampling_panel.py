@@ -45,6 +45,17 @@ def test_the_defaults_are_those_of_the_settings(panel: SamplingPanel) -> None:
     assert panel.options() == AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
 
 
+def number(panel: SamplingPanel, name: str) -> NumberBox:
+    return next(box for box in panel.findChildren(NumberBox) if box.accessibleName() == name)
+
+
+def test_rarer_settings_are_folded_away_until_they_are_in_use(panel: SamplingPanel) -> None:
+    assert number(panel, "temperature").isVisible()
+    assert not number(panel, "typical_p").isVisible()
+    panel.set_options(AnswerOptions(Sampling(temperature=0.8, typical_p=0.9)))
+    assert number(panel, "typical_p").isVisible()
+
+
 def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:
     seen: list[AnswerOptions] = []
     panel.options_changed.connect(seen.append)
