@@ -10,6 +10,8 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from app.engine.params import params_of
+from app.engine.types import Sampling
 from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.disturbance import disturbances
@@ -25,6 +27,8 @@ from app.lab.verdict import verdict
 _OPEN = '<script type="application/json" id="report">'
 _CLOSE = "</script>"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched, nothing is run
+_SHOWN = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "seed")
+"""Sampler settings that a page names also at their defaults."""
 _e = html.escape
 
 
@@ -171,8 +175,11 @@ def facts(report: Report | TuneReport) -> Iterator[str]:
     yield _fact("Versions", f"Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}")
     yield _fact(
         "Sampling",
-        f"temperature {sampling.temperature:g}, top-k {sampling.top_k}, top-p {sampling.top_p:g}, min-p "
-        f"{sampling.min_p:g}, repeat penalty {sampling.repeat_penalty:g}, seed {sampling.seed}",
+        ", ".join(
+            f"{one.name} {one.format(getattr(sampling, one.name))}"
+            for one in params_of(Sampling)
+            if one.name in _SHOWN or getattr(sampling, one.name) != one.default
+        ),
     )
     yield _fact("Prompts", "chat template" if report.settings.chat else "raw text")
     yield "</dl>"
