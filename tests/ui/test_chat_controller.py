@@ -301,8 +301,7 @@ def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> 
     desk.until(desk.error)
     assert "needs a draft model and none is loaded" in desk.error()
     assert desk.page.prompt.text() == "hello" and desk.chats() == []
-    desk.header.strategy_panel.text.line.setText("prompt-lookup")
-    desk.header.strategy_panel.text.line.textEdited.emit("prompt-lookup")
+    desk.type_strategy("prompt-lookup")
     assert not desk.header.strategy._alert
     desk.press(Qt.Key.Key_Return)
     desk.answered()

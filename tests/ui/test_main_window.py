@@ -187,8 +187,7 @@ def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[T
 def test_changes_act_at_the_next_answer_and_are_there_after_a_restart(windows: Windows) -> None:
     desk = windows.open()
     desk.ask("one")
-    desk.header.strategy_panel.text.line.setText("prompt-lookup:max_ngram_size=2")
-    desk.header.strategy_panel.text.line.textEdited.emit("prompt-lookup:max_ngram_size=2")
+    desk.type_strategy("prompt-lookup:max_ngram_size=2")
     sampling = Sampling(temperature=0.7, top_k=9, seed=5)
     desk.header.sampling_panel.options_changed.emit(AnswerOptions(sampling, 11, ("@@",)))
     desk.ask("two")
@@ -208,12 +207,10 @@ def test_changes_act_at_the_next_answer_and_are_there_after_a_restart(windows: W
 def test_a_wrong_spec_is_told_where_it_was_typed_and_is_not_used(windows: Windows) -> None:
     desk = windows.open()
     before = desk.saved()["strategy"]
-    desk.header.strategy_panel.text.line.setText("draft-simple:n_max=0")
-    desk.header.strategy_panel.text.line.textEdited.emit("draft-simple:n_max=0")
+    desk.type_strategy("draft-simple:n_max=0")
     assert "n_max" in desk.header.strategy_panel.text.error.text()
     assert desk.saved()["strategy"] == before
-    desk.header.strategy_panel.text.line.setText("draft-simple:verify=greedy")
-    desk.header.strategy_panel.text.line.textEdited.emit("draft-simple:verify=greedy")
+    desk.type_strategy("draft-simple:verify=greedy")
     desk.header.sampling_panel.options_changed.emit(AnswerOptions(Sampling(temperature=1.0), 24))
     assert desk.header.strategy._alert and desk.panel_error(desk.header.strategy_panel)
     desk.type("hello")

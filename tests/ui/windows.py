@@ -75,6 +75,13 @@ class Desk:
         self.page.prompt.set_text(text)
         self.press(Qt.Key.Key_Return)
 
+    def type_strategy(self, spec: str) -> None:
+        """Type a strategy as text into its panel."""
+        line = self.header.strategy_panel.text.line
+        line.selectAll()
+        self.qtbot.keyClicks(line, spec)
+        self.press(Qt.Key.Key_Return, line)
+
     def ask(self, text: str) -> AnswerItem:
         """Send a prompt and wait for the whole answer."""
         self.type(text)

@@ -67,6 +67,7 @@ def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
     assert isinstance(box, NumberBox)
     box.lineEdit().setCursorPosition(0)
     QTest.keyClicks(box.lineEdit(), "10")
+    QTest.keyClick(box.lineEdit(), Qt.Key.Key_Return)
     assert box.lineEdit().text() == "10256" and place.chips.setup.amount.max_tokens == 10256
 
 
