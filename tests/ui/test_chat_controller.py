@@ -10,11 +10,14 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.chats.store import ChatStore
+from app.demo import read_demo
 from app.engine.host import ProcessHome
 from app.engine.types import ModelOptions
+from app.paths import find_paths
 from app.ui.engine_session import Activity
 from tests.ui.windows import Desk, Windows, seconds_until
 
+DEMO = read_demo(find_paths().resources)[0].prompt
 STOPS_WITHIN = 0.1  # seconds
 ATTEMPTS = 6  # a busy machine may spoil some
 
@@ -24,6 +27,9 @@ on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_enter_on_the_empty_prompt_sends_the_demo_prompt(windows: Windows) -> None:
     desk = windows.open()
     assert desk.items() == []
+    desk.press(Qt.Key.Key_Return)
+    assert not desk.busy(), "the demo prompts are the bundled pair's alone"
+    desk.page.prompt.set_suggestion(DEMO)
     desk.press(Qt.Key.Key_Return)
     item = desk.answered()
     assert desk.texts()[0].startswith("Write a small Python function")
