@@ -539,6 +539,7 @@ def test_without_a_display_one_line_says_what_to_do(tmp_path: Path) -> None:
         ({}, "There is no display for a window."),
         (nobody, "There is no display for a window."),
         ({"DISPLAY": ":987"}, "The display :987 cannot be reached."),
+        ({"QT_QPA_PLATFORM": "wayland;xcb"}, "There is no display for a window."),
     ):
         ended = finished(start(env=bare | display))
         refused(ended, said)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -337,6 +338,8 @@ class ChatStore:
             yield
             with contextlib.suppress(OSError):  # then other windows see it when they look next
                 self._changed.touch(OWN)
+                now = time.time_ns()  # the system's own stamps can stand still for some milliseconds
+                os.utime(self._changed, ns=(now, now))
 
     def _stamp(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="milliseconds")

@@ -13,7 +13,10 @@ from app.engine.errors import UserError
 
 def check_display(environment: Mapping[str, str] = os.environ) -> None:
     """Raise UserError where there is no display that a window could be opened on."""
-    if sys.platform in ("darwin", "win32") or environment.get("QT_QPA_PLATFORM"):
+    if sys.platform in ("darwin", "win32"):
+        return
+    asked = environment.get("QT_QPA_PLATFORM", "")  # plug-ins with options, such as "wayland;xcb:…"
+    if any(not plugin.startswith(("wayland", "xcb")) for plugin in asked.split(";") if plugin):
         return
     display = environment.get("DISPLAY", "")
     if _has_wayland(environment) or (display and _has_x11(display)):

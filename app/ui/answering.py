@@ -110,7 +110,7 @@ class Answering:
 
     def run_finished(self, totals: Totals) -> None:
         if self._begun is not None and self._begun.totals is not None:
-            totals = _added(self._begun.totals, totals)
+            totals = totals_of_both(self._begun.totals, totals)
         if self.trace is not None:
             self.trace.totals = totals
         self._remember(Answer(self._name, totals.text, NOTES.get(totals.finish_reason, ""), totals.error))
@@ -164,13 +164,15 @@ def _moved(one: Round, rounds: int, seconds: float) -> Round:
     return msgspec.structs.replace(one, index=one.index + rounds, offset=one.offset + seconds)
 
 
-def _added(begun: Totals, added: Totals) -> Totals:
-    """The totals of both parts of an answer; its text is in the second's."""
+def totals_of_both(begun: Totals, added: Totals) -> Totals:
+    """The totals of an answer that went on; its text is in the second's. What came before the first token is
+    the first part's, also where a draft read the prompt only in a round of the second."""
+    in_rounds = begun.draft_prompt_in_rounds or added.draft_prompt_in_rounds
     return msgspec.structs.replace(
         added,
         seconds=begun.seconds + added.seconds,
         prompt_seconds=begun.prompt_seconds,
-        draft_prompt_seconds=begun.draft_prompt_seconds,
+        draft_prompt_seconds=begun.draft_prompt_seconds + in_rounds - begun.draft_prompt_in_rounds,
         first_token_seconds=begun.first_token_seconds,
-        draft_prompt_in_rounds=begun.draft_prompt_in_rounds + added.draft_prompt_in_rounds,
+        draft_prompt_in_rounds=in_rounds,
     )

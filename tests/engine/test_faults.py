@@ -31,6 +31,8 @@ from app.engine.messages import (
     RoundFinished,
     Stop,
 )
+from app.engine.native.context import explain_context
+from app.engine.native.model import explain_failure
 from app.engine.safer import Death, explain_death
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions
 from tests.tiny import Tiny
@@ -247,6 +249,26 @@ def test_an_engine_gets_no_more_memory_than_is_free(
     assert isinstance(event, RoundFinished), event
     assert "MemoryError" in event.round.draft_end
     assert answers(talk)
+
+
+@pytest.mark.parametrize(
+    ("place", "cache", "hint"),
+    [
+        ("CPU", "kv cache", "Lower the context size, or take a smaller cache type."),
+        ("CPU", "", "Lower the micro-batch size (ubatch_size), or lower the context size."),
+        (
+            "CUDA0",
+            "kv cache",
+            "Lower the context size, take a smaller cache type, keep the cache in main memory, or lower the "
+            "layers on devices.",
+        ),
+    ],
+)
+def test_what_helps_depends_on_where_there_is_no_room(place: str, cache: str, hint: str) -> None:
+    lines = [f"failed to allocate {place} buffer of size 1", cache]
+    assert explain_context("a.gguf", 64, lines).hint == hint
+    weights = explain_failure("a.gguf", lines).hint
+    assert ("layers on devices" in weights) == (place != "CPU")
 
 
 @on_linux

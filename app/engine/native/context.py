@@ -13,7 +13,7 @@ from app.engine.errors import ModelFileError, NoRoomError
 from app.engine.native.checkpoints import APART, Checkpoints
 from app.engine.native.library import AbortFlag, captured_log, captured_report, get_logits_address
 from app.engine.native.load_params import context_params
-from app.engine.native.model import Model, place_of, ran_out
+from app.engine.native.model import MAIN_MEMORY, Model, place_of, ran_out
 from app.engine.native.report import Report
 from app.engine.types import ModelOptions
 
@@ -259,14 +259,20 @@ def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
     """llama.cpp's last words on a context that could not be made, as a sentence."""
     text = "\n".join(lines)
     if ran_out(text):
-        cache = "kv cache" in text or "rs cache" in text
-        what = f"a context of {n_ctx:,} tokens" if cache else "the numbers of a pass"
-        lower = "Lower the context size, take a smaller cache type, or keep the cache in main memory"
-        if not cache:
-            lower = "Lower the micro-batch size (ubatch_size) or the context size"
+        place = place_of(text)
+        if "kv cache" in text or "rs cache" in text:
+            what = f"a context of {n_ctx:,} tokens"
+            ways = ["Lower the context size", "take a smaller cache type"]
+            elsewhere = ["keep the cache in main memory", "lower the layers on devices"]
+        else:
+            what = "the numbers of a pass"
+            ways = ["Lower the micro-batch size (ubatch_size)", "lower the context size"]
+            elsewhere = ["lower the layers on devices"]
+        if place != MAIN_MEMORY:
+            ways += elsewhere
         return NoRoomError(
-            f"{name} is read, but {place_of(text)} has no room for {what}.",
-            f"{lower}; or lower the layers on devices.",
+            f"{name} is read, but {place} has no room for {what}.",
+            f"{', '.join(ways[:-1])}, or {ways[-1]}.",
         )
     reason = lines[-1].split(": ", 1)[-1] if lines else "llama.cpp gave no reason"
     return ModelFileError(

@@ -22,6 +22,7 @@ _OTHER_FILE = "Choose another GGUF file."
 _DOWNLOAD_AGAIN = "Download or copy it again."
 _WITH_TOKENIZER = "Choose a file with a tokenizer."
 _VOCAB_NONE = 0
+MAIN_MEMORY = "main memory"
 
 
 def check_file(path: Path) -> None:
@@ -65,9 +66,11 @@ def explain_failure(name: str, lines: list[str]) -> ModelFileError:
     if found := re.search(r"device (\S+) does not support split buffers", text):
         return ModelFileError(f"{found[1]} cannot split rows.", "Set the split mode to layer.")
     if ran_out(text):
+        place = place_of(text)
+        less = "Lower the layers on devices (n_gpu_layers), split them otherwise, or choose a smaller file."
         return NoRoomError(
-            f"{name} does not fit: {place_of(text)} has no room for its weights.",
-            "Lower the layers on devices (n_gpu_layers), split them otherwise, or choose a smaller file.",
+            f"{name} does not fit: {place} has no room for its weights.",
+            "End other programs, or choose a smaller file." if place == MAIN_MEMORY else less,
         )
     if "failed to load model from" in text:
         return ModelFileError(f"{name} is damaged: its head cannot be read.", _DOWNLOAD_AGAIN)
@@ -85,7 +88,7 @@ def place_of(text: str) -> str:
     """Where it could not be had, in words."""
     found = re.search(r"allocat\w+ (\S+) buffer", text)
     if found is None or found[1].startswith("CPU"):
-        return "main memory"
+        return MAIN_MEMORY
     worker = re.fullmatch(r"RPC\d+\[(.*)\]", found[1])
     return f"the worker at {worker[1]}" if worker else found[1]
 
