@@ -22,6 +22,7 @@ from app.ui.compare.prompts_panel import ChoosePrompts, PromptsPanel
 from app.ui.compare.setup import Setup, changes, first_setup
 from app.ui.compare.sweep_panel import SweepPanel
 from app.ui.compare.words import amount_words
+from app.ui.engine_session import Activity
 from app.ui.panels.model_panel import FileChooser
 from app.ui.panels.model_words import chip_words as model_words
 from app.ui.panels.model_words import file_name
@@ -146,7 +147,8 @@ class Chips(QObject):
         """Name the chat's pair, and mark what does not run with it."""
         pair = self._chat.pair()
         loaded = self._chat.engine.pair
-        if loaded is not None:
+        # While another pair is loaded, the engine still has the one from before.
+        if loaded is not None and self._chat.engine.activity is not Activity.LOADING:
             self._contexts[pair.target] = loaded.target.n_ctx
             self._names = {
                 options.path: model_words(info)[0]

@@ -16,6 +16,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 
 from app.cli.bench import parse_bench
+from app.engine.types import ModelOptions
 from app.lab.columns import COLUMNS
 from app.lab.experiment import Job, Lane, Pair
 from app.lab.journal import is_free
@@ -236,6 +237,22 @@ def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> N
     assert isinstance(copy, QAbstractButton)
     copy.click()
     assert f"--ctx-size {desk.session.pair.target.n_ctx} " in QGuiApplication.clipboard().text()
+
+
+def test_a_pair_that_is_being_loaded_is_not_called_by_the_name_of_the_one_before(
+    windows: Windows, pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = tmp_path / "other.gguf"
+    other.write_bytes(pair_files[0].read_bytes())
+    desk = windows.open()
+    place = opened(desk)
+    desk.until_ready()
+    before = place.head.pair.text_shown(1000)[0]
+    desk.header.target_panel.applied.emit(ModelOptions(str(other)))
+    assert desk.session.activity is Activity.LOADING
+    assert place.head.pair.text_shown(1000)[0] == "other.gguf" != before
+    desk.until_ready()
+    assert place.head.pair.text_shown(1000)[0] == before, "this one calls itself the same"
 
 
 def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
