@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,11 +40,16 @@ class OtherLoad:
         busy = sum(taken for field, taken in enumerate(ticks) if field not in _IDLE)
         return (busy - ours) / os.sysconf("SC_CLK_TCK")
 
-    def _children(self) -> Iterator[int]:
-        """The processes that this one has started."""
+    def _children(self) -> list[int]:
+        """The processes that this one has started. Raises OSError where no thread tells: engines would count
+        as other programs."""
+        listed: list[str] = []
         for thread in (self._proc / "self" / "task").iterdir():
             with suppress(OSError):  # it has ended
-                yield from map(int, (thread / "children").read_text().split())
+                listed.append((thread / "children").read_text())
+        if not listed:
+            raise FileNotFoundError("children")
+        return [int(pid) for one in listed for pid in one.split()]
 
     def _ticks_of(self, pid: int) -> int:
         """Of a process and of its children that have ended; 0 where it has just ended itself."""

@@ -109,6 +109,18 @@ def test_where_the_system_does_not_tell_nothing_is_said(tmp_path: Path) -> None:
     assert OtherLoad(tmp_path).cores() is None
 
 
+@pytest.mark.skipif(not hasattr(os, "sysconf"), reason="Windows does not tell")
+def test_where_child_processes_are_not_listed_an_engine_is_not_taken_for_another_program(
+    tmp_path: Path,
+) -> None:
+    write_proc(tmp_path, everything=100, engine=20)
+    (tmp_path / "self" / "task" / "1" / "children").unlink()
+    now = [0.0]
+    load = OtherLoad(tmp_path, lambda: now[0])
+    now[0] = 10.0
+    assert load.cores() is None
+
+
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells")
 def test_a_run_knows_what_else_went_on(pair_files: tuple[Path, Path]) -> None:
     runner, _events = finished(small(pair_files))
