@@ -71,7 +71,7 @@ COLUMNS = (
     ),
     Column(
         "alpha",
-        "α",
+        "judged α",
         "Accepted / (accepted + rejected): the chance that a judged draft token passes.",
         lambda one, _lane: words.digits(one.alpha),
         lambda one, _lane: one.alpha,
@@ -79,7 +79,8 @@ COLUMNS = (
     Column(
         "tau",
         "τ",
-        "Tokens per drafted round: 1 + accepted / rounds with a draft.",
+        "Tokens per drafted round: 1 + accepted / rounds with a draft. The 1 is the target's own token; a "
+        "round in which the answer ends inside the draft has none.",
         lambda one, _lane: words.digits(one.tau),
         lambda one, _lane: one.tau,
     ),

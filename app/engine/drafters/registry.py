@@ -50,7 +50,7 @@ KINDS: dict[str, StrategyKind] = {
             "prompt-lookup",
             PromptLookupParams,
             "Copies from the text so far. Helps where the answer repeats its prompt: rewriting, "
-            "summaries, code edits. Keeps 0.3 kB a token of this text.",
+            "summaries, code edits. Keeps 0.3 kB per token of this text.",
             needs_draft=False,
             memory=(),
             make=lambda params, _resources: PromptLookup(params),
@@ -59,7 +59,7 @@ KINDS: dict[str, StrategyKind] = {
             "ngram-simple",
             NgramSimpleParams,
             "Copies long stretches from behind a long match. Helps where the answer repeats much of its "
-            "prompt word for word: code edits, corrections. Keeps 0.2 kB a token of this text.",
+            "prompt word for word: code edits, corrections. Keeps 0.2 kB per token of this text.",
             needs_draft=False,
             least="size_n",
             memory=(),
@@ -69,7 +69,7 @@ KINDS: dict[str, StrategyKind] = {
             "ngram-map-k",
             NgramMapKParams,
             "Copies from behind a long match, and the next time only as much as passed before. Helps where "
-            "long passages come back in a chat with small changes. Keeps 0.3 kB a token of the text.",
+            "long passages come back in a chat with small changes. Keeps 0.3 kB per token of the text.",
             needs_draft=False,
             memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK(params),
@@ -79,7 +79,7 @@ KINDS: dict[str, StrategyKind] = {
             NgramMapK4vParams,
             "Copies from behind a long match where one of its continuations is much more frequent than the "
             "others. Helps where the same passage goes on in few ways: logs, tables, generated code. Keeps "
-            "0.3 kB a token of the text.",
+            "0.3 kB per token of the text.",
             needs_draft=False,
             memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK4v(params),
@@ -98,7 +98,7 @@ KINDS: dict[str, StrategyKind] = {
             "ngram-cache",
             NgramCacheParams,
             "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps "
-            "where phrases come back, and with statistics of similar texts. Keeps 0.6 kB a token of the "
+            "where phrases come back, and with statistics of similar texts. Keeps 0.6 kB per token of the "
             "longest text, and the files.",
             needs_draft=False,
             memory=("lookup_cache_static", "lookup_cache_dynamic"),
