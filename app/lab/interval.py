@@ -143,7 +143,7 @@ def student_t(degrees: float) -> float:
         # Behind the table the first term of its expansion around the normal's is exact to three digits.
         return 1.960 + 2.372 / degrees
     below = math.floor(degrees)
-    if below >= degrees or below == len(_T):
+    if below == degrees:
         return _T[below - 1]
     # Between two entries its logarithm is nearly straight over 1 / degrees.
     share = (1 / below - 1 / degrees) * below * (below + 1)
