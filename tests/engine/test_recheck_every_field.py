@@ -37,6 +37,7 @@ RARE = "a token that occurs nowhere else in the trace, or is not among the alter
 BOUNDED = "only bounded by what stands beside it"
 NEVER = {
     "header.app_version": MACHINE,
+    "header.machine": MACHINE,
     "header.started_at": MACHINE,
     **{
         f"header.pair.{model}.{field}": MACHINE
@@ -50,9 +51,13 @@ NEVER = {
     "header.pair.vocabulary": MACHINE,
     "header.pair.devices": MACHINE,
     "header.prompt": MODEL,
-    "header.sampling.min_p": MODEL,
-    "header.sampling.repeat_penalty": MODEL,
-    "header.sampling.repeat_last_n": MODEL,
+    **{
+        f"header.sampling.{field}": MODEL
+        for field in (
+            *("min_p", "top_n_sigma", "xtc_probability", "xtc_threshold"),
+            *("repeat_penalty", "frequency_penalty", "presence_penalty", "repeat_last_n"),
+        )
+    },
     "header.stop": "a text that was never reached",
     "header.stop[]": "a text that was never reached",
     "round.draft_end": "words",
@@ -70,6 +75,7 @@ PARTLY = {
     "header.sampling.temperature": "above 0: " + MODEL,
     "header.sampling.top_k": MODEL,
     "header.sampling.top_p": MODEL,
+    "header.sampling.typical_p": MODEL,
     "round.drafted[]": "ignored at the end of a draft without alternatives",
     "round.asked[]": "who was asked in vain",
     "round.match": "copied from the prompt, whose ids are not recorded",
