@@ -58,7 +58,7 @@ def strategy_help() -> str:
 
 
 def _in_words(one: Param) -> str:
-    return f"{one.doc} ({one.range_text()})"
+    return f"{one.doc.removesuffix('.')} ({one.range_text()})"
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

@@ -193,7 +193,7 @@ class Sampling:
         high=1,
     )
     xtc_threshold: float = param(
-        0.1, "XTC drops the tokens above this probability, but for the last of them.", low=0, high=1
+        0.1, "XTC drops all tokens above this probability but the least probable of them.", low=0, high=1
     )
     seed: int = param(
         -1, "The same seed repeats the same draws. -1 takes a new one each time.", low=-1, high=2**63 - 1
@@ -253,11 +253,13 @@ class ModelOptions:
     cache_type_v: str = param("f16", "Number format of the cached values.", choices=CACHE_TYPES)
     flash_attn: str = param("auto", "Flash attention.", choices=("auto", "on", "off"))
     repack: bool = param(
-        True, "Rearrange weights for the CPU's fastest kernels. Turn off if those kernels crash."
+        True,
+        "Rearrange weights for the CPU's fastest kernels. Without, others are used: try it if those crash.",
     )
     swa_full: bool = param(
         True,
-        "Keep the whole KV cache of sliding-window layers. Off saves memory; edited chats are read again.",
+        "Keep the whole KV cache of sliding-window layers. Without, it takes less memory, and edited chats "
+        "are read again.",
     )
     rpc: str = param(
         "", "Other machines that compute too, as HOST:PORT, separated by commas. Each runs draftscope worker."
@@ -274,7 +276,9 @@ class ModelOptions:
         "", "Shares of the devices in their order, such as 3,1. Empty divides by their free memory."
     )
     main_gpu: int = param(0, "The device in use with split mode none, counted from 0.", low=0, high=1024)
-    kv_offload: bool = param(True, "Keep the KV cache on the devices of its layers, not in main memory.")
+    kv_offload: bool = param(
+        True, "Keep the KV cache on the devices of its layers. Without, it is in main memory."
+    )
     cpu_moe: bool = param(False, "Keep the expert weights of all layers in main memory.")
     n_cpu_moe: int = param(
         0, "Keep the expert weights of the first N layers in main memory.", low=0, high=1024

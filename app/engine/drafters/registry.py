@@ -110,8 +110,8 @@ KINDS: dict[str, StrategyKind] = {
             "suffix",
             SuffixParams,
             "Continues as this conversation and earlier answers most often did; drafts further where more "
-            "matches. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB a "
-            "token of the conversation, and of earlier answers as many as max_cached_tokens.",
+            "matches. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB "
+            "per token of the conversation, and of up to max_cached_tokens tokens of earlier answers.",
             needs_draft=False,
             memory=("max_depth", "max_cached_tokens"),
             make=lambda params, _resources: Suffix(params),
