@@ -67,7 +67,7 @@ class Tuner:
     ) -> None:
         """`experiment` gives pair, prompts, sampling and max_tokens; its lanes do not count. `budget` is in
         seconds; loading is not part of it. `strategies` are tried instead of `candidates`. The search goes on
-        behind `before`, on new measurements.
+        behind `before`, on new measurements; where these are cut short, a complete `before` still holds.
 
         Raises SettingError for a strategy that cannot be used.
         """
@@ -111,7 +111,12 @@ class Tuner:
                 left = tuple(one.strategy for one in result.scores if one.kept)
         finally:
             engine.close()
-        self.result = self._conclude(done, complete)
+        before = self._before
+        new = before is None or len(done) > len(before.rungs)
+        if before is not None and (not new or (before.complete and not complete)):
+            self.result = before  # surer than what was cut short
+        else:
+            self.result = self._conclude(done, complete)
         yield TuneEnded(self.result)
 
     def _rung(

@@ -268,6 +268,32 @@ def test_a_search_goes_on_with_what_is_still_in_and_what_was_not_tried(pair_file
     assert set(more.result.left(STRATEGIES)) == finalists, "all were tried: what is left are the best"
 
 
+@pytest.mark.parametrize("runs", [0, 4])
+def test_a_search_that_is_cancelled_while_it_goes_on_leaves_what_was_found(
+    pair_files: tuple[Path, Path], runs: int
+) -> None:
+    first, _ = tuned(pair_files, PACE, budget=30.0)
+    assert first.complete
+    clock, control = Clock(), Control()
+    more = Tuner(
+        asked(pair_files),
+        lambda: Paced(clock, PACE),
+        30.0,
+        strategies=STRATEGIES,
+        control=control,
+        clock=clock,
+        before=first,
+    )
+    done = 0
+    if not runs:
+        control.cancel()
+    for event in more.run():
+        done += isinstance(event, RunDone)
+        if done == runs:
+            control.cancel()
+    assert more.result == first
+
+
 def test_time_too_short_for_all_tries_the_first_ones(pair_files: tuple[Path, Path]) -> None:
     result, _ = tuned(pair_files, PACE, budget=3.0)
     assert 0 < len(result.rungs[0].scores) < 8
