@@ -21,6 +21,7 @@ class Measurement:
         self.strategy_speed = _speed(strategy)
         self.factor = self.strategy_speed / self.baseline_speed
         self.cost = CostModel.of([*baseline.rounds, *strategy.rounds])
+        self.statistics = Statistics.of(strategy.rounds)
 
 
 def _speed(trace: Trace) -> float:

@@ -65,14 +65,17 @@ class Record:
         return self.measurement.cost if self.measurement is not None else self._cost
 
     def advice(self) -> Advice | None:
-        """What the numbers mean, where a strategy drafts; None too where it is known no more."""
+        """What the numbers mean, where a strategy drafts; None too where it is known no more. Where a
+        baseline was measured, the numbers are all of that measurement: the answer came at another speed."""
         if self.header is None:
             return None
         try:
             spec = StrategySpec.parse(self.header.strategy)
         except SettingError:  # of a drafter that was taken away since, or of somebody else's
             return None
-        return advise(spec, self.statistics, self.cost, self.speed_up)
+        measured = self.measurement
+        statistics = measured.statistics if measured is not None else self.statistics
+        return advise(spec, statistics, self.cost, self.speed_up)
 
     def begin(self, header: TraceHeader | None) -> None:
         """Forget the answer; another one begins. None: there is none to show."""

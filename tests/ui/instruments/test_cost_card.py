@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from app.chats.measurement import Measurement
+from app.engine.advice import advise
 from app.engine.cost import LONGEST, CostModel
 from app.engine.stats import Statistics
+from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import Round
 from app.ui import numbers
@@ -30,7 +32,7 @@ def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
     panel.start_answer(header())
     panel.add_rounds(drafted)
     panel.finish(totals(drafted))
-    assert "Measure the baseline" in panel.cost.message.text()
+    assert panel.cost.message.text().startswith("Needs a measured baseline")
     assert panel.cost.advice.isHidden()  # it would say the same
 
 
@@ -96,6 +98,23 @@ def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
     assert panel.cost.value.text() == numbers.factor(measured.cost.over_rounds) != numbers.factor(own)
     panel.set_measurement(None)
     assert panel.cost.value.text() == numbers.factor(own)
+
+
+def test_advice_goes_by_the_measurement_alone(panel) -> None:
+    """The answer itself came while the machine was busy: its times say nothing beside the measured ones."""
+    measured = measurement(2.0)
+    slow = [
+        replace(one, seconds=9 * one.seconds, verify_seconds=9 * one.verify_seconds)
+        for one in measured.strategy.rounds
+    ]
+    panel.start_answer(header())
+    panel.add_rounds(slow)
+    panel.finish(totals(slow))
+    panel.set_measurement(measured)
+    spec = StrategySpec.parse(header().strategy)
+    expected = advise(spec, Statistics.of(measured.strategy.rounds), measured.cost, measured.factor)
+    assert expected is not None and expected.text == panel.cost.advice.text()
+    assert "verifying adds" not in expected.text
 
 
 def test_a_draft_length_is_read_out(panel) -> None:
