@@ -167,7 +167,7 @@ class ProcessHome:
             if not self._connection.poll(timeout):
                 return None
             event: AnyEvent = _decode_event(self._connection.recv_bytes(_LONGEST_EVENT))
-        except (EOFError, OSError, msgspec.DecodeError) as error:
+        except (EOFError, OSError, ValueError) as error:  # what cannot be decoded is a ValueError
             self._gone = True
             # A length that cannot be is an OSError without a number.
             self._damaged = not (isinstance(error, EOFError) or getattr(error, "errno", None))

@@ -192,12 +192,17 @@ def answer(question: Question) -> Answer:
         )
     if len(text) > MAX_CHARACTERS:
         return Refused("The model's chat template made too long a text.", "Use completion mode.")
-    return Rendered(text.encode("utf-8", errors="replace").decode())  # it can spell what is no Unicode
+    return Rendered(_unicode(text))
+
+
+def _unicode(text: str) -> str:
+    """A template can spell what is no Unicode."""
+    return text.encode("utf-8", errors="replace").decode()
 
 
 def _brief(error: Exception) -> str:
     """What an error says, in a line or two: a template may raise a text of any length."""
-    words = " ".join(str(error)[:_LONGEST_ERROR].split())
+    words = _unicode(" ".join(str(error)[:_LONGEST_ERROR].split()))
     return f"{words}…" if len(str(error)) > _LONGEST_ERROR else words.removesuffix(".")
 
 

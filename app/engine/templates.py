@@ -121,7 +121,10 @@ class _Process:
         data = _next(said, question.seconds + _GRACE, stopped)
         if data is None:
             raise self._explain(question)
-        answer: Answer = decode_answer(data)
+        try:
+            answer: Answer = decode_answer(data)
+        except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
+            raise PromptError("The model's chat template gave what cannot be read.", _HINT) from None
         return answer
 
     def _exchange(self, question: bytes, said: queue.SimpleQueue[bytes | None]) -> None:

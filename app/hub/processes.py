@@ -10,8 +10,6 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import TypeVar
 
-import msgspec
-
 _LONGEST = 2**26  # bytes of a message
 T = TypeVar("T")
 
@@ -33,7 +31,7 @@ def hear(connection: Connection, decode: Callable[[bytes], T]) -> T:
     """The next message; raises EOFError or OSError where the process is gone, or says what cannot be read."""
     try:
         return decode(connection.recv_bytes(_LONGEST))
-    except msgspec.DecodeError:
+    except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
         raise EOFError from None
 
 

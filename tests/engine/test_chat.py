@@ -403,6 +403,8 @@ def test_a_huge_text_is_refused(render: Render) -> None:
 
 def test_a_text_that_is_no_unicode_is_a_text(render: Render) -> None:
     assert render("{{ '\\ud800' }}") == "?"
+    with pytest.raises(PromptError, match=r"refused the messages: \?\."):
+        render("{{ raise_exception('\\ud800') }}")
 
 
 def test_the_process_is_kept_warm(vocabulary: Vocabulary) -> None:

@@ -9,8 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
@@ -380,6 +382,29 @@ def test_a_death_while_nothing_runs_is_told_too(new_home: Callable[[str], Talk])
     os.kill(talk.home.pid or 0, signal.SIGKILL)  # type: ignore[attr-defined]
     failed = talk.until(talk._run, Failed)[-1]
     assert isinstance(failed, Failed) and failed.gone
+
+
+def rubbish(connection: Connection) -> None:
+    connection.send_bytes(b"\xff rubbish")
+    time.sleep(100)
+
+
+def no_text(connection: Connection) -> None:
+    """A message that holds a text which is not UTF-8."""
+    whole = msgspec.msgpack.encode(LoadProgress(1, "abc", 0.5))
+    connection.send_bytes(whole.replace(b"abc", b"a\xffc"))
+    time.sleep(100)
+
+
+@pytest.mark.parametrize("damaged", [rubbish, no_text])
+def test_a_damaged_message_ends_the_engine_and_not_its_reader(
+    new_home: Callable[[str], Talk], monkeypatch: pytest.MonkeyPatch, damaged: Callable[[Connection], None]
+) -> None:
+    monkeypatch.setattr("app.engine.host._serve", damaged)
+    home = new_home("process").home
+    failed = home.receive(PATIENCE)
+    assert isinstance(failed, Failed) and failed.gone
+    assert failed.message == "The engine sent a message that cannot be read, and was ended."
 
 
 def test_a_file_that_crashes_llama_cpp_takes_only_the_engine_along(

@@ -198,13 +198,21 @@ def rubbish(connection: Connection) -> None:
         connection.send_bytes(b"\xff rubbish")
 
 
+def no_text(connection: Connection) -> None:
+    """One whose answer holds a text that is not UTF-8."""
+    while True:
+        connection.recv_bytes()
+        connection.send_bytes(b"\x81\xa4type\xa1\xff")
+
+
+@pytest.mark.parametrize("damaged", [rubbish, no_text])
 def test_a_damaged_message_ends_the_probe_and_not_its_reader(
-    folder: Path, put: Put, monkeypatch: pytest.MonkeyPatch
+    folder: Path, put: Put, monkeypatch: pytest.MonkeyPatch, damaged: Callable[[Connection], None]
 ) -> None:
-    monkeypatch.setattr("app.hub.library.reader.serve", rubbish)
+    monkeypatch.setattr("app.hub.library.reader.serve", damaged)
     reader = Reader()
     try:
-        with pytest.raises(ModelFileError, match="twice, reading it ended the process"):
+        with pytest.raises(ModelFileError, match="reading it ended the process twice"):
             reader.facts(put(TARGET))
         monkeypatch.undo()
         assert reader.facts(put(TARGET)).architecture == "llama"
