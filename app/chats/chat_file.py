@@ -126,7 +126,8 @@ def _read_head(line: bytes, folder: Path) -> ChatHead:
     if newer:
         why = f"This chat has the newer format {read.format}."
     # A folder that someone copied is another chat: its name is what it is found by.
-    return ChatHead(**fields | {"id": folder.name, "damaged": why, "newer": newer})
+    mode = read.mode if read.mode in MODES else MODES[0]
+    return ChatHead(**fields | {"id": folder.name, "mode": mode, "damaged": why, "newer": newer})
 
 
 def _check_head(head: _Head) -> None:
@@ -135,7 +136,8 @@ def _check_head(head: _Head) -> None:
         when = datetime.fromisoformat(stamp)
         if when.tzinfo is None or not 1970 <= when.year < 9000:
             raise ValueError(stamp)
-    if head.major < 1 or head.mode not in MODES or not 0 <= head.revision < 2**53:
+    known = head.mode in MODES or head.major > MAJOR
+    if head.major < 1 or not known or not 0 <= head.revision < 2**53:
         raise ValueError(head)
 
 

@@ -345,7 +345,7 @@ def test_a_newer_chat_is_named_as_such(store: ChatStore) -> None:
 def test_a_newer_chat_can_be_read_and_not_changed(store: ChatStore) -> None:
     chat = answered(store)
     file = store.folder / chat.id / NAME
-    newer = file.read_bytes().replace(b'"format":"1.0"', b'"format":"2.0"')
+    newer = file.read_bytes().replace(b'"format":"1.0"', b'"format":"2.0","mode":"of tomorrow"')
     file.write_bytes(newer)
     read = store.load(chat.id)
     assert read.turns == chat.turns
