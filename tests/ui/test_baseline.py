@@ -133,6 +133,7 @@ def short_answer(desk: Desk) -> None:
 
 
 def measuring(desk: Desk) -> None:
+    """Measure an answer of `slow`; a tiny model is done between two looks."""
     desk.window.status.measure.click()
     desk.until(lambda: desk.session.activity is Activity.GENERATING)
 
@@ -177,8 +178,9 @@ def test_the_numbers_do_not_go_to_another_answer(windows: Windows) -> None:
     desk.ask("hello")
     chat_id = desk.controller.chat_id
     desk.until(desk.window.status.measure.isEnabled)
-    measuring(desk)
+    desk.window.status.measure.click()
     desk.controller.new_chat()
+    desk.until(lambda: not desk.window.baseline.is_measuring)
     desk.until_ready()
     assert not desk.window.status.speed_up.isVisible()
     assert "measured" not in desk.page.instruments.speed.note.text()
@@ -190,7 +192,7 @@ def test_a_measured_baseline_is_shown_with_its_answer_ever_after(windows: Window
     desk = windows.open(max_tokens=100)
     desk.ask("hello")
     desk.until(desk.window.status.measure.isEnabled)
-    measuring(desk)
+    desk.window.status.measure.click()
     desk.until(desk.window.status.speed_up.isVisible)
     desk.until_ready()
 
