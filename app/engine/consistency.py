@@ -213,7 +213,7 @@ class Consistency:
             yield f"it has {len(one.target_top)} rows of alternatives for {len(one.emitted)} emitted tokens"
         header = self._header
         one_hot = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
-        kept = header.sampling.top_k
+        kept = header.sampling.top_k if header.sampling.temperature > 0 else 0
         for place, (top, emitted) in enumerate(zip(one.target_top, one.emitted, strict=False)):
             where = f"the target's alternatives at place {place}"
             yield from _sound(where, top, _WIDTH if 0 < kept < TOP else None)

@@ -34,7 +34,7 @@ def test_a_pair_is_fetched_by_one_click(
     assert target.group == draft.group
     assert Path(target.path).read_bytes() == data
     assert Path(draft.path).read_bytes() == data[:5000]
-    assert (target.done, target.total, target.title) == (SIZE, SIZE, "model-GGUF Q4_K_M")
+    assert (target.done, target.total, target.title) == (SIZE, SIZE, "owner/model-GGUF Q4_K_M")
     assert cache.find(REPO, FILE) == Path(target.path)
     changed = [one.download for one in watched.events if isinstance(one, DownloadChanged)]
     states = list(dict.fromkeys(one.state for one in changed if one.id == target.id))
