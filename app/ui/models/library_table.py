@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nlargest
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import (
     QAbstractTableModel,
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
-    QSortFilterProxyModel,
     Qt,
     Signal,
     Slot,
@@ -27,7 +27,6 @@ from app.ui.theme import Theme
 from app.ui.tips import as_text
 
 Index = QModelIndex | QPersistentModelIndex
-SORT = Qt.ItemDataRole.UserRole
 
 COLUMNS = (
     ("Name", "The name in the file"),
@@ -47,18 +46,21 @@ NAME_WIDTH = 180  # pixels at text scale 1, at least
 
 
 class LibraryRows(QAbstractTableModel):
-    """Models in the order in which they are given."""
+    """Models in the order of a column; each model's key is worked out once, however many there are."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
         self.models: tuple[LocalModel, ...] = ()
         self.names: tuple[str, ...] = ()  # of one name are told apart
+        self._by = NAME, Qt.SortOrder.AscendingOrder
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
         """Show these; what is selected stays selected where the same files are there."""
-        new = tuple(models)
-        names = names_apart(new)
+        given = tuple(models)
+        places = self._order(given)
+        named = names_apart(given)
+        new, names = tuple(given[place] for place in places), tuple(named[place] for place in places)
         if [one.path for one in new] == [one.path for one in self.models]:
             self.models, self.names = new, names
             if new:
@@ -67,6 +69,26 @@ class LibraryRows(QAbstractTableModel):
         self.beginResetModel()
         self.models, self.names = new, names
         self.endResetModel()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """What is selected stays selected."""
+        self.layoutAboutToBeChanged.emit()
+        self._by = column, order
+        places = self._order(self.models)
+        moved = {before: after for after, before in enumerate(places)}
+        kept = self.persistentIndexList()
+        self.models = tuple(self.models[place] for place in places)
+        self.names = tuple(self.names[place] for place in places)
+        self.changePersistentIndexList(
+            kept, [self.index(moved[index.row()], index.column()) for index in kept]
+        )
+        self.layoutChanged.emit()
+
+    def _order(self, models: Sequence[LocalModel]) -> list[int]:
+        """Their places in the order of the column; those of equal keys stay as they are given."""
+        column, order = self._by
+        keys = [_sort_key(model, column) for model in models]
+        return sorted(range(len(models)), key=keys.__getitem__, reverse=order is Qt.SortOrder.DescendingOrder)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.models)
@@ -91,8 +113,6 @@ class LibraryRows(QAbstractTableModel):
         model, column = self.models[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:
             return self.names[index.row()] if column == NAME else cell(model, column)
-        if role == SORT:
-            return _sort_key(model, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -116,10 +136,7 @@ class LibraryTable(QTableView):
         super().__init__()
         self._theme = theme
         self.rows = LibraryRows(theme, self)
-        self._sorted = QSortFilterProxyModel(self)
-        self._sorted.setSourceModel(self.rows)
-        self._sorted.setSortRole(SORT)
-        self.setModel(self._sorted)
+        self.setModel(self.rows)
         self.setAccessibleName("Models that are here")
         quiet_table(self)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -147,13 +164,13 @@ class LibraryTable(QTableView):
     def current(self) -> LocalModel | None:
         """The model that is selected."""
         rows = self.selectionModel().selectedRows()
-        return self.rows.models[self._sorted.mapToSource(rows[0]).row()] if rows else None
+        return self.rows.models[rows[0].row()] if rows else None
 
     def select(self, path: Path) -> bool:
         """Select the model that has this file; False where there is none."""
         for row, model in enumerate(self.rows.models):
             if path in model.files:
-                index = self._sorted.mapFromSource(self.rows.index(row, NAME))
+                index = self.rows.index(row, NAME)
                 flags = QItemSelectionModel.SelectionFlag
                 self.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
                 self.scrollTo(index)
@@ -215,7 +232,7 @@ def cell(model: LocalModel, column: int) -> str:
             return ORIGINS[model.origin]
 
 
-def _sort_key(model: LocalModel, column: int) -> object:
+def _sort_key(model: LocalModel, column: int) -> Any:
     facts = model.facts
     if column == PARAMETERS:
         return float(facts.parameters) if facts else 0.0
