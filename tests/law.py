@@ -117,7 +117,7 @@ LENGTH_CASES = [
     *(
         Case(f"draft-simple:n_max=3{kind}", sampling)
         for sampling in (ADDED, TYPICAL)
-        for kind in ("", ":sample=1", ":sample=1:verify=block", ":verify=match")
+        for kind in (":sample=1", ":sample=1:verify=block")
     ),
 ]
 """The same with drafts of other lengths, of lengths that follow what was accepted, and with rarer filters."""
