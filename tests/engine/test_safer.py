@@ -26,7 +26,8 @@ def room(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     def measure(options: ModelOptions, _snapshots: int = 0) -> ModelMemory:
         most = MOST[options.path]
         layers = most if options.n_gpu_layers < 0 else min(options.n_gpu_layers, most)
-        return ModelMemory((DeviceMemory("GPU", layers * EACH, layers=layers),), layers, most, 512)
+        n_ctx = options.ctx_size or 8192
+        return ModelMemory((DeviceMemory("GPU", layers * EACH, layers=layers),), layers, most, n_ctx)
 
     def list_devices(_endpoints: object) -> tuple[Device, ...]:
         gpu = Device("GPU", "", "GPU", "CUDA", free["GPU"] + MARGIN, 10**12)

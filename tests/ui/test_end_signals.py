@@ -17,7 +17,9 @@ from app.settings import Settings, SettingsStore
 
 # Says so as soon as a setting was changed: less than its delay before it would be saved by itself.
 _WINDOW = """
-import sys
+import signal, sys
+for name in ("SIGHUP", "SIGINT"):  # a run in the background may ignore them, and so would its children
+    signal.signal(getattr(signal, name), signal.SIG_DFL)
 from app import wiring
 
 make = wiring.make_window
@@ -48,8 +50,11 @@ def test_settings_just_changed_survive_a_signal(
     with subprocess.Popen(
         [sys.executable, "-c", _WINDOW], env=environment, stdout=subprocess.PIPE, text=True
     ) as window:
-        assert window.stdout is not None and window.stdout.readline() == "changed\n"
-        number = getattr(signal, name)
-        window.send_signal(number)
-        assert window.wait(60) == 128 + number
+        try:
+            assert window.stdout is not None and window.stdout.readline() == "changed\n"
+            number = getattr(signal, name)
+            window.send_signal(number)
+            assert window.wait(60) == 128 + number
+        finally:
+            window.kill()
     assert json.loads(paths.settings.read_text())["max_tokens"] == 77

@@ -172,6 +172,8 @@ class PairCard(QFrame):
         is_coming = bool(coming) and all(self._paths[one.role] or self._item(one) for one in self._entries())
         held = [one for one in (self.button, self.queue, self.pause) if one.hasFocus()]
         by_keys = any(map(ring_shown, held))
+        if is_coming:
+            keep_place(self._transport)  # what stands below would come up to where Pause was
         self._transport.setVisible(is_coming and not here)
         self.queue.setVisible(is_coming and not here)
         self.button.setVisible(not here)
