@@ -1,10 +1,15 @@
 """What a row of logits costs from the model's memory to a drawn token, against llama.cpp's own sampler chain.
 
-    python tests/benchmarks/sampling.py [--repeats 30]
+    python tests/benchmarks/sampling.py [--repeats 30] [--rounds 5] [--folder DIR]
 
 Rows of three vocabularies under six settings, each drawn from by both, in turns, in one process; medians in
-milliseconds. llama.cpp's chain is its default one with the same settings, its array of candidates filled
-beforehand. Logits have a standard deviation of 4, so that some hundred tokens make up most of a row.
+milliseconds. llama.cpp's chain is its default one with the same settings; its array of candidates, like our
+row, was written just before, which is not counted. Logits have a standard deviation of 4, so that some
+hundred tokens make up most of a row.
+
+Then whole rounds on a pair with 151,936 tokens and small random weights, whose passes are about as short as
+a GPU's: the milliseconds of a round outside llama.cpp, everything that is recorded included, and those
+inside. Medians of answers of 48 tokens, the settings in turns.
 """
 
 from __future__ import annotations
@@ -13,8 +18,11 @@ import argparse
 import ctypes
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -22,8 +30,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import llama_cpp as cpp
 import numpy as np
 
-from app.engine import Sampling
+from app.engine import Engine, GenerationRequest, Sampling
 from app.engine.sampling import Sampler
+from tests.benchmarks.measure import measure, one_thread
+from tests.benchmarks.random_pair import SHORT, random_pair
 
 SETTINGS = {
     "temperature": Sampling(temperature=0.8),
@@ -41,18 +51,33 @@ CONTEXT = np.arange(100, 164, dtype=np.int32)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=30)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--repeats", type=int, default=30, help="of every row")
+    parser.add_argument("--rounds", type=int, default=5, help="answers of every setting")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "draftscope-benchmarks",
+        help="where the pair is written (130 MB) and kept",
+    )  # fmt: skip
+    options = parser.parse_args()
+    rows(options.repeats)
+    rounds(random_pair(options.folder, SHORT), options.rounds)
+
+
+def rows(repeats: int) -> None:
+    """Print the table of rows."""
     print(f"{'ms a row: ours / llama.cpp':34}" + "".join(f"{size:>18,}" for size in SIZES))
     for name, sampling in SETTINGS.items():
         cells = []
         for size in SIZES:
             row = (4 * np.random.default_rng(size).standard_normal(size)).astype(np.float32)
+            kept = row.copy()
             ours, theirs = _ours(row, sampling), _Chain(row, sampling)
             times: tuple[list[float], list[float]] = ([], [])
             for repeat in range(-3, repeats):
-                theirs.refill()
-                for which, draw in enumerate((ours, theirs.draw)):
+                # What each starts from was just written, as by a pass of the model.
+                for which, (write, draw) in enumerate(
+                    ((partial(np.copyto, row, kept), ours), (theirs.refill, theirs.draw))
+                ):
+                    write()
                     began = time.perf_counter()
                     draw()
                     if repeat >= 0:
@@ -60,6 +85,40 @@ def main() -> None:
             theirs.close()
             cells.append(" / ".join(f"{1e3 * statistics.median(each):.2f}" for each in times))
         print(f"{name:34}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+def rounds(pair: tuple[Path, Path], repeats: int) -> None:
+    """Print the table of rounds."""
+    filters = SETTINGS["top_k 40, top_p .95, min_p .05"]
+    plain = SETTINGS["temperature"]
+    settings = {
+        "greedy, nothing drafted": ("none", Sampling()),
+        "greedy, draft of 4": ("draft-simple:n_max=4", Sampling()),
+        "temperature 0.8": ("draft-simple:n_max=4", plain),
+        "temperature 0.8, filters": ("draft-simple:n_max=4", filters),
+        "temperature 0.8, sample=1": ("draft-simple:n_max=4:sample=1", plain),
+        "temperature 0.8, filters, sample=1": ("draft-simple:n_max=4:sample=1", filters),
+    }
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in settings}
+    with Engine(*map(one_thread, pair)) as engine:
+        for repeat in range(-1, repeats):
+            for name, (strategy, sampling) in settings.items():
+                request = GenerationRequest(
+                    prompt="The same text for both.",
+                    strategy=strategy,
+                    sampling=replace(sampling, seed=max(repeat, 0)),
+                    max_tokens=48,
+                    cold=True,
+                )
+                answer = measure(engine, request)
+                count = len(answer.rounds) / 1e3
+                other = answer.loop_seconds - answer.native_seconds
+                if repeat >= 0:
+                    taken[name].append((other / count, answer.native_seconds / count))
+    print(f"\n{'ms a round, 151,936 tokens':38}{'outside llama.cpp':>20}{'inside':>12}")
+    for name, values in taken.items():
+        outside, inside = (statistics.median(each) for each in zip(*values, strict=True))
+        print(f"{name:38}{outside:>20.2f}{inside:>12.2f}")
 
 
 def _ours(row: np.ndarray, sampling: Sampling) -> Callable[[], object]:

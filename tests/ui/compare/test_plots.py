@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -25,6 +25,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import DARK, LIGHT, Palette
 from tests.lab.reports import made_report
 from tests.ui.contrast import contrast
+from tests.ui.pixels import colours_of
 from tests.ui.traces import make_header, make_round
 
 
@@ -48,13 +49,7 @@ def plot(qtbot: QtBot, theme: Theme) -> LanePlot:
 
 def ink(plot: QWidget, colour: str) -> int:
     """Pixels of a colour."""
-    picture = plot.grab().toImage()
-    wanted = QImage(1, 1, QImage.Format.Format_RGB32)
-    wanted.fill(colour)
-    rgb = wanted.pixelColor(0, 0).rgb()
-    return sum(
-        picture.pixelColor(x, y).rgb() == rgb for x in range(picture.width()) for y in range(picture.height())
-    )
+    return colours_of(plot.grab().toImage())[QColor(colour).name().upper()]
 
 
 def test_a_lane_plot_follows_its_answer_and_goes_back(plot: LanePlot, theme: Theme) -> None:

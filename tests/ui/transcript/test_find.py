@@ -6,6 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.theme import LIGHT
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
+from tests.ui.pixels import colours_of
 from tests.ui.traces import drawing, make_round, make_trace, simulate
 
 
@@ -72,9 +73,8 @@ def test_the_current_match_is_inverted_and_others_outlined(chat: TranscriptView)
         match = chat.finder.current
         assert match is not None
         rect = chat.to_viewport(chat.stack.rects(match.first, match.end.offset)[0]).toRect()
-        image = chat.grab(rect).toImage()
-        pixels = [image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())]
-        return pixels.count(LIGHT.text.lower()) / len(pixels)
+        seen = colours_of(chat.grab(rect).toImage())
+        return seen[LIGHT.text] / seen.total()
 
     chat.find("sequence")
     assert dark_share() > 0.4

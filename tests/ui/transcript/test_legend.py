@@ -6,13 +6,11 @@ from pytestqt.qtbot import QtBot
 from app.ui.theme import DARK, LIGHT, Theme
 from app.ui.transcript import Legend
 from app.ui.transcript.spans import FATES
+from tests.ui.pixels import colours_of
 
 
 def colours(widget) -> set[str]:
-    image = widget.grab().toImage()
-    return {
-        image.pixelColor(x, y).name().upper() for x in range(image.width()) for y in range(image.height())
-    }
+    return set(colours_of(widget.grab().toImage()))
 
 
 def legend(qtbot: QtBot, theme: Theme) -> Legend:

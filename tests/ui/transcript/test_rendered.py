@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.theme import DARK, LIGHT, Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.rendered import SealedDocument
+from tests.ui.pixels import colours_of
 from tests.ui.traces import simulate
 from tests.ui.transcript.places import answer, point
 
@@ -157,10 +158,7 @@ def test_nothing_is_ever_loaded(monkeypatch: pytest.MonkeyPatch, view: Transcrip
 
 def test_colours_follow_the_theme(chat: TranscriptView, theme: Theme) -> None:
     def found() -> set[str]:
-        image = chat.grab().toImage()
-        return {
-            image.pixelColor(x, y).name().upper() for x in range(image.width()) for y in range(image.height())
-        }
+        return set(colours_of(chat.grab().toImage()))
 
     assert LIGHT.panel in found() and LIGHT.tint("accepted") not in found()
     theme.set_mode("dark")
