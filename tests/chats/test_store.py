@@ -558,6 +558,7 @@ def test_a_clock_that_jumps_does_not_empty_the_trash(store: ChatStore, clock: Cl
         clock.advance(days=jump)
         store.purge()
     store.restore(chat.id)
+    assert [head.id for head in store.heads()] == [chat.id]
 
 
 def test_the_first_start_at_a_wrong_clock_keeps_the_trash(store: ChatStore, clock: Clock) -> None:
@@ -568,6 +569,7 @@ def test_the_first_start_at_a_wrong_clock_keeps_the_trash(store: ChatStore, cloc
     (store.folder / ".clock").write_bytes(b"[" * 1000)
     store.purge()
     store.restore(chat.id)
+    assert [head.id for head in store.heads()] == [chat.id]
 
 
 def test_nobody_else_can_read_chats(store: ChatStore) -> None:
