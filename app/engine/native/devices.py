@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.engine.builds import build_command
 from app.engine.errors import SettingError
+from app.engine.limits import free_memory
 from app.engine.memory import CPU, Device
 from app.engine.native import ggml
 from app.engine.placement import NO_DEVICE, chosen_names
@@ -109,10 +109,8 @@ def _describe(handle: int, name: str, endpoint: str = "") -> Device:
 def _available(total: int) -> int:
     """What programs can still have of main memory: llama.cpp calls all of it free on Linux and macOS."""
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        kilobytes = next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-        return int(kilobytes) * 1024
-    except (OSError, StopIteration, ValueError):
+        return free_memory()[0]
+    except OSError:
         return total
 
 
