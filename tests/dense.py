@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.engine.distribution import Distribution
-from app.engine.sampling import softmax
+from app.engine.logits import softmax
 from app.engine.types import Sampling
 
 

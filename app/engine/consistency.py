@@ -12,8 +12,8 @@ from itertools import pairwise
 from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
+from app.engine.logits import TOP
 from app.engine.params import check_params
-from app.engine.sampling import TOP
 from app.engine.stats import strategy_names
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace

@@ -23,7 +23,7 @@ from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.memory import ModelMemory
 from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
-from app.engine.native import AbortFlag, Cancelled
+from app.engine.native import AbortFlag, Cancelled, exponentials
 from app.engine.pair import LoadedPair, LoadReport
 from app.engine.params import check_params
 from app.engine.sampling import Sampler
@@ -219,7 +219,7 @@ class Engine:
             draft_contexts=[self._draft] if self._draft else [],
             verification=verification,
             length=length,
-            sampler=Sampler(sampling, ends if request.ignore_eos else ()),
+            sampler=Sampler(sampling, ends if request.ignore_eos else (), exponentials),
             draws=Draws(seed),
             truth=TokenBuffer(ids, n_ctx + 1),
             prompt_length=len(prompt),

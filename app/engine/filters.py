@@ -1,12 +1,16 @@
 """Which tokens a sampler's filters leave, found without sorting a vocabulary.
 
 Each filter looks at the logits that the filters before it left, and names the places that stay, ascending.
-Where equal logits meet a limit, those of lower ids stay, as with a stable sort.
+Where equal logits meet a limit, those of lower ids stay, as with a stable sort. Where few are left, a list of
+Python's costs less than numpy's calls: filters that follow on others have a form for that.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,59 +18,17 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.engine.logits import Logits
+
     Floats = NDArray[np.float32]
     Places = NDArray[np.intp]
 
-_FEW = 2048
+FEW = 256
+"""So many tokens are ranked sooner in a list than in an array."""
+_SORTED = 2048
 """So many values are sorted sooner than counted into bins."""
 _BINS = 4096
 _NARROW = 1e-30  # a span is at least this: nothing is divided by zero
-_HEIGHT = 64  # values of a group
-
-
-class Logits:
-    """Logits of the tokens that are left, shape [n], and a quick way to the large ones among them.
-
-    The maxima of groups cost one quick pass; only groups whose maximum is large enough are looked through.
-    """
-
-    def __init__(self, values: Floats) -> None:
-        self.values = values
-        count = len(values) // _HEIGHT
-        self._maxima: Floats | None = None
-        if count < _HEIGHT:
-            self.largest = np.maximum.reduce(values)
-            return
-        # Group i holds every `count`-th value from i on: maxima of whole rows, which numpy is fast at.
-        self._groups = values[: _HEIGHT * count].reshape(_HEIGHT, count)
-        self._rest = values[_HEIGHT * count :]
-        self._maxima = np.maximum.reduce(self._groups, axis=0)
-        self.largest = np.maximum.reduce([np.maximum.reduce(self._maxima), *self._rest])
-        """NaN where any is."""
-
-    def bound(self, n: int) -> np.float32:
-        """A value that at least `n` of them reach, and few more do."""
-        values = self.values if self._maxima is None or len(self._maxima) < n else self._maxima
-        place = len(values) - n
-        bound: np.float32 = np.partition(values, place)[place]
-        return bound
-
-    def reaching(self, bound: np.float32) -> Places:
-        """The places of those that reach `bound`, ascending."""
-        places: Places
-        if self._maxima is None:
-            places = (self.values >= bound).nonzero()[0]
-            return places
-        groups = (self._maxima >= bound).nonzero()[0]
-        if len(groups) * 8 > len(self._maxima):
-            places = (self.values >= bound).nonzero()[0]
-            return places
-        found = (self._groups[:, groups].ravel() >= bound).nonzero()[0]
-        row, group = np.divmod(found, len(groups) or 1)
-        rest = (self._rest >= bound).nonzero()[0] + self._groups.size
-        places = np.concatenate([row * len(self._maxima) + groups[group], rest])
-        places.sort()
-        return places
 
 
 def top_k(logits: Logits, k: int) -> Places:
@@ -84,10 +46,8 @@ def top_k(logits: Logits, k: int) -> Places:
 
 def top_p(logits: Logits, p: float) -> Places:
     """The smallest set of the most probable tokens whose probability reaches `p`, shape [n] -> [m]; p < 1."""
-    weights = np.subtract(logits.values, logits.largest)
-    np.exp(weights, out=weights)
-    whole = float(np.add.reduce(weights))
-    if len(weights) <= _FEW:
+    weights, whole = logits.weights
+    if len(weights) <= _SORTED:
         return _head(logits.values, weights, p * whole)
     # Together, tokens less probable than this have less than 1 - p: the limit is before them.
     least = min((1 - p) * whole / len(weights), 1.0)
@@ -111,22 +71,35 @@ def typical_p(logits: Logits, p: float) -> Places:
     Locally typical sampling, Meister et al. 2022 (arXiv 2202.00666).
     """
     places = (logits.values > -np.inf).nonzero()[0]
-    shifted = logits.values[places] - logits.largest
-    weights = np.exp(shifted)
-    whole = np.add.reduce(weights, dtype=np.float64)
-    surprise = math.log(whole) - shifted
+    weights, whole = logits.weights
+    weights = weights[places]
+    surprise = math.log(whole) - (logits.values[places] - logits.largest)
     mean = np.add.reduce(weights * surprise, dtype=np.float64) / whole
     kept: Places = places[_head(-np.abs(surprise - np.float32(mean)), weights, math.nextafter(p, 2) * whole)]
     return kept
 
 
-def without_top_choices(p: Floats, at_one: Floats, threshold: float, chance: float) -> Floats:
+def head_of_top_p(values: Sequence[float], p: float) -> int:
+    """`top_p` of a few logits, largest first: how many of the first stay."""
+    sums = list(accumulate(math.exp(value - values[0]) for value in values))
+    return min(bisect_left(sums, p * sums[-1]) + 1, len(sums))
+
+
+def head_of_min_p(values: Sequence[float], p: float) -> int:
+    """`min_p` of a few logits, largest first: how many of the first stay."""
+    limit = values[0] + math.log(p)
+    return sum(value >= limit for value in values)
+
+
+def without_top_choices(p: Floats, logits: Logits, threshold: float, chance: float) -> Floats:
     """XTC: with `chance` the tokens that reach `threshold` are left out, but for the least probable of them.
 
-    `p` is the distribution without it and `at_one` that at temperature 1, which is held against the
-    threshold, both of shape [n]. Returns the distribution that comes of both cases: where llama.cpp draws
-    whether to drop them before it draws a token, this is the law of the token.
+    `p` is the distribution without it, shape [n]; the probabilities of the logits, which are those at
+    temperature 1, are held against the threshold. Returns the distribution that comes of both cases: where
+    llama.cpp draws whether to drop them before it draws a token, this is the law of the token.
     """
+    weights, whole = logits.weights
+    at_one = weights / np.float32(whole)
     above = (at_one >= threshold).nonzero()[0]
     if len(above) < 2 or threshold > 0.5:
         return p
@@ -151,7 +124,7 @@ def _head(values: Floats, weights: Floats, mass: float) -> Places:
 
     Many values are counted into bins first, so that only those of the bin with the limit in it are sorted.
     """
-    if len(values) <= _FEW:
+    if len(values) <= _SORTED:
         order = np.argsort(-values, kind="stable")
         return np.sort(order[: _count(weights[order], mass)])
     highest = np.maximum.reduce(values)

@@ -18,6 +18,7 @@ from app.engine.handover import Handover
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.native import Context, Vocabulary
 from app.engine.propose import Draft, NamedDrafter, Room, propose
+from app.engine.row_store import RowStore
 from app.engine.rows import TargetRows
 from app.engine.sampling import Sampler
 from app.engine.text import TextStream
@@ -139,6 +140,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
     zero = time.perf_counter()
     index = 0
     before: Verified | None = None
+    store = RowStore(run.target.model.vocabulary.size)
     while run.finish is None:
         began, native = time.perf_counter(), run.native_seconds()
         position = run.position
@@ -158,7 +160,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         handover.settle()  # no part of the pass, where the record takes longer than it
         settled = time.perf_counter()
 
-        rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary)
+        rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary, store)
         outcome = judge(run, proposal, rows)
         emitted, text = emit(run, proposal, outcome)
         rows.keep(len(emitted))

@@ -181,7 +181,8 @@ class ProcessHome:
         if isinstance(event, LastWords):
             self._last_words = event.text
         elif isinstance(event, LoadProgress):
-            self._file, self._testing = event.file, event.stage is LoadStage.TESTING
+            self._file = " or ".join(filter(None, (event.file, event.beside)))  # either may end the engine
+            self._testing = event.stage is LoadStage.TESTING
         elif self._waiting is not None and event.run == self._waiting.run:
             if isinstance(event, Loaded) and isinstance(self._waiting, Load):
                 self._loaded, self._n_ctx = self._waiting, event.pair.target.n_ctx

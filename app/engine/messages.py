@@ -80,6 +80,7 @@ class LoadProgress(Event, frozen=True, tag=True):
     file: str
     fraction: float
     stage: LoadStage = LoadStage.READING
+    beside: str = ""  # another file that is being read at the same time
 
 
 class Loaded(Event, frozen=True, tag=True):

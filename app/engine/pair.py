@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace as replace_struct
@@ -14,13 +14,15 @@ from msgspec.structs import replace as replace_struct
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
 from app.engine.errors import ModelFileError, PairError
 from app.engine.memory import ModelMemory
-from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model
+from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
 from app.engine.params import check_params
 from app.engine.placement import WORKERS, share_workers
 from app.engine.types import ModelInfo, ModelOptions, PairInfo
 
-LoadReport = Callable[[str, float], bool]
-"""(file name, fraction read) -> go on."""
+LoadReport = Callable[[str, float, str], bool]
+"""(file name, fraction read, another file that is read at the same time or "") -> go on."""
+
+_LOOK = 0.05  # seconds between two looks at a file that is read beside another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,47 @@ class _Part:
     def close(self) -> None:
         self.context.close()
         self.model.close()
+
+
+class _Ahead:
+    """The draft's file, read on a thread of its own while the target's is."""
+
+    def __init__(self, options: ModelOptions) -> None:
+        self.name = Path(options.path).name
+        self._options = options
+        self._model: Model | None = None
+        self._error: BaseException | None = None
+        self._given_up = False
+        self._thread = threading.Thread(target=self._read, name=f"reads {self.name}", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            self._model = Model(self._options, lambda _fraction: not self._given_up)
+        except BaseException as error:
+            self._error = error
+
+    def wait(self, go_on: Callable[[], bool]) -> None:
+        """Wait until the file is read; reading it stops where `go_on` says no."""
+        while self._thread.is_alive():
+            self._given_up = self._given_up or not go_on()
+            self._thread.join(_LOOK)
+
+    def take(self) -> Model:
+        """The model that was read; the caller closes it. Raises what Model raises."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._model is not None
+        model, self._model = self._model, None
+        return model
+
+    def give_up(self) -> None:
+        """Stop reading; frees a model that was not taken."""
+        self._given_up = True
+        self._thread.join()
+        if self._model is not None:
+            self._model.close()
 
 
 class LoadedPair:
@@ -60,7 +103,10 @@ class LoadedPair:
         options, beside = share_workers(*self.asked)
         old: list[_Part] = previous._parts if previous else []
         with ExitStack() as new:
-            first = self._open(options, old, new)
+            ahead = self._read_ahead(options, beside, old)
+            if ahead is not None:
+                new.callback(ahead.give_up)
+            first = self._open(options, old, new, beside=ahead)
             self._parts: list[_Part] = [first]
             self.target: Context = first.context
             self.draft: Context | None = None
@@ -68,7 +114,7 @@ class LoadedPair:
             if beside is not None:
                 if not beside.ctx_size:  # as far as the target goes
                     beside = replace(beside, ctx_size=self.target.n_ctx)
-                second = self._open(beside, old[1:], new, snapshots=0)
+                second = self._open(beside, old[1:], new, snapshots=0, ahead=ahead)
                 self.fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
                 if self.fit.kind is FitKind.CANNOT:
                     raise PairError(
@@ -87,19 +133,46 @@ class LoadedPair:
             devices=_devices_in_use(self.target),
         )
 
+    def _read_ahead(
+        self, target: ModelOptions, draft: ModelOptions | None, old: Sequence[_Part]
+    ) -> _Ahead | None:
+        """Begin to read the draft beside the target, where both are to be read and stay in main memory: a
+        device's driver, and a worker, is asked by one at a time."""
+        if draft is None or any(part.options.path in (target.path, draft.path) for part in old):
+            return None
+        for options in (target, draft):
+            check_params(options)
+            if chosen_devices(options):
+                return None
+        return _Ahead(draft)
+
     def _open(
-        self, options: ModelOptions, old: Sequence[_Part], new: ExitStack, snapshots: int = SNAPSHOTS
+        self,
+        options: ModelOptions,
+        old: Sequence[_Part],
+        new: ExitStack,
+        snapshots: int = SNAPSHOTS,
+        beside: _Ahead | None = None,
+        ahead: _Ahead | None = None,
     ) -> _Part:
+        """The part of the pair from before that is the same, or a new one: from `ahead`, where the file is
+        read already. The file of `beside` is read at the same time."""
         check_params(options)
         for part in old[:1]:
             if part.options == options:
                 return part
         name = Path(options.path).name
-        if self._on_progress is not None:
-            self._on_progress(name, 0.0)  # before llama.cpp opens it: some files end the process there
+
+        def report(fraction: float) -> bool:
+            other = beside.name if beside else ""
+            return self._on_progress is None or self._on_progress(name, fraction, other)
+
+        report(1.0 if ahead else 0.0)  # before llama.cpp opens it: some files end the process there
         with ExitStack() as half:
-            model = Model(options, self._on_progress and partial(self._on_progress, name))
+            model = ahead.take() if ahead else Model(options, report)
             half.callback(model.close)
+            if beside is not None:  # what ends the process from here on has one file to blame
+                beside.wait(lambda: report(1.0))
             if not model.can_decode:
                 raise ModelFileError(
                     f"{name} does not write text token by token.", "Choose a language model."

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.distribution import Distribution
-from app.engine.sampling import Sampler, log_sum_exp, top_of_rows
+from app.engine.logits import log_sum_exp, top_of_rows
+from app.engine.sampling import Sampler
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.engine.native import Vocabulary
+    from app.engine.row_store import RowStore
 
     Floats = NDArray[np.float32]
 
@@ -37,8 +39,11 @@ class TargetRows:
         context: NDArray[np.int32],
         draft: list[int],
         vocabulary: Vocabulary,
+        store: RowStore,
     ) -> None:
-        """`logits` has shape [len(draft) + 1, vocabulary]."""
+        """`logits` has shape [len(draft) + 1, vocabulary]; `store` is of its width, and nobody else's until
+        the record is made."""
+        self._store = store
         self._logits = logits
         self._sampler = sampler
         self._context = context
@@ -56,28 +61,32 @@ class TargetRows:
             before = self._context
             if row and self._sampler.adjusts:
                 before = np.concatenate([before, np.array(self._draft[:row], np.int32)])
-            known = self._adjusted[row] = self._sampler.adjust(self._logits[row], before)
+            out = self._store.rows(2 * row + 2)[2 * row + 1]
+            known = self._adjusted[row] = self._sampler.adjust(self._logits[row], before, out)
         return known
 
     def argmax(self, row: int) -> int:
         """The row's most probable token."""
-        if self._sampler.adjusts:
+        if self._sampler.adjusts or self._is_large:
             return int(self.adjusted(row).argmax())
         if not self._best:
-            # One pass over all rows costs less than a call for each of those that are looked at.
             self._best = self._logits.argmax(axis=1).tolist()
         return self._best[row]
 
     def distribution(self, row: int) -> Distribution:
         """The distribution that tokens are drawn from."""
         known = self._distributions.get(row)
-        if known is None and self._sampler.is_plain and len(self._logits[row]) <= _SMALL_VOCABULARY:
+        if known is None and self._sampler.is_plain and not self._is_large:
             self._distributions = dict(enumerate(self._sampler.distributions(self._logits)))
             known = self._distributions[row]
         if known is None:
-            known = self._sampler.distribution(self.adjusted(row))
-            self._distributions[row] = known
+            out = self._store.rows(2 * row + 1)[2 * row]
+            known = self._distributions[row] = self._sampler.distribution(self.adjusted(row), out)
         return known
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self._logits[0]) > _SMALL_VOCABULARY
 
     @property
     def _records_distribution(self) -> bool:
@@ -87,7 +96,9 @@ class TargetRows:
     def keep(self, count: int) -> None:
         """Copy what `record` needs of the first `count` rows: the next pass overwrites llama.cpp's memory."""
         if not (self._records_distribution or self._sampler.adjusts):
-            self._logits = self._logits[:count].copy()
+            kept = self._store.rows(count)
+            kept[:] = self._logits[:count]
+            self._logits = kept
 
     def record(self, count: int) -> list[Alternatives]:
         """The alternatives of the first `count` rows, for the trace.
@@ -103,7 +114,7 @@ class TargetRows:
             if self._sampler.adjusts:
                 rows = np.stack([self.adjusted(row) for row in range(count)])
             top, logits = top_of_rows(rows)
-            self._wholes = log_sum_exp(rows)
+            self._wholes = log_sum_exp(rows, self._sampler.exponentials)
             shares = [
                 [math.exp(logit - whole) for logit in row]
                 for row, whole in zip(logits, self._wholes, strict=True)

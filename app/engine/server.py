@@ -127,11 +127,11 @@ class Server:
         started = time.perf_counter()
         shown = ("", 0.0)
 
-        def report(file: str, fraction: float) -> bool:
+        def report(file: str, fraction: float, beside: str) -> bool:
             nonlocal shown
             if file != shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
                 shown = (file, fraction)
-                self._emit(LoadProgress(command.run, file, fraction))
+                self._emit(LoadProgress(command.run, file, fraction, beside=beside))
             return not self._is_stopped(command.run)
 
         def test(file: str) -> None:

@@ -31,6 +31,8 @@ import llama_cpp as cpp
 import numpy as np
 
 from app.engine import Engine, GenerationRequest, Sampling
+from app.engine.native import exponentials
+from app.engine.row_store import RowStore
 from app.engine.sampling import Sampler
 from tests.benchmarks.measure import measure, one_thread
 from tests.benchmarks.random_pair import SHORT, random_pair
@@ -122,8 +124,9 @@ def rounds(pair: tuple[Path, Path], repeats: int) -> None:
 
 
 def _ours(row: np.ndarray, sampling: Sampling) -> Callable[[], object]:
-    sampler = Sampler(sampling)
-    return lambda: sampler.distribution(sampler.adjust(row, CONTEXT)).draw(0.7)
+    sampler, store = Sampler(sampling, (), exponentials), RowStore(len(row))
+    made, adjusted = store.rows(2)
+    return lambda: sampler.distribution(sampler.adjust(row, CONTEXT, adjusted), made).draw(0.7)
 
 
 class _Chain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -184,7 +185,7 @@ def test_a_name_that_is_no_unicode(tmp_path: Path, whole: bytes) -> None:
 def test_loading_can_be_given_up(pair_files: tuple[Path, Path]) -> None:
     fractions: list[float] = []
 
-    def report(name: str, fraction: float) -> bool:
+    def report(name: str, fraction: float, beside: str) -> bool:
         fractions.append(fraction)
         return len(fractions) < 2
 
@@ -196,7 +197,7 @@ def test_loading_can_be_given_up(pair_files: tuple[Path, Path]) -> None:
 def test_progress_runs_from_nothing_to_all(pair_files: tuple[Path, Path]) -> None:
     seen: dict[str, list[float]] = {}
 
-    def report(name: str, fraction: float) -> bool:
+    def report(name: str, fraction: float, beside: str) -> bool:
         seen.setdefault(name, []).append(fraction)
         return True
 
@@ -205,6 +206,34 @@ def test_progress_runs_from_nothing_to_all(pair_files: tuple[Path, Path]) -> Non
     for fractions in seen.values():
         assert fractions == sorted(fractions)
         assert fractions[-1] == 1
+
+
+def test_the_draft_is_read_beside_the_target(pair_files: tuple[Path, Path]) -> None:
+    target, draft = (path.name for path in pair_files)
+    seen: list[tuple[str, str]] = []
+    threads: set[str] = set()
+
+    def report(name: str, fraction: float, beside: str) -> bool:
+        seen.append((name, beside))
+        threads.update(thread.name for thread in threading.enumerate())
+        return True
+
+    Engine(*pair_files, on_progress=report).close()
+    assert set(seen) == {(target, draft), (draft, "")}
+    assert f"reads {draft}" in threads
+
+
+@pytest.mark.parametrize("role", [0, 1], ids=["target", "draft"])
+def test_each_file_read_beside_another_has_its_own_error(
+    pair_files: tuple[Path, Path], tmp_path: Path, role: int
+) -> None:
+    """llama.cpp's words on one are not taken for the other's, and the sound one is freed."""
+    files = list(pair_files)
+    files[role] = tmp_path / "cut.gguf"
+    files[role].write_bytes(pair_files[role].read_bytes()[:-200])
+    with pytest.raises(ModelFileError, match=r"cut\.gguf is cut short"):
+        Engine(*files)
+    assert not [one for one in threading.enumerate() if one.name.startswith("reads ")]
 
 
 OTHER_DRAFTS = {

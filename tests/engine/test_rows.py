@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from app.engine.distribution import Distribution
+from app.engine.row_store import RowStore
 from app.engine.rows import TargetRows
 from app.engine.sampling import Sampler
 from app.engine.types import Sampling
@@ -27,14 +28,14 @@ class Counted(Sampler):
         super().__init__(sampling)
         self.asked = 0
 
-    def distribution(self, adjusted: np.ndarray) -> Distribution:
+    def distribution(self, adjusted: np.ndarray, out: np.ndarray | None = None) -> Distribution:
         self.asked += 1
-        return super().distribution(adjusted)
+        return super().distribution(adjusted, out)
 
 
 def rows(sampling: Sampling) -> tuple[TargetRows, Counted]:
     sampler = Counted(sampling)
-    return TargetRows(LOGITS, sampler, CONTEXT, DRAFT, WORDS), sampler  # type: ignore[arg-type]
+    return TargetRows(LOGITS, sampler, CONTEXT, DRAFT, WORDS, RowStore(30)), sampler  # type: ignore[arg-type]
 
 
 def test_each_row_has_the_penalties_of_the_tokens_before_it() -> None:
@@ -93,7 +94,7 @@ def test_at_temperature_0_a_one_hot_row_is_judged_by_and_the_models_own_is_recor
 def test_a_one_hot_row_does_not_hide_logits_that_are_no_numbers() -> None:
     broken = LOGITS.copy()
     broken[1, 7] = np.nan
-    made = TargetRows(broken, Sampler(Sampling()), CONTEXT, DRAFT, WORDS)  # type: ignore[arg-type]
+    made = TargetRows(broken, Sampler(Sampling()), CONTEXT, DRAFT, WORDS, RowStore(30))  # type: ignore[arg-type]
     best = [int(dense(made.distribution(row), 30).argmax()) for row in range(3)]
     made.record(3)
     assert [np.isnan(made.probability(row, token)) for row, token in enumerate(best)] == [False, True, False]

@@ -13,7 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.engine.distribution import draw_token
-from app.engine.sampling import Sampler, log_sum_exp, softmax, top_of_rows
+from app.engine.logits import log_sum_exp, softmax, top_of_rows
+from app.engine.sampling import Sampler
 from app.engine.types import Sampling
 from tests.dense import dense, filtered
 from tests.reference import probabilities

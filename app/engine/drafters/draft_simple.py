@@ -14,8 +14,9 @@ from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings, Th
 from app.engine.drafters.replacements import parse_pairs
 from app.engine.draws import Purpose
 from app.engine.errors import SettingError
+from app.engine.logits import log_sum_exp, top_of_rows
 from app.engine.params import param
-from app.engine.sampling import log_sum_exp, top_of_rows
+from app.engine.row_store import RowStore
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ class DraftSimple(Drafter):
         self._n_vocab = min(n_vocab, context.model.vocabulary.size)
         self._target_vocab = n_vocab
         self._lacks = n_vocab > self._n_vocab  # tokens that the target may write
-        self._rows: Floats = np.empty((0, self._n_vocab), np.float32)  # of the proposal in the making
-        self._rows_before = self._rows
+        # When a round is drafted, the one before is still to be recorded.
+        self._logits = RowStore(self._n_vocab)
+        self._q = RowStore(n_vocab)
 
     def adjust(self, params: DraftSimpleParams) -> None:
         self._params = params
@@ -99,8 +101,8 @@ class DraftSimple(Drafter):
             self._context.decode(known[kept:-1])
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
-        # The rows of the round before are still to be recorded: two stores take turns.
-        self._rows, self._rows_before = self._rows_before, self._rows
+        self._logits.turn()
+        self._q.turn()
         proposal = Proposal()
         k = min(k, self._params.n_max)
         if context[-1] >= self._n_vocab:
@@ -155,14 +157,10 @@ class DraftSimple(Drafter):
 
     def _keep(self, proposal: Proposal, row: Floats) -> None:
         """Copy the logits of the place behind `proposal`: the next pass overwrites them."""
-        place = len(proposal.ids)
-        if place >= len(self._rows):
-            grown = np.empty((2 * place + 4, self._n_vocab), np.float32)
-            grown[: len(self._rows)] = self._rows
-            self._rows = grown
-        self._rows[place] = row
+        rows = self._logits.rows(len(proposal.ids) + 1)
+        rows[-1] = row
         # Of its lists, not of the proposal: a cycle would keep rows of a whole vocabulary for the collector.
-        proposal.describe = partial(self._describe, proposal.ids, proposal.q, self._rows)
+        proposal.describe = partial(self._describe, proposal.ids, proposal.q, rows)
 
     def _describe(self, chosen: list[int], q: list[Distribution], rows: Floats, count: int) -> Thoughts:
         """What the draft thought of its first `count` tokens, from their logits."""
@@ -174,7 +172,7 @@ class DraftSimple(Drafter):
             top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
         if not q:
             return Thoughts([one.p[0] for one in top], top)
-        drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
+        drawn = zip(rows, chosen, log_sum_exp(rows, self._around.sampler.exponentials), strict=True)
         return Thoughts([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
 
     def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Distribution:
@@ -184,7 +182,7 @@ class DraftSimple(Drafter):
             row = np.concatenate([row, np.full(self._target_vocab - self._n_vocab, -np.inf, np.float32)])
         if sampler.adjusts:
             row = sampler.adjust(row, np.concatenate([context, np.array(proposal.ids, np.int32)]))
-        return sampler.distribution(row)
+        return sampler.distribution(row, self._q.rows(len(proposal.ids) + 1)[-1])
 
     def reset(self) -> None:
         self._context.clear()

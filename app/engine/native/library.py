@@ -7,7 +7,9 @@ import ctypes
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 # libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count a
@@ -23,34 +25,36 @@ log.addHandler(logging.NullHandler())  # silent unless the program asks for a lo
 
 _LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5
-_captures: list[list[str]] = []
-_reports: list[list[str]] = []
 
 
-class _Log:
-    """Takes llama.cpp's log lines; a line may come in several calls."""
+class _Log(threading.local):
+    """Takes llama.cpp's log lines; a line may come in several calls. Each thread has its own lists: two files
+    may be loaded at once."""
 
     def __init__(self) -> None:
         self._level = logging.DEBUG
+        self.warnings: list[list[str]] = []
+        self.reports: list[list[str]] = []
 
-    def __call__(self, level: int, text: bytes, _data: object) -> None:
+    def take(self, level: int, text: bytes, _data: object) -> None:
         if level != _CONTINUES:
             self._level = _LEVELS.get(level, logging.DEBUG)
         line = text.decode("utf-8", errors="replace").rstrip("\n")
         if not line:
             return
-        for lines in _reports:
+        for lines in self.reports:
             lines.append(line)
         serious = self._level >= logging.WARNING
         if serious:
-            for lines in _captures:
+            for lines in self.warnings:
                 lines.append(line)
         # llama.cpp's INFO is a page per model: it is DEBUG to us.
         log.log(self._level if serious else logging.DEBUG, "%s", line)
 
 
 # Set early and kept referenced by the module: otherwise the log floods standard error.
-_on_log = llama_cpp.llama_log_callback(_Log())
+_log = _Log()
+_on_log = llama_cpp.llama_log_callback(_log.take)
 llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
 llama_cpp.llama_backend_init()
 lib = llama_cpp.llama_cpp._lib  # for what the bindings leave out
@@ -63,27 +67,25 @@ def raw_call(name: str, result: Any, *arguments: Any) -> Any:
     return function
 
 
+def captured_log() -> AbstractContextManager[list[str]]:
+    """Collect the warnings and errors that llama.cpp gives this thread in the block."""
+    return _captured(_log.warnings)
+
+
+def captured_report() -> AbstractContextManager[list[str]]:
+    """Collect everything that llama.cpp tells this thread in the block."""
+    return _captured(_log.reports)
+
+
 @contextlib.contextmanager
-def captured_log() -> Iterator[list[str]]:
-    """Collect llama.cpp's warnings and errors for the time of the block."""
+def _captured(captures: list[list[str]]) -> Iterator[list[str]]:
     lines: list[str] = []
-    _captures.append(lines)
+    captures.append(lines)
     try:
         yield lines
     finally:
         # By identity: two captures may hold equal lines.
-        _captures[:] = [other for other in _captures if other is not lines]
-
-
-@contextlib.contextmanager
-def captured_report() -> Iterator[list[str]]:
-    """Collect everything that llama.cpp says in the block."""
-    lines: list[str] = []
-    _reports.append(lines)
-    try:
-        yield lines
-    finally:
-        _reports[:] = [other for other in _reports if other is not lines]
+        captures[:] = [other for other in captures if other is not lines]
 
 
 # llama_get_logits as a plain address: no ctypes pointer object for every call.

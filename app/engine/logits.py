@@ -1,0 +1,139 @@
+"""Rows of logits: their large values, found without sorting a vocabulary, and their exponentials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Places = NDArray[np.intp]
+
+Exponentials = Callable[["Floats", "np.float32 | float", "Floats"], float]
+"""(x, shift, out) -> sum: writes exp(x - shift) into `out`, which may be `x`; both contiguous, shape [n]."""
+
+TOP = 10
+"""How many alternatives a trace keeps."""
+
+_HEIGHT = 64  # values of a group
+
+# Here and in the drafters numpy's functions are called as ufuncs (np.add.reduce, not sum): behind a pass of
+# the model nothing of them is in the processor's caches, and the methods' detour costs more than the sum.
+
+
+def exponentials(x: Floats, shift: np.float32 | float, out: Floats) -> float:
+    """`Exponentials` by numpy."""
+    np.subtract(x, np.float32(shift), out=out)
+    np.exp(out, out=out)
+    # In the row's own precision, for numpy adds up pairwise: the error is that of a few roundings.
+    return float(np.add.reduce(out))
+
+
+def softmax(logits: Floats, exponentials: Exponentials = exponentials) -> Floats:
+    """Probabilities of one row, shape [vocabulary]; -inf becomes 0."""
+    p = np.empty_like(logits)
+    whole = exponentials(logits, np.maximum.reduce(logits), p)
+    p /= np.float32(whole)
+    return p
+
+
+def log_sum_exp(rows: Floats, exponentials: Exponentials = exponentials) -> list[float]:
+    """What each row's logits exceed their log-probabilities by, shape [n, vocabulary] -> n numbers; NaN where
+    a logit is."""
+    out = np.empty_like(rows[0])
+    largest = np.maximum.reduce(rows, axis=1).tolist()
+    return [top + math.log(exponentials(row, top, out)) for row, top in zip(rows, largest, strict=True)]
+
+
+def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[float]]]:
+    """Indices and values of the `n` largest values of each row, largest first (ties: lower index first).
+
+    `rows` is contiguous, shape [rows, vocabulary]. The n-th largest of the maxima of disjoint groups is a
+    bound that at least n values of a row reach, and few more do: three quick passes over all rows at once
+    instead of a partition of each. Both lists are empty for a row of NaN.
+    """
+    count, size = rows.shape
+    height = max(1, math.isqrt(size) // 2)
+    groups = size // height
+    if groups <= n:
+        reached = ~np.isnan(rows)
+    else:
+        # Group i holds every `groups`-th value from i on: maxima of whole slices, which numpy is fast at.
+        # A view of its own, because a slice of several rows cannot be reshaped without a copy.
+        step = rows.itemsize
+        grouped: Floats = np.ndarray(
+            (count, height, groups), rows.dtype, rows, strides=(size * step, groups * step, step)
+        )
+        maxima = np.maximum.reduce(grouped, axis=1)
+        maxima.partition(groups - n, axis=1)
+        reached = rows >= maxima[:, groups - n : groups - n + 1]
+    places = reached.ravel().nonzero()[0]
+    row_of, index = np.divmod(places, size)
+    values = rows.ravel()[places]
+    order = np.lexsort((index, -values, row_of))
+    all_indices, all_values = index[order].tolist(), values[order].tolist()
+    indices, tops, start = [], [], 0
+    for length in np.bincount(row_of, minlength=count).tolist():
+        end = start + min(n, length)
+        indices.append(all_indices[start:end])
+        tops.append(all_values[start:end])
+        start += length
+    return indices, tops
+
+
+class Logits:
+    """Logits of the tokens that are left, shape [n], and a quick way to the large ones among them.
+
+    The maxima of groups cost one quick pass; only groups whose maximum is large enough are looked through.
+    """
+
+    def __init__(self, values: Floats, exponentials: Exponentials) -> None:
+        self.values = values
+        self._exponentials = exponentials
+        count = len(values) // _HEIGHT
+        self._maxima: Floats | None = None
+        if count < _HEIGHT:
+            self.largest = np.maximum.reduce(values)
+            return
+        # Group i holds every `count`-th value from i on: maxima of whole rows, which numpy is fast at.
+        self._groups = values[: _HEIGHT * count].reshape(_HEIGHT, count)
+        self._rest = values[_HEIGHT * count :]
+        self._maxima = np.maximum.reduce(self._groups, axis=0)
+        self.largest = np.maximum.reduce(self._maxima)
+        if len(self._rest):
+            self.largest = np.maximum(self.largest, np.maximum.reduce(self._rest))
+        """NaN where any is."""
+
+    @cached_property
+    def weights(self) -> tuple[Floats, float]:
+        """Probabilities times their sum, shape [n], and that sum; the largest weight is 1."""
+        weights = np.empty_like(self.values)
+        return weights, self._exponentials(self.values, self.largest, weights)
+
+    def bound(self, n: int) -> np.float32:
+        """A value that at least `n` of them reach, and few more do."""
+        values = self.values if self._maxima is None or len(self._maxima) < n else self._maxima
+        values = values.copy()
+        values.partition(len(values) - n)
+        bound: np.float32 = values[len(values) - n]
+        return bound
+
+    def reaching(self, bound: np.float32) -> Places:
+        """The places of those that reach `bound`, ascending."""
+        places: Places
+        groups = None if self._maxima is None else (self._maxima >= bound).nonzero()[0]
+        if groups is None or len(groups) * 8 > len(self._groups[0]):
+            places = (self.values >= bound).nonzero()[0]
+            return places
+        row, group = (self._groups.take(groups, axis=1) >= bound).nonzero()
+        places = row * len(self._groups[0]) + groups[group]
+        if len(self._rest):
+            rest = (self._rest >= bound).nonzero()[0] + self._groups.size
+            places = np.concatenate([places, rest])
+        return places
