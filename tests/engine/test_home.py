@@ -417,7 +417,8 @@ def test_a_file_that_crashes_llama_cpp_takes_only_the_engine_along(
     failed = talk.load(hostile)[-1]
     assert isinstance(failed, Failed)
     assert failed.gone and not failed.expected
-    failed = new_home("process").load(pair_files[0], hostile)[-1]  # read beside the target: either may be to blame
+    # Read beside the target: either may be to blame.
+    failed = new_home("process").load(pair_files[0], hostile)[-1]
     assert isinstance(failed, Failed) and failed.gone
     assert failed.message.startswith(f"{pair_files[0].name} or {hostile.name} holds values")
     again = new_home("process")
