@@ -53,6 +53,7 @@ class TargetRows:
         self._distributions: dict[int, Distribution] = {}
         self._wholes: list[float] = []  # log of the sum of exponentials, a row
         self._best: list[int] = []  # argmax, a row
+        self._copied = 0  # rows, into the store
 
     def adjusted(self, row: int) -> Floats:
         """Logits after penalties and bans, shape [vocabulary]."""
@@ -67,8 +68,11 @@ class TargetRows:
 
     def argmax(self, row: int) -> int:
         """The row's most probable token."""
-        if self._sampler.adjusts or self._is_large:
+        if self._sampler.adjusts:
             return int(self.adjusted(row).argmax())
+        if self._is_large:  # `keep` would copy it behind that, and find it in no cache any more
+            self._copy(row + 1)
+            return int(self._store.rows(row + 1)[row].argmax())
         if not self._best:
             self._best = self._logits.argmax(axis=1).tolist()
         return self._best[row]
@@ -96,9 +100,14 @@ class TargetRows:
     def keep(self, count: int) -> None:
         """Copy what `record` needs of the first `count` rows: the next pass overwrites llama.cpp's memory."""
         if not (self._records_distribution or self._sampler.adjusts):
-            kept = self._store.rows(count)
-            kept[:] = self._logits[:count]
-            self._logits = kept
+            self._copy(count)
+            self._logits = self._store.rows(count)
+
+    def _copy(self, count: int) -> None:
+        """Have the first `count` rows in the store."""
+        if count > self._copied:
+            self._store.rows(count)[self._copied :] = self._logits[self._copied : count]
+            self._copied = count
 
     def record(self, count: int) -> list[Alternatives]:
         """The alternatives of the first `count` rows, for the trace.

@@ -127,6 +127,10 @@ class DraftSimple(Drafter):
 
     def _add_token(self, proposal: Proposal, row: Floats, context: TokenIds) -> bool:
         """Choose the token behind `proposal` from the draft's logits; False ends the draft."""
+        # A copy, because the next pass overwrites them; made first, so that they come from memory only once.
+        rows = self._logits.rows(len(proposal.ids) + 1)
+        rows[-1] = row
+        row = rows[-1]
         if not self._draws_tokens:
             token = int(row.argmax())
             if math.isnan(row.item(token)):
@@ -148,19 +152,13 @@ class DraftSimple(Drafter):
             token, draw = q.draw(u)
             proposal.q.append(q)
             proposal.draws.append(draw)
-        self._keep(proposal, row)
         proposal.ids.append(token)
+        # Of its lists, not of the proposal: a cycle would keep rows of a whole vocabulary for the collector.
+        proposal.describe = partial(self._describe, proposal.ids, proposal.q, rows)
         if token in self._around.end_ids:
             proposal.end = "the draft ended the answer"
             return False
         return True
-
-    def _keep(self, proposal: Proposal, row: Floats) -> None:
-        """Copy the logits of the place behind `proposal`: the next pass overwrites them."""
-        rows = self._logits.rows(len(proposal.ids) + 1)
-        rows[-1] = row
-        # Of its lists, not of the proposal: a cycle would keep rows of a whole vocabulary for the collector.
-        proposal.describe = partial(self._describe, proposal.ids, proposal.q, rows)
 
     def _describe(self, chosen: list[int], q: list[Distribution], rows: Floats, count: int) -> Thoughts:
         """What the draft thought of its first `count` tokens, from their logits."""
