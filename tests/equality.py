@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.draws import Draws, Purpose
+from app.engine.dry import breakers_of
 from app.engine.engine import Engine
 from app.engine.native import AbortFlag, Context
 from app.engine.recheck import recheck
@@ -130,7 +131,7 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
         choose: Callable[[Floats], int] = lambda row: int(row.argmax())  # noqa: E731
     else:
         u = Draws(baseline.header.seed).uniform(index, Purpose.TOKEN)
-        sampler = Sampler(baseline.header.sampling)
+        sampler = sampler_of(engine, baseline)
         choose = lambda row: sampler.distribution(row).draw(u)[0]  # noqa: E731
         drawn = sampler.distribution(here).draw(u)[1]
         gap = min(u - drawn.low, drawn.high - u)
@@ -151,10 +152,16 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
     )
 
 
+def sampler_of(engine: Engine, trace: Trace) -> Sampler:
+    sampling = trace.header.sampling
+    return Sampler(sampling, breakers=breakers_of(engine._target.model.vocabulary, sampling))
+
+
 def measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int) -> Floats:
     """The target's adjusted logits at token `index`, in the batch shapes of the trace's own passes."""
     part = engine._models._parts[0]
     context = Context(part.model, part.options, AbortFlag())
+    sampler = sampler_of(engine, trace)
     try:
         for start in range(0, len(prompt) - 1, _PROMPT_CHUNK):
             context.decode(prompt[:-1][start : start + _PROMPT_CHUNK])
@@ -166,7 +173,7 @@ def measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int
             place = index - one.position
             if place < len(one.emitted):
                 before = np.concatenate([truth, drafted[:place]])
-                return Sampler(trace.header.sampling).adjust(rows[place], before).copy()
+                return sampler.adjust(rows[place], before).copy()
             truth = np.concatenate([truth, np.array([token.id for token in one.emitted], np.int32)])
     finally:
         context.close()

@@ -20,6 +20,7 @@ from scipy import stats
 from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
 from app.engine.drafters.registry import StrategyKind
 from app.engine.draws import Draws
+from app.engine.dry import breakers_of
 from app.engine.engine import Engine
 from app.engine.generate import Generation, TokenBuffer, Verified, finished, verify_rounds
 from app.engine.handover import Handover, NobodyTakes
@@ -63,6 +64,13 @@ ADDED = Sampling(
     xtc_threshold=0.15,
 )  # fmt: skip
 TYPICAL = Sampling(temperature=1.0, top_n_sigma=2.5, typical_p=0.85)
+DRY = Sampling(
+    temperature=1.0,
+    dry_multiplier=0.8,
+    dry_allowed_length=1,
+    dry_penalty_last_n=-1,
+    dry_sequence_breaker="g ef",
+)
 
 ECHO = "law-echo"
 
@@ -116,7 +124,7 @@ LENGTH_CASES = [
     Case("prompt-lookup:num_pred_tokens=2+draft-simple:n_max=3:sample=1:verify=block"),
     *(
         Case(f"draft-simple:n_max=3{kind}", sampling)
-        for sampling in (ADDED, TYPICAL)
+        for sampling in (ADDED, TYPICAL, DRY)
         for kind in (":sample=1", ":sample=1:verify=block")
     ),
 ]
@@ -168,11 +176,15 @@ def exact_law(engine: Engine, sampling: Sampling) -> NDArray[np.float64]:
     size = context.model.vocabulary.size
     law = np.zeros((size,) * LENGTH)
     context.clear()
+    words = sampling.dry_sequence_breaker.split()
+    letters = context.model.vocabulary.tokenize
+    breakers = [letters(word, special=False, parse_special=False).tolist() for word in words]
 
     def row(prefix: tuple[int, ...]) -> NDArray[np.float64]:
         ids = np.concatenate([prompt, np.array(prefix, np.int32)])
         kept = context.sync(ids[:-1])
-        return probabilities(context.decode(ids[kept:], logits=1)[0], sampling, ids.tolist())
+        row = context.decode(ids[kept:], logits=1)[0]
+        return probabilities(row, sampling, ids.tolist(), breakers=breakers)
 
     first = row(())
     for a in np.flatnonzero(first):
@@ -254,7 +266,8 @@ def _emitted(
     engine: Engine, case: Case, n: int, seed: int, first: int, seen: list[Round] | None
 ) -> Iterator[tuple[int, ...]]:
     spec = StrategySpec.parse(case.strategy)
-    sampler = Sampler(case.sampling)
+    vocabulary = engine._target.model.vocabulary
+    sampler = Sampler(case.sampling, breakers=breakers_of(vocabulary, case.sampling))
     prompt = prompt_ids(engine)
     drafters = engine._warm.of(spec)
     length = PaidAuto() if spec.length is LengthRule.AUTO else make_length(spec.length)

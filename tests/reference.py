@@ -14,8 +14,36 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
+def dry_penalties(
+    sampling: Sampling, context: Sequence[int], breakers: Sequence[Sequence[int]] = ()
+) -> dict[int, float]:
+    """What DRY takes off behind `context`, by token; `breakers` are tokens that end a repetition together."""
+    last_n = sampling.dry_penalty_last_n
+    recent = list(context) if last_n < 0 else list(context)[max(0, len(context) - last_n) :]
+    longest = len(recent)
+    for start in reversed(range(len(recent))):
+        sizes = [len(one) for one in breakers if recent[start : start + len(one)] == list(one)]
+        if sizes:
+            longest = len(recent) - start - max(sizes)
+            break
+    taken: dict[int, float] = {}
+    for place in range(1, len(recent)):
+        length = 0
+        while length < min(place, longest) and recent[place - 1 - length] == recent[-1 - length]:
+            length += 1
+        token = recent[place]
+        if length >= sampling.dry_allowed_length and [token] not in map(list, breakers):
+            penalty = sampling.dry_multiplier * sampling.dry_base ** (length - sampling.dry_allowed_length)
+            taken[token] = max(penalty, taken.get(token, 0.0))
+    return taken
+
+
 def probabilities(
-    logits: np.ndarray, sampling: Sampling, context: Sequence[int] = (), banned: Sequence[int] = ()
+    logits: np.ndarray,
+    sampling: Sampling,
+    context: Sequence[int] = (),
+    banned: Sequence[int] = (),
+    breakers: Sequence[Sequence[int]] = (),
 ) -> np.ndarray:
     """The distribution that the settings ask for behind `context`, shape [vocabulary]."""
     values = logits.astype(np.float64)
@@ -27,6 +55,8 @@ def probabilities(
         else:
             values[token] *= sampling.repeat_penalty
         values[token] -= recent.count(token) * sampling.frequency_penalty + sampling.presence_penalty
+    for token, penalty in dry_penalties(sampling, context, breakers).items():
+        values[token] -= penalty
     values[list(banned)] = -np.inf
 
     if sampling.temperature == 0:

@@ -211,12 +211,22 @@ def test_every_parameter_is_an_option() -> None:
     words = ["--target", "T.gguf", "--draft", "D.gguf", "--prompt", "p", "--max-tokens", "5", "--ignore-eos"]
     words += split("--temperature 0.5 --top-k 3 --top-p 0.9 --min-p 0.1 --repeat-penalty 1.1")
     words += split("--repeat-last-n -1 --frequency-penalty 0.2 --presence-penalty -0.3 --top-n-sigma 2.5")
+    words += split("--dry-multiplier 0.8 --dry-base 2 --dry-allowed-length 3 --dry-penalty-last-n -1")
+    words += [
+        "--dry-sequence-breaker",
+        "User: ",
+        "--dry-sequence-breaker",
+        "\n",
+        "--dry-sequence-breaker",
+        "é",
+    ]
     words += split("--typical-p 0.8 --xtc-probability 0.5 --xtc-threshold 0.2 --seed 7 --stop a --stop b")
     words += split("--ctx-size 256 --threads 2 --threads-batch 3 --batch-size 64 --ubatch-size 32")
     words += split("--n-gpu-layers 0 --cache-type-k q8_0 --cache-type-v q4_0 --flash-attn off --no-repack")
     plan = parse_run(words)
     target = ModelOptions("T.gguf", 256, 2, 3, 64, 32, 0, "q8_0", "q4_0", "off", repack=False)
-    sampling = Sampling(0.5, 3, 0.9, 0.1, 1.1, -1, 0.2, -0.3, 2.5, 0.8, 0.5, 0.2, seed=7)
+    dry = (0.8, 2.0, 3, -1, r"User:\x20 \x0a é")
+    sampling = Sampling(0.5, 3, 0.9, 0.1, 1.1, -1, 0.2, -0.3, *dry, 2.5, 0.8, 0.5, 0.2, seed=7)
     assert plan.target == target
     # What llama.cpp has no option of its own for is shared; the rest has its own default.
     assert plan.draft == ModelOptions("D.gguf", 256, 2, 3, 64, 32, flash_attn="off", repack=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
@@ -73,6 +74,8 @@ class ParamOptions:
             action: dict[str, Any]
             if one.kind is bool:
                 action = {"action": "store_const", "const": not one.default}
+            elif one.words:
+                action = {"action": "append", "type": _word, "metavar": "TEXT"}
             else:
                 action = {"type": _reader(one), "metavar": _metavar(one)}
             group.add_argument(
@@ -85,8 +88,12 @@ class ParamOptions:
 
     def given(self, arguments: argparse.Namespace) -> dict[str, Any]:
         """Name -> value, of its own type, of the parameters that the command line sets."""
-        values = {one.name: getattr(arguments, self._dest(one)) for one in self._params}
-        return {name: value for name, value in values.items() if value is not None}
+        values = {one: getattr(arguments, self._dest(one)) for one in self._params}
+        return {
+            one.name: " ".join(value) if one.words else value
+            for one, value in values.items()
+            if value is not None
+        }
 
     def flags_given(self, arguments: argparse.Namespace) -> list[str]:
         given = self.given(arguments)
@@ -105,6 +112,8 @@ class ParamOptions:
         doc, notes = one.doc, [one.range_text(), f"default {one.format(one.default)}"]
         if one.kind is bool:
             doc, notes = (f"Do not {doc[:1].lower()}{doc[1:]}" if one.default else doc), []
+        elif one.words:
+            notes = ["one text each time it is given", *notes[1:]]
         elif one.default == "":
             notes = []
         if self._suffix:
@@ -123,6 +132,15 @@ def _reader(one: Param) -> Callable[[str], Value]:
             raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
 
     return read
+
+
+def _word(text: str) -> str:
+    """One of the words of a list; the space in it is escaped, so that it stays one."""
+    return re.sub(r"\s", _escaped, plain_text(text))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in found[0].encode())
 
 
 def _metavar(one: Param) -> str:

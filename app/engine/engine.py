@@ -17,6 +17,7 @@ from app.engine.drafters.base import Drafter, Resources, Surroundings
 from app.engine.drafters.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.draws import Draws
+from app.engine.dry import breakers_of
 from app.engine.errors import PromptError, SettingError, UserError
 from app.engine.generate import Generation, Rounds, TokenBuffer, rounds
 from app.engine.lengths.base import Outset, StrategyLimits
@@ -219,7 +220,12 @@ class Engine:
             draft_contexts=[self._draft] if self._draft else [],
             verification=verification,
             length=length,
-            sampler=Sampler(sampling, ends if request.ignore_eos else (), exponentials),
+            sampler=Sampler(
+                sampling,
+                ends if request.ignore_eos else (),
+                exponentials,
+                breakers_of(vocabulary, sampling),
+            ),
             draws=Draws(seed),
             truth=TokenBuffer(ids, n_ctx + 1),
             prompt_length=len(prompt),

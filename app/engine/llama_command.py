@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.engine.cores import threads_for
+from app.engine.dry import NO_BREAKER
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
@@ -18,10 +19,12 @@ from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Ve
 _TYPES = {"draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"}
 _OWN_KEYS = {"sample": "drafting by sampling", "replace": "drafting through text"}
 _CACHE_KEYS = ("lookup_cache_static", "lookup_cache_dynamic")
-_SAMPLERS = "penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
+_SAMPLERS = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
 _PENALTIES = ("repeat_penalty", "frequency_penalty", "presence_penalty")
-_RARER = (*_PENALTIES, "top_n_sigma", "typical_p", "xtc_probability", "xtc_threshold")
-"""Sampler settings whose default is off there too: written only where they were changed."""
+_DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker")
+_RARER = (*_PENALTIES, *_DRY, "top_n_sigma", "typical_p", "xtc_probability", "xtc_threshold")
+"""Sampler settings of which llama.cpp has the same default: written only where they were changed."""
+_LAST_N = ("repeat_last_n", "dry_penalty_last_n")
 _DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_moe")
 _DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
 _CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whatever is asked for
@@ -50,6 +53,8 @@ def llama_command(
     """
     if not spec.needs_draft:
         draft = None
+    sizes = [one for one in (target.ctx_size, n_ctx) if one]  # a file may have been trained with less
+    n_ctx = min(sizes, default=DEFAULT_CTX)
     known = [part for part in spec.parts if part.name in _TYPES]
     words = ["llama-server", "--model", target.path]
     if draft is not None:
@@ -64,15 +69,7 @@ def llama_command(
     words += ["--samplers", _SAMPLERS, "--temp", _number(sampling.temperature)]
     words += ["--top-k", str(sampling.top_k), "--top-p", _number(sampling.top_p)]
     words += ["--min-p", _number(sampling.min_p)]
-    changed = [
-        one.name
-        for one in params_of(Sampling)
-        if one.name in _RARER and getattr(sampling, one.name) != one.default
-    ]
-    for name in changed:
-        words += ["--" + name.replace("_", "-"), _number(getattr(sampling, name))]
-    if any(name in _PENALTIES for name in changed):
-        words += ["--repeat-last-n", str(sampling.repeat_last_n)]
+    words += _rarer_flags(sampling, n_ctx)
     if sampling.seed >= 0:
         words += ["--seed", str(sampling.seed)]
     words += ["--predict", str(max_tokens)]
@@ -82,10 +79,23 @@ def llama_command(
     return LlamaCommand(shlex.join(words), tuple(differences))
 
 
+def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:
+    values = {one: getattr(sampling, one.name) for one in params_of(Sampling)}
+    changed = {one.name for one, value in values.items() if one.name in _RARER and value != one.default}
+    if not changed.isdisjoint(_PENALTIES):
+        changed.add("repeat_last_n")
+    words: list[str] = []
+    for one, value in values.items():
+        if one.name in changed:
+            whole = one.name in _LAST_N and value < 0  # there it has to be said in tokens
+            text = str(n_ctx) if whole else one.format(value)
+            for word in (text.split() or [NO_BREAKER]) if one.words else [text]:
+                words += ["--" + one.name.replace("_", "-"), word]
+    return words
+
+
 def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
     """One slot, and nothing that llama-server would choose by the memory that is free."""
-    known = [one for one in (options.ctx_size, n_ctx) if one]  # a file may have been trained with less
-    n_ctx = min(known, default=DEFAULT_CTX)
     words = ["--ctx-size", str(n_ctx), "--parallel", "1", "--fit", "off"]
     words += ["--threads", str(options.threads or threads_for(options.path))]
     words += ["--n-gpu-layers", _layers(options)]

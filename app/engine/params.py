@@ -41,6 +41,7 @@ class Param:
     choices: tuple[str, ...] = ()
     unit: str = ""
     file: FileUse | None = None  # the text is a path
+    words: bool = False  # the text is words with spaces between; a command line may give each by itself
 
     def range_text(self) -> str:
         """The allowed values in words, as shown in messages and tooltips."""
@@ -108,10 +109,11 @@ def param(
     choices: tuple[str, ...] = (),
     unit: str = "",
     file: FileUse | None = None,
+    words: bool = False,
 ) -> Any:
     """Declare a dataclass field with its range and its one line of help."""
     metadata = {"doc": doc, "low": low, "high": high, "choices": choices, "unit": unit, "file": file}
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata | {"words": words})
 
 
 def params_of(owner: type[Any]) -> tuple[Param, ...]:

@@ -1,4 +1,4 @@
-"""Logits to probabilities: penalties, filters, temperature, in llama.cpp's order.
+"""Logits to probabilities: penalties, DRY, filters, temperature, in llama.cpp's order.
 
 The filters look at the probabilities at temperature 1 and come before the temperature, as in llama.cpp's
 default sampler chain.
@@ -16,6 +16,7 @@ import numpy as np
 
 from app.engine import filters
 from app.engine.distribution import Distribution
+from app.engine.dry import Breakers, Dry, is_on
 from app.engine.logits import Exponentials, Logits, exponentials
 from app.engine.types import Sampling
 
@@ -38,8 +39,10 @@ class Sampler:
         sampling: Sampling,
         banned: Iterable[int] = (),
         exponentials: Exponentials = exponentials,
+        breakers: Breakers | None = None,
     ) -> None:
-        """`banned` ids never come out (end-of-generation tokens where they are ignored)."""
+        """`banned` ids never come out (end-of-generation tokens where they are ignored); `breakers` are
+        needed where DRY is on."""
         self.sampling = sampling
         self.exponentials = exponentials
         self._banned = np.fromiter(banned, np.intp)
@@ -47,7 +50,11 @@ class Sampler:
         self._penalises = sampling.repeat_last_n != 0 and (
             sampling.repeat_penalty != 1 or sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
         )
-        self.adjusts = bool(len(self._banned)) or self._penalises
+        self._dry: Dry | None = None
+        if is_on(sampling):
+            assert breakers is not None, "DRY has to know what ends a repetition"
+            self._dry = Dry(sampling, breakers)
+        self.adjusts = bool(len(self._banned)) or self._penalises or self._dry is not None
         self._filters: list[Callable[[Logits], Places]] = []
         self._heads: list[Callable[[list[float]], int]] = []  # the last filters, for a few logits
         if sampling.top_n_sigma > 0:
@@ -74,7 +81,7 @@ class Sampler:
         return self.sampling.temperature == 0
 
     def adjust(self, logits: Floats, context: NDArray[np.int32], out: Floats | None = None) -> Floats:
-        """Logits after penalties and bans; `context` are the tokens before this place, shape [n].
+        """Logits after penalties, DRY and bans; `context` are the tokens before this place, shape [n].
 
         Returns the row itself where nothing applies, else a copy, in `out` where that is given: the row is
         llama.cpp's memory.
@@ -91,6 +98,8 @@ class Sampler:
             penalty = settings.repeat_penalty
             values = np.where(values > 0, values / penalty, values * penalty)
             adjusted[ids] = values - (counts * settings.frequency_penalty + settings.presence_penalty)
+        if self._dry is not None:
+            self._dry.lower(adjusted, context)
         adjusted[self._banned] = -np.inf
         return adjusted
 

@@ -21,9 +21,9 @@ from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 from app.files import DamagedError, decode, open_own, partial_of, reason
 
-FORMAT = "1.4"
+FORMAT = "1.5"
 # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
-# draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler
+# draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler; 1.5: DRY
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)

@@ -152,8 +152,8 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn from the target. The order is llama.cpp's: penalties, top-n-sigma, top-k,
-    typical-p, top-p, min-p, XTC, temperature."""
+    """How tokens are drawn from the target. The order is llama.cpp's: penalties, DRY, top-n-sigma,
+    top-k, typical-p, top-p, min-p, XTC, temperature."""
 
     temperature: float = param(
         0.0, "0 always takes the most probable token; higher is more varied.", low=0, high=10
@@ -176,6 +176,24 @@ class Sampling:
     )
     presence_penalty: float = param(
         0.0, "Lower the logit of every recent token by this. 0 is off.", low=-2, high=2
+    )
+    dry_multiplier: float = param(
+        0.0,
+        "Lower the logit of a token that continues a repetition by this (DRY). 0 is off.",
+        low=0,
+        high=100,
+    )
+    dry_base: float = param(
+        1.75, "For every further token of the repetition, multiply that by this.", low=1, high=100
+    )
+    dry_allowed_length: int = param(2, "Leave repetitions of fewer tokens than this alone.", low=0)
+    dry_penalty_last_n: int = param(
+        64, "How many of the latest tokens DRY compares. -1 is the whole context.", low=-1
+    )
+    dry_sequence_breaker: str = param(
+        r'\n : " *',
+        "Texts that end a repetition, spaced apart: \\n is a line break, \\x20 a space.",
+        words=True,
     )
     top_n_sigma: float = param(
         0.0, "Keep logits within this many standard deviations of the largest. 0 keeps all.", low=0, high=100

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/sampling.py [--repeats 30] [--rounds 5] [--folder DIR]
 
-Rows of three vocabularies under six settings, each drawn from by both, in turns, in one process; medians in
+Rows of three vocabularies under seven settings, each drawn from by both, in turns, in one process; medians in
 milliseconds. llama.cpp's chain is its default one with the same settings; its array of candidates, like our
 row, was written just before, which is not counted. Logits have a standard deviation of 4, so that some
 hundred tokens make up most of a row.
@@ -31,6 +31,7 @@ import llama_cpp as cpp
 import numpy as np
 
 from app.engine import Engine, GenerationRequest, Sampling
+from app.engine.dry import Breakers, is_on
 from app.engine.native import exponentials
 from app.engine.row_store import RowStore
 from app.engine.sampling import Sampler
@@ -46,9 +47,12 @@ SETTINGS = {
     "those, repeat_penalty 1.1": Sampling(
         temperature=0.8, top_k=40, top_p=0.95, min_p=0.05, repeat_penalty=1.1
     ),
+    "the first, DRY over 4,096 tokens": Sampling(temperature=0.8, dry_multiplier=0.8, dry_penalty_last_n=-1),
 }
 SIZES = (32_000, 151_936, 262_144)  # tokens: Llama 2, Qwen, Gemma
 CONTEXT = np.arange(100, 164, dtype=np.int32)
+LONG_CONTEXT = np.minimum(np.random.default_rng(3).zipf(1.3, 4096), 30_000).astype(np.int32)
+LONG_CONTEXT[-1] = 3  # occurs some hundred times in it
 
 
 def main() -> None:
@@ -124,9 +128,15 @@ def rounds(pair: tuple[Path, Path], repeats: int) -> None:
 
 
 def _ours(row: np.ndarray, sampling: Sampling) -> Callable[[], object]:
-    sampler, store = Sampler(sampling, (), exponentials), RowStore(len(row))
+    breakers = Breakers(np.zeros(len(row), np.bool_))
+    sampler, store = Sampler(sampling, (), exponentials, breakers), RowStore(len(row))
     made, adjusted = store.rows(2)
-    return lambda: sampler.distribution(sampler.adjust(row, CONTEXT, adjusted), made).draw(0.7)
+    context = _context(sampling)
+    return lambda: sampler.distribution(sampler.adjust(row, context, adjusted), made).draw(0.7)
+
+
+def _context(sampling: Sampling) -> np.ndarray:
+    return LONG_CONTEXT if is_on(sampling) else CONTEXT
 
 
 class _Chain:
@@ -148,11 +158,14 @@ class _Chain:
             made.insert(0, cpp.llama_sampler_init_top_p(sampling.top_p, 1))
         if sampling.top_k > 0:
             made.insert(0, cpp.llama_sampler_init_top_k(sampling.top_k))
+        if is_on(sampling):
+            dry = sampling.dry_multiplier, sampling.dry_base, sampling.dry_allowed_length
+            made.insert(0, cpp.llama_sampler_init_dry(None, *dry, len(LONG_CONTEXT), None, 0))
         if sampling.repeat_penalty != 1:
             made.insert(0, cpp.llama_sampler_init_penalties(len(row), 64, sampling.repeat_penalty, 0.0, 0.0))
         for sampler in made:
             cpp.llama_sampler_chain_add(self._chain, sampler)
-        for token in CONTEXT.tolist():
+        for token in _context(sampling).tolist():
             cpp.llama_sampler_accept(self._chain, token)
 
     def refill(self) -> None:

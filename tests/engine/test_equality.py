@@ -44,10 +44,19 @@ def test_greedy_is_the_baseline_on_tiny_pairs(
             assert sum(one.accepted for one in trace.rounds) > 0
 
 
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(repeat_penalty=1.3, repeat_last_n=16),
+        Sampling(dry_multiplier=1.5, dry_allowed_length=1, dry_penalty_last_n=-1, dry_sequence_breaker="e :"),
+    ],
+    ids=["repeat_penalty", "DRY"],
+)
 @pytest.mark.parametrize("kind", STRATEGIES)
-def test_greedy_with_a_penalty_is_the_baseline(tiny_engine: Engine, baselines: Baselines, kind: str) -> None:
+def test_greedy_with_a_penalty_is_the_baseline(
+    tiny_engine: Engine, baselines: Baselines, kind: str, sampling: Sampling
+) -> None:
     """The penalty depends on the tokens before, drafted ones included."""
-    sampling = Sampling(repeat_penalty=1.3, repeat_last_n=16)
     request = GenerationRequest(prompt=PROMPT, max_tokens=40, ignore_eos=True, sampling=sampling)
     baselines.check(tiny_engine, request, STRATEGIES[kind].format(k=4))
 

@@ -28,6 +28,7 @@ PROMPT = "abcabcabd abc"
 SETTINGS = {
     "greedy": Sampling(),
     "greedy, penalised": Sampling(repeat_penalty=1.4, repeat_last_n=9),
+    "greedy, DRY": Sampling(dry_multiplier=2, dry_allowed_length=1, dry_penalty_last_n=-1),
     "plain": Sampling(temperature=0.8, seed=3),
     "filtered": Sampling(temperature=0.8, top_k=12, top_p=0.95, seed=3),
     "penalised": Sampling(temperature=0.8, repeat_penalty=1.4, seed=3),

@@ -22,7 +22,7 @@ DRAFT = ModelOptions("/models/small.gguf", threads=2, n_gpu_layers=7)
 FLAGS = Path(__file__).parents[1] / "vectors" / "llama_server_flags.txt"
 
 
-def made(spec: str, **sampling: float) -> LlamaCommand:
+def made(spec: str, **sampling: float | str) -> LlamaCommand:
     return llama_command(StrategySpec.parse(spec), TARGET, DRAFT, Sampling(**sampling), 256)  # type: ignore[arg-type]
 
 
@@ -74,6 +74,26 @@ def test_sampling_is_written_out() -> None:
     assert flag(command, "--min-p") == "0"
     assert flag(command, "--seed") == "5"
     assert flag(command, "--repeat-last-n") == "64"
+
+
+def test_dry_is_written_with_each_breaker_by_itself() -> None:
+    sampling = Sampling(dry_multiplier=0.8, dry_penalty_last_n=100, dry_sequence_breaker=r'\n " User:\x20')
+    words = shlex.split(llama_command(StrategySpec(), TARGET, None, sampling, 9).text)
+    start = words.index("--dry-multiplier")
+    assert words[start : start + 10] == [
+        *("--dry-multiplier", "0.8", "--dry-penalty-last-n", "100", "--dry-sequence-breaker", r"\n"),
+        *("--dry-sequence-breaker", '"', "--dry-sequence-breaker", r"User:\x20"),
+    ]
+    assert words[words.index("--samplers") + 1].startswith("penalties;dry;top_n_sigma;")
+    assert "--dry-base" not in words and "--dry-allowed-length" not in words  # the same default there
+    assert flag(made("none", dry_multiplier=1, dry_sequence_breaker=""), "--dry-sequence-breaker") == "none"
+    assert "dry" not in made("none").text.replace(";dry;", ";")
+
+
+def test_the_whole_context_is_written_in_tokens() -> None:
+    sampling = Sampling(repeat_penalty=1.1, repeat_last_n=-1, dry_multiplier=1, dry_penalty_last_n=-1)
+    command = llama_command(StrategySpec(), TARGET, None, sampling, 9, n_ctx=2048)
+    assert flag(command, "--repeat-last-n") == flag(command, "--dry-penalty-last-n") == "2048"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +189,7 @@ def other_values(one: Param) -> list[Any]:
         return ['[["a", "b"]]']
     if one.kind is str:
         return ["7"]
-    return [one.high if one.default != one.high else one.low]
+    return [one.low if one.high in (None, one.default) else one.high]
 
 
 def commands() -> Iterator[LlamaCommand]:
@@ -184,7 +204,9 @@ def commands() -> Iterator[LlamaCommand]:
             for value in other_values(one):
                 part = StrategyPart(kind.name, replace(kind.params(), **{one.name: value}))
                 yield llama_command(StrategySpec((part,)), TARGET, DRAFT, Sampling(), 9)
-    yield made("none", temperature=0.5, top_k=3, repeat_penalty=2, seed=3)
+    for one in params_of(Sampling):
+        for value in other_values(one):
+            yield made("none", **{one.name: value})
 
 
 def test_every_flag_that_can_come_out_is_llama_cpps() -> None:

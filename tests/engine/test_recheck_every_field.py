@@ -56,6 +56,8 @@ NEVER = {
         for field in (
             *("min_p", "top_n_sigma", "xtc_probability", "xtc_threshold"),
             *("repeat_penalty", "frequency_penalty", "presence_penalty", "repeat_last_n"),
+            *("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
+            "dry_sequence_breaker",
         )
     },
     "header.stop": "a text that was never reached",

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.engine.distribution import draw_token
+from app.engine.dry import Breakers
 from app.engine.logits import log_sum_exp, softmax, top_of_rows
 from app.engine.sampling import Sampler
 from app.engine.types import Sampling
@@ -39,6 +40,9 @@ rarer = st.builds(
     presence_penalty=st.sampled_from([0.0, 0.7, -0.2]),
     repeat_penalty=st.sampled_from([1.0, 1.3]),
     repeat_last_n=st.sampled_from([-1, 0, 3, 64]),
+    dry_multiplier=st.sampled_from([0.0, 0.8]),
+    dry_allowed_length=st.sampled_from([1, 2]),
+    dry_penalty_last_n=st.sampled_from([-1, 0, 5, 64]),
     top_n_sigma=st.sampled_from([0.0, 0.5, 2.0]),
     typical_p=st.sampled_from([0.2, 0.9, 1.0]),
     xtc_probability=st.sampled_from([0.0, 0.5, 1.0]),
@@ -54,7 +58,7 @@ def logits_of(seed: int, size: int, spread: float = 5.0) -> np.ndarray:
 def engine_probabilities(
     logits: np.ndarray, sampling: Sampling, context: Sequence[int] = (), banned: Sequence[int] = ()
 ) -> np.ndarray:
-    sampler = Sampler(sampling, banned)
+    sampler = Sampler(sampling, banned, breakers=Breakers(np.zeros(len(logits), np.bool_)))
     return dense(sampler.distribution(sampler.adjust(logits, np.array(context, np.int32))), len(logits))
 
 
@@ -201,6 +205,15 @@ def llama_probabilities(logits: np.ndarray, sampling: Sampling, context: Sequenc
     for sampler in (
         cpp.llama_sampler_init_penalties(
             size, last_n, sampling.repeat_penalty, sampling.frequency_penalty, sampling.presence_penalty
+        ),
+        cpp.llama_sampler_init_dry(
+            None,
+            sampling.dry_multiplier,
+            sampling.dry_base,
+            sampling.dry_allowed_length,
+            len(context) if sampling.dry_penalty_last_n < 0 else sampling.dry_penalty_last_n,
+            None,
+            0,
         ),
         cpp.llama_sampler_init_top_n_sigma(sampling.top_n_sigma),
         cpp.llama_sampler_init_top_k(sampling.top_k),

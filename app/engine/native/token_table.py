@@ -25,6 +25,9 @@ _PAIR = struct.Struct("<QQ").unpack_from
 
 UNKNOWN, CONTROL = 2, 3
 """Kinds of tokens whose text people must not be able to write."""
+BYTE = 6
+_LENGTH_SIZE = 8  # bytes, before every text
+_PRINTABLE = frozenset([*range(33, 127), *range(161, 173), *range(174, 256)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,29 @@ class TokenTable:
     def span(self, first: int, end: int) -> bytes:
         """The texts of the tokens from `first` to `end`, not included, with their lengths."""
         return self.texts[self.starts[first] : self.starts[end]]
+
+    def spelled_with(self, byte: int) -> list[int]:
+        """The tokens, ascending, whose text may hold this byte as any kind of vocabulary spells it."""
+        forms = {bytes([byte]), _byte_level(byte).encode()}
+        if byte == ord(" "):
+            forms.add("▁".encode())  # SentencePiece's
+        texts = np.frombuffer(self.texts, np.uint8)
+        found = [(self.kinds == BYTE).nonzero()[0]]  # these are named by their number
+        for form in forms:
+            places = (texts[: len(texts) - len(form) + 1] == form[0]).nonzero()[0]
+            for offset in range(1, len(form)):
+                places = places[texts[places + offset] == form[offset]]
+            ids = self.starts.searchsorted(places, "right") - 1
+            found.append(ids[places >= self.starts[ids] + _LENGTH_SIZE])
+        spelled: list[int] = np.unique(np.concatenate(found)).tolist()
+        return spelled
+
+
+def _byte_level(byte: int) -> str:
+    """GPT-2's spelling of a byte: itself where it can be printed, else the next character from 256 on."""
+    if byte in _PRINTABLE:
+        return chr(byte)
+    return chr(256 + sum(other not in _PRINTABLE for other in range(byte)))
 
 
 def read_token_table(path: Path) -> TokenTable | None:

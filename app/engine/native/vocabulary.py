@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _ENDINGS = ("eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep")
 """Tokens of the metadata that end the generation, whatever their kind is."""
 _OVERRIDDEN = re.compile(r"control-looking token: +(\d+) ")
+_SPELLED = (1, 2, 3, 4)  # SentencePiece, BPE, WordPiece, Unigram: how they spell a byte is known
 _ATTR_UNKNOWN = 1 << 0
 _ATTR_CONTROL = 1 << 3
 
@@ -96,13 +97,31 @@ class Vocabulary:
         the file cannot be read for them."""
         return self._table.span(first, end) if self._table is not None else None
 
-    def tokenize(self, text: str, *, special: bool, parse_special: bool) -> NDArray[np.int32]:
-        """Token ids of `text`, shape [n].
+    def words_with(self, byte: int) -> Iterator[tuple[int, bytes]]:
+        """Every token whose text holds this byte, and the text as llama.cpp writes the token alone, control
+        tokens by their names."""
+        table = self._table if self.kind in _SPELLED else None
+        ids = range(self.size) if table is None else table.spelled_with(byte)
+        size, token = 256, (llama_cpp.llama_token * 1)()
+        buffer = ctypes.create_string_buffer(size)
+        for id in ids:
+            token[0] = id
+            n = llama_cpp.llama_detokenize(self._handle, token, 1, buffer, size, False, True)
+            if n < 0:
+                size = -n
+                buffer = ctypes.create_string_buffer(size)
+                n = llama_cpp.llama_detokenize(self._handle, token, 1, buffer, size, False, True)
+            word = buffer.raw[:n]
+            if byte in word:
+                yield id, word
+
+    def tokenize(self, text: str | bytes, *, special: bool, parse_special: bool) -> NDArray[np.int32]:
+        """Token ids of `text`, shape [n]; bytes may be a part of a character.
 
         `special` adds what the file asks for at the ends (BOS); `parse_special` lets control tokens be
         written as text, which must never hold for text that people typed.
         """
-        raw = text.encode(errors="replace")  # half a surrogate pair is no text
+        raw = text.encode(errors="replace") if isinstance(text, str) else text  # half a surrogate is no text
         room = len(raw) + 8  # a token is at least one byte; BOS and EOS
         ids = (llama_cpp.llama_token * room)()
         n = llama_cpp.llama_tokenize(self._handle, raw, len(raw), ids, room, special, parse_special)

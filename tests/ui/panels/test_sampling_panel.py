@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.engine.types import Sampling
@@ -54,6 +54,18 @@ def test_rarer_settings_are_folded_away_until_they_are_in_use(panel: SamplingPan
     assert not number(panel, "typical_p").isVisible()
     panel.set_options(AnswerOptions(Sampling(temperature=0.8, typical_p=0.9)))
     assert number(panel, "typical_p").isVisible()
+
+
+def test_texts_that_end_a_repetition_are_typed_as_words(qtbot: QtBot, panel: SamplingPanel) -> None:
+    panel.set_options(AnswerOptions(Sampling(dry_multiplier=0.8)))
+    fields = panel.findChildren(QLineEdit)
+    field = next(one for one in fields if one.accessibleName() == "dry_sequence_breaker")
+    assert field.isVisible()
+    assert field.text() == r'\n : " *'
+    field.selectAll()
+    qtbot.keyClicks(field, r"\n User:\x20")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert panel.options().sampling == Sampling(dry_multiplier=0.8, dry_sequence_breaker=r"\n User:\x20")
 
 
 def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:

@@ -1,0 +1,196 @@
+"""DRY ("don't repeat yourself"): the longer a repetition that a token continues, the lower its logit.
+
+Where the last n tokens stand further back as well, and n is at least the allowed length, the token that
+followed them there loses multiplier * base ** (n - allowed length). These are llama.cpp's numbers
+(`llama_sampler_dry`), as a function of the row and of the tokens before it: nothing is kept from one row to
+the next, so a drafted token is judged by the law that plain sampling has there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from app.engine.types import Sampling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.engine.native import Vocabulary
+
+    Floats = NDArray[np.float32]
+    Lengths = NDArray[np.intp]
+    Mask = NDArray[np.bool_]
+    TokenIds = NDArray[np.int32]
+
+NO_BREAKER = "none"
+"""Takes all breakers before it back, as in llama.cpp's option."""
+_LONGEST_BREAKER = 40  # bytes
+_LONGEST_TAIL = 20  # tokens
+_LOG_MAX = np.float32(88.7228391)  # of a single-precision number; llama.cpp bounds the exponent by it
+_FLAT = np.float32(1.000001)  # a base up to here grows to nothing
+_LARGEST = float(np.finfo(np.float32).max)
+_COMPARED = 4096  # tokens in one step
+_STEP = 8  # tokens of a place in one step, at least
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|([nrt'\"\\]))")
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Breakers:
+    """Tokens that end a repetition: what stands before them is not compared."""
+
+    alone: Mask
+    """Whether a token ends one by itself; shape [vocabulary]."""
+    sequences: Sequence[tuple[TokenIds, Mask]] = ()
+    """Tokens that end one together: the later ones, and whether a token may be the first."""
+
+    def behind(self, tokens: TokenIds) -> int:
+        """How many of the latest tokens stand behind the last breaker; all where there is none."""
+        count = len(tokens)
+        found = []  # of each breaker: how many tokens stand behind its first one, and how many behind it
+        places = self.alone[tokens].nonzero()[0]
+        if len(places):
+            after = count - 1 - int(places[-1])
+            found.append((after, after))
+        for tail, is_head in self.sequences:
+            n = len(tail)
+            places = (tokens[1 : max(1, count - n + 1)] == tail[0]).nonzero()[0]
+            for offset in range(1, n):
+                places = places[tokens[places + 1 + offset] == tail[offset]]
+            places = places[is_head[tokens[places]]]
+            if len(places):
+                after = count - 1 - int(places[-1])
+                found.append((after, after - n))
+        # The one that begins last counts; of two that begin there, the longer.
+        return min(found)[1] if found else count
+
+
+_known: WeakKeyDictionary[Vocabulary, tuple[str, Breakers]] = WeakKeyDictionary()
+"""The breakers that were read last, for the next answer."""
+
+
+def breakers_of(vocabulary: Vocabulary, sampling: Sampling) -> Breakers | None:
+    """The breakers in a vocabulary; None where the settings do not ask for DRY."""
+    if not is_on(sampling):
+        return None
+    written, breakers = _known.get(vocabulary, ("", None))
+    if breakers is None or written != sampling.dry_sequence_breaker:
+        breakers = _read_breakers(vocabulary, sampling.dry_sequence_breaker)
+        _known[vocabulary] = sampling.dry_sequence_breaker, breakers
+    return breakers
+
+
+def is_on(sampling: Sampling) -> bool:
+    """Whether DRY changes anything."""
+    return sampling.dry_multiplier > 0 and sampling.dry_penalty_last_n != 0
+
+
+def breaker_texts(written: str) -> list[bytes]:
+    """The texts in a list with spaces between; escapes, and how much of a text counts, are llama.cpp's."""
+    texts: list[bytes] = []
+    for word in written.split():
+        if word == NO_BREAKER:
+            texts.clear()
+        else:
+            texts.append(_ESCAPE.sub(_unescaped, word.encode(errors="replace"))[:_LONGEST_BREAKER])
+    return texts
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    digits, letter = found.groups()
+    return bytes([int(digits, 16)]) if digits else _ESCAPED.get(letter, letter)
+
+
+def _read_breakers(vocabulary: Vocabulary, written: str) -> Breakers:
+    """Every token that holds a breaker's text ends a repetition; one that ends with the text's beginning does
+    so together with the tokens of the rest."""
+    alone = np.zeros(vocabulary.size, np.bool_)
+    sequences: dict[tuple[int, ...], Mask] = {}
+    for text in breaker_texts(written):
+        heads: dict[int, list[int]] = {}  # how much of the text a token ends with -> ids
+        for id, word in vocabulary.words_with(text[0]):
+            if text in word:
+                alone[id] = True
+                continue
+            for length in range(1, len(text)):
+                if word.endswith(text[:length]):
+                    heads.setdefault(length, []).append(id)
+        for length, ids in heads.items():
+            rest = vocabulary.tokenize(text[length:], special=False, parse_special=False)[:_LONGEST_TAIL]
+            mask = sequences.setdefault(tuple(rest.tolist()), np.zeros(vocabulary.size, np.bool_))
+            mask[ids] = True
+    alone |= sequences.pop((), False)  # a rest that is no token
+    return Breakers(alone, [(np.array(rest, np.int32), mask) for rest, mask in sequences.items()])
+
+
+class Dry:
+    """The penalty under one setting."""
+
+    def __init__(self, sampling: Sampling, breakers: Breakers) -> None:
+        self._breakers = breakers
+        self._allowed = sampling.dry_allowed_length
+        self._last_n = max(sampling.dry_penalty_last_n, 0)  # 0: all
+        # In single precision, as there.
+        base = np.float32(sampling.dry_base)
+        self._multiplier, self._base = float(np.float32(sampling.dry_multiplier)), float(base)
+        self._longest = self._allowed + int(_LOG_MAX / np.log(base)) if base > _FLAT else None
+
+    def lower(self, logits: Floats, context: TokenIds) -> None:
+        """Lower the logits, shape [vocabulary], in place; `context` are the tokens before, shape [n]."""
+        tokens = context[-self._last_n :]
+        latest = tokens[::-1]
+        if len(tokens) <= self._allowed:
+            return
+        if self._allowed > 0:
+            places = (latest[1:] == latest[0]).nonzero()[0] + 1
+        else:  # also a token that repeats nothing is lowered
+            places = np.arange(1, len(latest))
+        if not len(places):
+            return
+        longest = self._breakers.behind(tokens)
+        if self._longest is not None:
+            longest = min(longest, self._longest)
+        if longest < self._allowed:
+            return
+        lengths = _repeated(latest, places, longest)
+        followers = latest[places - 1]
+        counts = (lengths >= self._allowed) & ~self._breakers.alone[followers]
+        if not np.logical_or.reduce(counts):
+            return
+        ids, lengths = followers[counts], lengths[counts]
+        penalties = self._multiplier * np.power(self._base, lengths - self._allowed)
+        order = lengths.argsort()  # of a token's repetitions the longest is written last
+        ids, penalties = ids[order], np.minimum(penalties[order], _LARGEST).astype(np.float32)
+        logits[ids] = logits[ids] - penalties
+
+
+def _repeated(latest: TokenIds, places: Lengths, longest: int) -> Lengths:
+    """How many of the latest tokens, the last one first, stand from each place on as well, at most `longest`.
+
+    Zero for a place that is outdone whatever stands there. A step compares some tokens of all places that
+    still go on: a Python loop over the context would take milliseconds.
+    """
+    lengths = np.zeros(len(places), np.intp)
+    # In text that goes round in circles every turn is such a place, and the nearest goes on for longest.
+    nearest, room = int(places[0]), np.minimum(len(latest) - places, longest)
+    same = latest[nearest : nearest + room[0]] == latest[: room[0]]
+    lengths[0] = room[0] if np.logical_and.reduce(same) else same.argmin()
+    is_open = (room > lengths[0]) | (latest[places - 1] != latest[nearest - 1])
+    is_open[0] = False
+    going, done = is_open.nonzero()[0], 0
+    padded = np.concatenate([latest, np.full(longest, -1, np.int32)])
+    while len(going) and done < longest:
+        size = min(longest - done, max(_STEP, _COMPARED // len(going)))
+        steps = np.arange(done, done + size)
+        same = padded[places[going][:, None] + steps] == latest[done : done + size]
+        here = np.where(np.logical_and.reduce(same, axis=1), size, same.argmin(axis=1))
+        lengths[going] += here
+        going = going[here == size]
+        done += size
+    return lengths
