@@ -66,7 +66,7 @@ ADDED = Sampling(
 TYPICAL = Sampling(temperature=1.0, top_n_sigma=2.5, typical_p=0.85)
 DRY = Sampling(
     temperature=1.0,
-    dry_multiplier=0.8,
+    dry_multiplier=1.5,
     dry_allowed_length=1,
     dry_penalty_last_n=-1,
     dry_sequence_breaker="g ef",

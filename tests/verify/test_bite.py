@@ -22,7 +22,7 @@ from app.engine.rows import TargetRows
 from app.engine.types import Draw, GenerationRequest, Sampling, Verdict
 from tests.answers import answer
 from tests.equality import Baselines
-from tests.law import CASES, CUT, PENALISED, Case, count, exact_law, holds, p_values
+from tests.law import CASES, CUT, DRY, PENALISED, Case, count, exact_law, holds, p_values
 from tests.tiny import Tiny
 
 DRAWS = 1200  # as in the slice of `make test`
@@ -129,7 +129,7 @@ def long_drafts_are_dropped(patch: Patch) -> None:
 
 
 def penalties_forget_the_draft(patch: Patch) -> None:
-    """The repeat penalty of a row looks only at the tokens before the round."""
+    """The penalties of a row look only at the tokens before the round."""
     real = TargetRows.adjusted
 
     def adjusted(self: TargetRows, row: int) -> np.ndarray:
@@ -181,6 +181,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Case]] = [
     (q_is_off_by_one, SAMPLED),
     (long_drafts_are_dropped, SAMPLED),
     (penalties_forget_the_draft, Case("draft-simple:n_max=3:sample=1", PENALISED)),
+    (penalties_forget_the_draft, Case("draft-simple:n_max=3:sample=1", DRY)),
     (residual_is_p, BLOCK),
     (reach_forgets_the_tokens_before, BLOCK),
     (reach_forgets_the_tokens_before, BLOCK_ONE_HOT),
