@@ -8,6 +8,8 @@ from pathlib import Path
 import gguf
 import numpy as np
 
+from tests.tokenizer_keys import graft, token_count
+
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -41,14 +43,15 @@ class Tiny:
     words: tuple[str, ...] = ()  # tokens of their own, merged from the left
     order: int = 0  # shuffles the vocabulary: the same model with other ids
     sentencepiece: bool = False  # instead of BPE: tokens are bytes and `words`, and texts begin with a space
-    chain: tuple[str, ...] = ()  # weights that make each of these tokens (as the vocabulary spells them)
-    # follow the one before, in a circle
+    chain: tuple[str | int, ...] = ()  # weights that make each of these tokens (as the vocabulary spells
+    # them, or ids) follow the one before, in a circle
     padding: int = 0  # unused tokens at the end of the vocabulary
     name: str = "tiny"
     architecture: str = "llama"
     window: int = 16  # tokens that a sliding window spans
     template: str = CHAT_TEMPLATE
     vocabulary: bool = True
+    tokenizer_of: str = ""  # the file whose tokenizer and chat template this one has, instead of its own
     adds_bos: bool = False
     control: tuple[str, ...] = CONTROL  # the first three: end, BOS, end of turn
     broken: bool = False  # weights that make every logit "not a number"
@@ -145,13 +148,19 @@ def write_tiny(path: Path, tiny: Tiny) -> Path:
         writer.add_ssm_group_count(tiny.n_heads)
     if tiny.architecture == "lfm2":
         writer.add_shortconv_l_cache(CONV_SIZE)
-    _add_vocabulary(writer, tiny)
-    for name, weight in _weights(tiny, len(tokens_of(tiny)[0])).items():
+    if tiny.tokenizer_of:
+        n_vocab = token_count(tiny.tokenizer_of)
+    else:
+        n_vocab = len(tokens_of(tiny)[0])
+        _add_vocabulary(writer, tiny)
+    for name, weight in _weights(tiny, n_vocab).items():
         writer.add_tensor(name, weight)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+    if tiny.tokenizer_of:
+        graft(path, tiny.tokenizer_of)
     return path
 
 
@@ -244,16 +253,17 @@ def _weights(tiny: Tiny, n_vocab: int) -> dict[str, np.ndarray]:
 
 
 def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
-    """Nothing but embeddings, one dimension a token, and what follows each of them."""
+    """Nothing but embeddings, one dimension a token of the chain, and what follows each of them."""
     for name, weight in weights.items():
         if name.endswith(("attn_output.weight", "ffn_down.weight")):
             weight[:] = 0
-    weights["token_embd.weight"][:] = np.eye(*weights["token_embd.weight"].shape, dtype=np.float32)
-    weights["output.weight"][:] = 0
-    texts = tokens_of(tiny)[0]
-    ids = [texts.index(one) for one in tiny.chain]
-    for id, following in zip(ids, ids[1:] + ids[:1], strict=True):
-        weights["output.weight"][following, id] = 1
+    texts = [] if tiny.tokenizer_of else tokens_of(tiny)[0]
+    ids = [one if isinstance(one, int) else texts.index(one) for one in tiny.chain]
+    tokens, following = weights["token_embd.weight"], weights["output.weight"]
+    tokens[:] = 0
+    following *= 0.01  # hardly anything, but no two tokens are as probable as one another
+    for place, id in enumerate(ids):
+        tokens[id, place] = following[ids[(place + 1) % len(ids)], place] = 1
 
 
 def _mamba(tiny: Tiny, normal) -> dict[str, np.ndarray]:

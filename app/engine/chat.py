@@ -48,13 +48,17 @@ class ChatTemplate:
         text = self._templates.render(self._source, guarded, bos, eos, stopped)
         # Most templates write BOS themselves; two of them would disturb the model.
         add_bos = vocabulary.adds_bos and not (bos and text.startswith(bos))
-        ids = [np.array([vocabulary.bos], np.int32)] if add_bos else []
+        ids = [vocabulary.bos] if add_bos else []
         # The template's own text, and at every second place plain text.
         for place, part in enumerate(_PLAIN.split(text)):
             plain = bool(place % 2)
             if part := part.translate(_MARKS):
-                ids.append(vocabulary.tokenize(part, special=False, parse_special=not plain))
-        return text.translate(_MARKS), np.concatenate(ids or [np.empty(0, np.int32)])
+                if ids and vocabulary.piece(ids[-1]):
+                    new = vocabulary.tokenize_behind(part, parse_special=not plain)
+                else:
+                    new = vocabulary.tokenize(part, special=False, parse_special=not plain)
+                ids += new.tolist()
+        return text.translate(_MARKS), np.array(ids, np.int32)
 
     def _guard(self, content: str) -> str:
         """Mark the first character of every control token's spelling as plain text."""

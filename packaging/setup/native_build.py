@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -46,10 +47,9 @@ def wheel(recipe: Recipe, python: Path) -> Path:
 
 def source_archive(python: Path) -> Path:
     """Return the locked source archive of llama-cpp-python; download it where none is kept."""
-    name, _, digest = package_lock().partition(" --hash=sha256:")
-    version = name.partition("==")[2]
+    digest = package_lock().partition(" --hash=sha256:")[2]
     folder = wheels_folder() / "sources"
-    target = folder / f"llama_cpp_python-{version}.tar.gz"
+    target = folder / f"{_locked_name()}.tar.gz"
     if target.is_file() and _sha256(target) in digest:
         return target
     say("fetching llama.cpp's source (77 MB)")
@@ -66,6 +66,44 @@ def source_archive(python: Path) -> Path:
             )  # fmt: skip
         os.replace(Path(temporary) / target.name, target)
     return target
+
+
+def models(python: Path) -> Path:
+    """Return llama.cpp's `models/`, vocabularies without weights and chat templates; unpack it if need be."""
+    folder = wheels_folder() / "sources" / f"{_locked_name()}-models"
+    if not folder.is_dir():
+        archive = source_archive(python)
+        say("unpacking llama.cpp's vocabularies and chat templates")
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            made = unpack(archive, "models/", Path(temporary)) / "models"
+            try:
+                os.rename(made, folder)
+            except OSError:
+                if not folder.is_dir():  # else another checkout was first
+                    raise
+    return folder
+
+
+def unpack(archive: Path, wanted: str, folder: Path) -> Path:
+    """Unpack files of llama.cpp whose path matches `wanted`; return the folder that is llama.cpp's own.
+
+    The lock has the archive's hash, so its paths are the ones that were looked at.
+    """
+    pattern = re.compile(rf"[^/]+/vendor/llama\.cpp/(?:{wanted})")
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            content = tar.extractfile(member) if pattern.match(member.name) else None
+            if content is not None:  # a folder or a link has none
+                target = folder / member.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content.read())
+    (source,) = folder.glob("*/vendor/llama.cpp")
+    return source
+
+
+def _locked_name() -> str:
+    """Such as llama_cpp_python-0.3.36."""
+    return package_lock().split()[0].replace("==", "-").replace("llama-cpp-python", "llama_cpp_python")
 
 
 def _build(recipe: Recipe, python: Path, folder: Path) -> Path:

@@ -12,13 +12,12 @@ import re
 import shlex
 import shutil
 import sys
-import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
 
 from console import CommandError, SetupError, answer, run, say
-from native_build import kept_wheel, source_archive, wheels_folder
+from native_build import kept_wheel, source_archive, unpack, wheels_folder
 from recipe import Recipe, make_recipe
 from steps import PYTHON, Notes, choose, guarded
 
@@ -48,7 +47,7 @@ def build() -> Path:
             scratch = Path(temporary)
             made = scratch / "made"
             _take_libraries(built, made)
-            _compile(recipe, _take_source(archive, scratch), made)
+            _compile(recipe, unpack(archive, "(common|include|ggml/include|vendor|examples)/", scratch), made)
             if answer([str(made / NAME), "--version"]) is None:
                 raise SetupError(f"{NAME} was compiled but does not start.")
             shutil.rmtree(folder, ignore_errors=True)
@@ -66,20 +65,6 @@ def _take_libraries(built: Path, made: Path) -> None:
             target = made / "lib" / Path(name).name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(archive.read(name))
-
-
-def _take_source(archive: Path, scratch: Path) -> Path:
-    """Unpack the headers and the one program; the archive's hash is in the lock."""
-    wanted = re.compile(r"[^/]+/vendor/llama\.cpp/(common|include|ggml/include|vendor|examples)/")
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            content = tar.extractfile(member) if wanted.match(member.name) else None
-            if content is not None:  # a folder or a link has none
-                target = scratch / member.name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content.read())
-    (source,) = scratch.glob("*/vendor/llama.cpp")
-    return source
 
 
 def _compile(recipe: Recipe, source: Path, made: Path) -> None:

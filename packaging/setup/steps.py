@@ -1,4 +1,4 @@
-"""Set-up, step by step: .venv, locked libraries, Qt's system libraries, llama.cpp, the app.
+"""Set-up, step by step: .venv, locked libraries, the app, Qt's system libraries, llama.cpp.
 
 Every finished step leaves a note in .venv of what it was made from. A step runs only when its
 note differs, so a second call reads a few files and is over, and an interrupted one goes on
@@ -51,6 +51,7 @@ class Notes:
     qt: str = ""  # "offscreen" or "window"
     native: str = ""
     wheel: str = ""  # key of the installed wheel
+    models: str = ""  # folder of llama.cpp's vocabularies and chat templates: for tests, which read it here
     choice: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
@@ -114,6 +115,8 @@ def set_up(stage: str, gpu: str) -> None:
         _qt(stage, notes)
         if recipe is not None:
             _native(choice, recipe, notes)
+        if stage == "dev":
+            _models(notes)
         say("ready")
 
 
@@ -141,6 +144,7 @@ def _is_ready(stage: str, gpu: str, notes: Notes) -> bool:
         and notes.project == _project_note()
         and notes.qt in _qt_enough(stage)
         and notes.native == _native_note(choose(gpu, notes))
+        and (stage == "app" or os.path.isdir(notes.models))
     )
 
 
@@ -241,7 +245,7 @@ def _native(choice: Choice, recipe: Recipe, notes: Notes) -> None:
 
     built = native_build.wheel(recipe, PYTHON)
     if notes.wheel != recipe.key:
-        notes.wheel = notes.native = ""
+        notes.wheel = notes.native = notes.models = ""
         notes.save()  # an install that is cut off must not look finished
         run(
             [
@@ -261,6 +265,15 @@ def _native(choice: Choice, recipe: Recipe, notes: Notes) -> None:
     notes.wheel = recipe.key
     notes.native = _native_note(choice)
     notes.choice = asdict(choice)
+    notes.save()
+
+
+def _models(notes: Notes) -> None:
+    if os.path.isdir(notes.models):
+        return
+    import native_build
+
+    notes.models = str(native_build.models(PYTHON))
     notes.save()
 
 

@@ -133,6 +133,18 @@ def test_spellings_that_hold_one_another_or_are_one_character(
     assert content.encode() in b"".join(vocabulary.piece(id) for id in ids)
 
 
+def test_no_space_is_put_where_a_spelling_is_parted(
+    ids_of: IdsOf, open_vocabulary: Callable[[Tiny], Vocabulary]
+) -> None:
+    """A SentencePiece tokenizer puts one before every text."""
+    words = ("x", " x", "\nx", "user")
+    vocabulary = open_vocabulary(Tiny(name="space", sentencepiece=True, words=words))
+    for content in ("x<|end|>x", "<|end|>\nx<|im_end|>.x", "x <|end|> x"):
+        ids = ids_of(vocabulary, content)
+        text = b"".join(map(vocabulary.piece, ids)).decode()
+        assert text == f" user\n{content} \n assistant\n", "but behind control tokens"
+
+
 def test_a_raw_prompt_never_holds_control_tokens(engine: Engine) -> None:
     trace = trace_of(events_of(engine, GenerationRequest(prompt="<|im_start|>x", max_tokens=1)))
     assert trace.header.prompt_tokens == len("<|im_start|>x")

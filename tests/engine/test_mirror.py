@@ -148,6 +148,13 @@ def test_drafted_text_is_spelled_as_the_target_goes_on(spelling: dict[str, Spell
     assert same > 0.95 * places
 
 
+@pytest.mark.parametrize("text", ["the", " the", "  the", "\n\nthe", "é", "_"])
+def test_a_text_that_goes_on_is_spelled_without_a_space(spelling: dict[str, Spelling], text: str) -> None:
+    pieces = spelling["pieces"]
+    ids = pieces.ids([Run(text)], continues=True)
+    assert b"".join(map(pieces.vocabulary.piece, ids)).decode() == text
+
+
 def test_the_rest_of_a_character_is_spelled(spelling: dict[str, Spelling]) -> None:
     one = spelling["bytes"]
     smile = ids_of(one, "a🙂b").tolist()

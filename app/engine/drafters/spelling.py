@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from app.engine.drafters.replacements import Run
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from app.engine.native import Vocabulary
-
-
-_ANCHORS = (b"\n", b".", b"x")
-"""Texts of three kinds: what becomes one token with one of them hardly does so with the next."""
 
 
 class Spelling:
@@ -21,8 +20,6 @@ class Spelling:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._piece = vocabulary.pieces.__getitem__
-        # SentencePiece tokenizers put a space before every text.
-        self._puts_space = self._bytes(self._tokenize("x")) == b" x"
 
     def runs(self, ids: Sequence[int]) -> tuple[list[Run], bytes]:
         """The text of tokens, control tokens by name; and the bytes at its end that begin a character."""
@@ -77,48 +74,47 @@ class Spelling:
         return sum(len(self._piece(id)) for id in ids)
 
     def _alone(self, raw: bytes) -> list[int]:
-        """The tokens of `raw` as a text of its own, without the space that is put before texts."""
-        if not self._puts_space:
-            return self._split(raw, 0)
-        # Behind something else no space is put; but that may become one token with the text's beginning.
-        anchored = (self._split(anchor + raw, len(anchor)) for anchor in _ANCHORS)
-        return next(filter(None, anchored), [])
+        """The tokens of `raw` behind something that it is not spelled together with."""
+        try:
+            return self._spelling(self._continued(raw.decode()), raw)
+        except UnicodeDecodeError:
+            return []
 
     def _split(self, raw: bytes, seam: int) -> list[int]:
         """The tokens of `raw` behind byte `seam`; none where no token begins there."""
         try:
-            text = raw.decode()
+            ids = self._tokenize(raw.decode())
         except UnicodeDecodeError:
             return []
-        at = -seam - self._puts_space
-        behind = raw[seam:]
-        ids: list[int] = []
-        for id in self._tokenize(text):
+        at = -seam - self.vocabulary.puts_space
+        for place, id in enumerate(ids):
+            if at == 0:
+                return self._spelling(ids[place:], raw[seam:])
+            at += len(self._piece(id))
+            if at > 0:
+                break
+        return []
+
+    def _spelling(self, ids: Sequence[int], raw: bytes) -> list[int]:
+        """The first of `ids`, as far as they spell `raw`."""
+        at = 0
+        for place, id in enumerate(ids):
             piece = self._piece(id)
-            if at >= 0:
-                if not piece or behind[at : at + len(piece)] != piece:
-                    break  # it changes texts (lower case, another form of characters), or does not know this
-                ids.append(id)
-            elif at + len(piece) > 0:
-                return []
+            if not piece or raw[at : at + len(piece)] != piece:
+                # It changes texts (lower case, another form of characters), or does not know this.
+                return list(ids[:place])
             at += len(piece)
-        return ids
+        return list(ids)
 
     def _continued(self, text: str) -> list[int]:
-        if not self._puts_space:
-            return self._tokenize(text)
-        if text.startswith(" "):
-            return self._tokenize(text[1:])
-        ids = self._tokenize(text)
-        return ids[1:] if ids and self._piece(ids[0]) == b" " else ids
+        return self._known(self.vocabulary.tokenize_behind(text, parse_special=False))
 
     def _tokenize(self, text: str, control: bool = False) -> list[int]:
-        ids: list[int] = self.vocabulary.tokenize(text, special=False, parse_special=control).tolist()
-        # A tokenizer without a token for the unknown answers -1.
-        return [id for id in ids if 0 <= id < self.vocabulary.size]
+        return self._known(self.vocabulary.tokenize(text, special=False, parse_special=control))
 
-    def _bytes(self, ids: Sequence[int]) -> bytes:
-        return b"".join(map(self._piece, ids))
+    def _known(self, ids: NDArray[np.int32]) -> list[int]:
+        # A tokenizer without a token for the unknown answers -1.
+        return [id for id in ids.tolist() if 0 <= id < self.vocabulary.size]
 
 
 def _begun(raw: bytes) -> int:

@@ -22,6 +22,8 @@ _ENDINGS = ("eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep")
 """Tokens of the metadata that end the generation, whatever their kind is."""
 _OVERRIDDEN = re.compile(r"control-looking token: +(\d+) ")
 _SPELLED = (1, 2, 3, 4)  # SentencePiece, BPE, WordPiece, Unigram: how they spell a byte is known
+_ANCHORS = ("\n", ".", "x")
+"""Texts of three kinds: what becomes one token with one of them hardly does so with the next."""
 _ATTR_UNKNOWN = 1 << 0
 _ATTR_CONTROL = 1 << 3
 
@@ -129,6 +131,25 @@ class Vocabulary:
             ids = (llama_cpp.llama_token * -n)()
             n = llama_cpp.llama_tokenize(self._handle, raw, len(raw), ids, -n, special, parse_special)
         return np.ctypeslib.as_array(ids)[: max(n, 0)].astype(np.int32)
+
+    @cached_property
+    def puts_space(self) -> bool:
+        """Whether a space is put before every text, as SentencePiece tokenizers do."""
+        ids: list[int] = self.tokenize("x", special=False, parse_special=False).tolist()
+        return b"".join(self.pieces[id] for id in ids if id >= 0) == b" x"
+
+    def tokenize_behind(self, text: str, *, parse_special: bool) -> NDArray[np.int32]:
+        """Token ids of `text` where other text stands before it, shape [n]: no space is put between them."""
+        for anchor in _ANCHORS if self.puts_space else ():
+            ids = self.tokenize(anchor + text, special=False, parse_special=parse_special)
+            lead = b""
+            for at, id in enumerate(ids.tolist()):
+                if lead == b" " + anchor.encode():
+                    return ids[at:]
+                if id < 0 or len(lead) > len(anchor):
+                    break  # one token with the text, or the anchor is unknown
+                lead += self.pieces[id]
+        return self.tokenize(text, special=False, parse_special=parse_special)
 
     def piece(self, id: int) -> bytes:
         """The bytes that a token adds to the text: none for control tokens."""
