@@ -1,4 +1,4 @@
-"""DRY: against a plain reference, and against llama.cpp's own sampler over whole vocabularies."""
+"""DRY: against a plain reference, and against llama.cpp's own sampler on tiny and on real vocabularies."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.engine.dry import Breakers, Dry, breaker_texts, breakers_of
 from app.engine.native import Vocabulary
 from app.engine.native.header import Header
 from app.engine.types import Sampling
+from tests.llama_models import vocabulary_file
 from tests.reference import dry_penalties
 from tests.tiny import Tiny
 
@@ -24,6 +25,7 @@ TINY = {
     "bpe": Tiny(name="dry-bpe", words=("the", "User", "abc"), padding=3),
     "spm": Tiny(name="dry-spm", words=("the", "User", "abc"), sentencepiece=True),
 }
+REAL = ("qwen2", "llama-spm")
 BREAKERS = (Sampling().dry_sequence_breaker, "none", r"User: ab", r"the \n c", r"\xe3\x80\x82 Ass", "b abc")
 CONTEXTS = 600  # for each vocabulary and each of these
 
@@ -97,9 +99,10 @@ class LlamaDry:
         cpp.llama_sampler_free(self._sampler)
 
 
-@pytest.fixture(scope="module", params=TINY)
+@pytest.fixture(scope="module", params=[*TINY, *REAL])
 def vocabulary(request: pytest.FixtureRequest, tiny_file: Callable[[Tiny], Path]) -> Iterator[Vocabulary]:
-    header = Header(tiny_file(TINY[request.param]))
+    name = request.param
+    header = Header(tiny_file(TINY[name]) if name in TINY else vocabulary_file(name))
     yield header.vocabulary
     header.close()
 
