@@ -64,7 +64,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     chat_store = ChatStore(paths.chats)
     theme = Theme(paths.fonts, settings.theme, settings.text_scale)
     theme.setParent(application)
-    Styler(application, theme, paths.icons)
+    styler = Styler(application, theme, paths.icons)
     session = EngineSession(partial(make_home, engine))
     window = MainWindow(
         theme,
@@ -78,6 +78,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         lambda chat: _make_compare(theme, paths, engine, chat),
         drafters,
     )
+    styler.apply()  # not before: every step of building would style again what is built
     window.shown_first.connect(session.start)
     window.shown_first.connect(window.load_pair)
     window.shown_first.connect(lambda: _tidy(paths, chat_store))

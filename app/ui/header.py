@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
@@ -130,7 +130,7 @@ class WordOrIcon(QPushButton):
         self.setAccessibleName(words)
         if primary:
             set_role(self, kind="primary")
-        theme.changed.connect(self._restyle)
+        theme.changed.connect(self._refresh)
 
     def width_with(self, words: bool) -> int:
         """Pixels that it takes as words or as an icon. Measured once: to look at the other form is to lay
@@ -149,11 +149,12 @@ class WordOrIcon(QPushButton):
             set_role(self, shape="" if words else "icon")
             self._refresh()
 
-    @Slot()
-    def _restyle(self) -> None:
-        self._widths.clear()
-        self._refresh()
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.StyleChange:
+            self._widths.clear()
+        super().changeEvent(event)
 
+    @Slot()
     def _refresh(self) -> None:
         colours = self._theme.palette
         side = round(16 * self._theme.scale)

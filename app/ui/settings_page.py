@@ -157,7 +157,9 @@ class SettingsPage(QScrollArea):
     @Slot()
     def _show_theme(self) -> None:
         for label in self._labels:  # one column through all the forms
-            label.setMinimumWidth(round(LABELS * self._theme.scale))
+            # Fixed, because a label goes on asking for the minimum that it had when its style came.
+            words = label.fontMetrics().horizontalAdvance(label.text())
+            label.setFixedWidth(max(round(LABELS * self._theme.scale), words))
         # Of the whole page: the parts ask for their heights by the width that it has.
         self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 2 * MARGIN)
         self._mode.set_choice(self._theme.mode)

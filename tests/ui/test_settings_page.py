@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPushButton
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.paths import Paths, find_paths
 from app.ui.panels.number_box import NumberBox
 from app.ui.settings_page import SettingsPage
 from app.ui.theme import Theme
-from tests.ui.windows import Windows
+from tests.ui.windows import Desk, Windows
 
 
 def page_of(qtbot: QtBot, theme: Theme, paths: Paths | None = None) -> SettingsPage:
@@ -71,6 +72,25 @@ def test_the_look_changes_at_once_and_is_kept(windows: Windows) -> None:
     again = windows.open(ready=False)
     assert (again.window.look.theme.mode, again.window.look.theme.scale) == ("dark", 1.2)
     assert size_box(again.window.settings_page).value() == 1.2
+
+
+def look_of(desk: Desk) -> list[tuple[str, QRect, str]]:
+    """Kind, place and font of every widget on the screen."""
+    desk.until_laid_out()
+    shown = [widget for widget in desk.window.findChildren(QWidget) if widget.isVisible()]
+    return [(type(widget).__name__, widget.geometry(), widget.font().toString()) for widget in shown]
+
+
+@pytest.mark.parametrize("place", ["chat", "settings"])
+def test_after_changes_to_and_fro_the_look_is_that_of_the_start(windows: Windows, place: str) -> None:
+    desk = windows.open()
+    desk.window.go(place)
+    before = look_of(desk)
+    theme = desk.window.look.theme
+    for scale, mode in ((1.2, "dark"), (1.0, "light")):
+        theme.set_scale(scale)
+        theme.set_mode(mode)
+        assert (look_of(desk) == before) is (scale == 1.0)
 
 
 def test_emptying_the_trash_ends_undo(windows: Windows) -> None:

@@ -199,11 +199,12 @@ class Windows:
         theme.deleteLater()
         for styler in QApplication.instance().findChildren(Styler):  # type: ignore[union-attr]
             styler.deleteLater()
+        # The window goes first: it need not follow the changes of the look.
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         font, palette = self._look
         QApplication.instance().setStyleSheet("")  # type: ignore[union-attr]
         QApplication.setFont(font)
         QApplication.setPalette(palette)
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
     def close_all(self) -> None:
         for desk in list(self._open):

@@ -19,7 +19,7 @@ from app.ui.theme.theme import Theme
 
 
 class Styler(QObject):
-    """Keeps an application in its theme: palette, font and style sheet, now and on every change."""
+    """Keeps an application in its theme: palette, font and style sheet, from `apply` on and on every change."""
 
     def __init__(self, application: QApplication, theme: Theme, icons: Path) -> None:
         """`icons` is the folder of the icon files; the arrows of combo boxes come from there."""
@@ -30,14 +30,23 @@ class Styler(QObject):
         application.setStyle("Fusion")  # the one style that looks alike, and ours, on every system
         FocusRings(application, self)
         theme.changed.connect(self.apply)
-        self.apply()
+        self._apply_colours()
 
     @Slot()
     def apply(self) -> None:
         """Hand the theme to the application."""
+        sheet = style_sheet(self._theme, self._icons)
+        if sheet == self._application.styleSheet():
+            return  # "light" instead of "system" may look the same
+        # Where a sheet replaces another, Qt styles every widget once for each of its ancestors; where one
+        # comes or goes, only once.
+        self._application.setStyleSheet("")
+        self._apply_colours()
+        self._application.setStyleSheet(sheet)
+
+    def _apply_colours(self) -> None:
         self._application.setPalette(qt_palette(self._theme.palette))
         self._application.setFont(self._theme.sans())
-        self._application.setStyleSheet(style_sheet(self._theme, self._icons))
 
 
 def set_role(widget: QWidget, **names: str) -> None:

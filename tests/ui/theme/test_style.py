@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import (
     QApplication,
@@ -36,6 +37,7 @@ def styled(qtbot: QtBot, theme: Theme) -> Iterator[Theme]:
     assert isinstance(application, QApplication)
     before = application.palette(), application.font()
     styler = Styler(application, theme, ICONS)
+    styler.apply()
     yield theme
     theme.changed.disconnect(styler.apply)
     styler.deleteLater()
@@ -90,6 +92,49 @@ def test_the_application_follows_the_theme(qtbot: QtBot, styled: Theme) -> None:
     assert widget.palette().color(role) == QColor(DARK.ground)
     styled.set_scale(2.0)
     assert widget.font().pointSizeF() == pytest.approx(2 * size)
+
+
+class Stylings(QObject):
+    """Counts how often each widget is styled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: Counter[QObject] = Counter()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.StyleChange:
+            self.times[watched] += 1
+        return False
+
+
+def nested(depth: int) -> list[QWidget]:
+    """A window and `depth` widgets, each inside the one before."""
+    widgets = [QWidget()]
+    for _ in range(depth):
+        widgets.append(QWidget(widgets[-1]))
+    return widgets
+
+
+def test_a_change_styles_deep_widgets_as_often_as_flat_ones(qtbot: QtBot, styled: Theme) -> None:
+    widgets = nested(12)
+    qtbot.addWidget(widgets[0])
+    widgets[0].show()
+    stylings = Stylings()
+    for widget in widgets:
+        widget.installEventFilter(stylings)
+    styled.set_mode("dark")
+    assert set(stylings.times) == set(widgets)
+    assert max(stylings.times.values()) <= 2, "once without a sheet, once with the new one"
+
+
+def test_a_change_that_looks_the_same_styles_nothing(qtbot: QtBot, styled: Theme) -> None:
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    widget.show()
+    stylings = Stylings()
+    widget.installEventFilter(stylings)
+    styled.changed.emit()
+    assert not stylings.times
 
 
 def test_a_role_set_later_shows(qtbot: QtBot, styled: Theme) -> None:
