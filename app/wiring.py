@@ -26,6 +26,7 @@ from app.engine.tried_drafters import TriedDrafters
 from app.files import remove_partials
 from app.paths import Paths, find_paths
 from app.settings import SettingsStore
+from app.ui.collector import Collector
 from app.ui.end_signals import EndSignals
 from app.ui.engine_session import EngineSession
 from app.ui.main_window import MainWindow
@@ -51,6 +52,7 @@ def make_application() -> QApplication:
     application.setApplicationName("Draftscope")
     application.setApplicationVersion(__version__)
     application.setDesktopFileName("draftscope")
+    Collector(application)
     return application
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,9 +14,24 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.types import ModelOptions
 from app.paths import find_paths
+from app.ui.collector import Collector
 from app.ui.theme import Theme
 from tests.tiny import Tiny
 from tests.ui.windows import Desk, Windows
+
+
+@pytest.fixture(scope="session")
+def collector(qapp: QApplication) -> Collector:
+    return Collector(qapp)
+
+
+@pytest.fixture(autouse=True)
+def collected_here(collector: Collector) -> Iterator[None]:
+    """As in the application, garbage is collected on the window's thread: Qt objects may be part of it."""
+    gc.disable()
+    yield
+    collector.collect_due()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

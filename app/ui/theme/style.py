@@ -19,7 +19,7 @@ from app.ui.theme.theme import Theme
 
 
 class Styler(QObject):
-    """Keeps an application in its theme: palette, font and style sheet, from `apply` on and on every change."""
+    """Keeps an application in its theme: colours and font at once, the style sheet from `apply` on."""
 
     def __init__(self, application: QApplication, theme: Theme, icons: Path) -> None:
         """`icons` is the folder of the icon files; the arrows of combo boxes come from there."""
