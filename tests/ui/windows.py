@@ -22,7 +22,7 @@ from app.ui.theme.style import Styler
 from app.ui.transcript.answer_item import AnswerItem
 from app.ui.transcript.items import Item
 
-PATIENCE = 30_000  # milliseconds; the machine may be busy
+PATIENCE = 60_000  # milliseconds; the machine may be busy
 
 
 class Desk:

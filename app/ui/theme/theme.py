@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -12,6 +13,12 @@ from app.ui.theme.palette import DARK, LIGHT, Palette
 MODES = ("system", "light", "dark")
 
 
+@functools.cache  # Qt would keep every file as often as it is added, and forget all measured text each time
+def _add_fonts(folder: Path) -> None:
+    for file in sorted([*folder.glob("*.ttf"), *folder.glob("*.otf")]):
+        QFontDatabase.addApplicationFont(str(file))
+
+
 class Theme(QObject):
     """The one source of colours and fonts; widgets repaint on `changed`."""
 
@@ -20,8 +27,7 @@ class Theme(QObject):
     def __init__(self, fonts: Path, mode: str = "system", scale: float = 1.0) -> None:
         """`fonts` is the folder with the bundled font files; `scale` multiplies the system's size."""
         super().__init__()
-        for file in sorted([*fonts.glob("*.ttf"), *fonts.glob("*.otf")]):
-            QFontDatabase.addApplicationFont(str(file))
+        _add_fonts(fonts)
         self._mode = mode
         self._scale = scale
         self._system_size = QGuiApplication.font().pointSizeF()

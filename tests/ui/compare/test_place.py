@@ -366,7 +366,7 @@ def test_an_export_that_cannot_be_written_says_so(windows: Windows, tmp_path: Pa
 
 def test_an_engine_that_dies_is_replaced_and_the_measurement_is_whole(windows: Windows) -> None:
     desk = windows.open(engine="process")
-    place = opened(desk, tokens=200, repeats=4)
+    place = opened(desk, tokens=100, repeats=4)
     place.run()
     desk.until(lambda: place.works.session.stage is Stage.RUNNING and place.works.session.done >= 2)
     runner = place.works.session.runner
