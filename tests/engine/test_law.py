@@ -28,9 +28,7 @@ from tests.law import (
 )
 
 DRAWS = 1200
-FEW = (
-    600  # of a strategy that only proposes: tests/verify/test_bite.py shows that its faults are seen in them
-)
+FEW = 600  # of a one-hot draft, whose faults tests/verify/test_bite.py finds in as many
 WATCHED = 100  # answers whose rounds are looked at
 
 ALL = CASES + LENGTH_CASES + STRATEGY_CASES + PLAIN_CASES

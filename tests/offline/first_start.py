@@ -11,7 +11,7 @@ from app.engine.types import FinishReason
 from app.lab.journal import Journal
 from app.paths import find_paths
 from app.ui.engine_session import Activity
-from tests.ui.compare.test_place import opened
+from tests.ui.compare.measuring import opened
 from tests.ui.windows import Desk
 
 

@@ -1,91 +1,23 @@
-"""The Compare place over real engines: set up, run, race, read, save, break and go on."""
+"""The Compare place over real engines: run, race, read, save."""
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import signal
 import zipfile
 from pathlib import Path
 
-import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QGuiApplication, QImage
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QWidget
 
-from app.cli.bench import parse_bench
-from app.engine.types import ModelOptions
 from app.lab.columns import COLUMNS
-from app.lab.experiment import Job, Lane, Pair
-from app.lab.journal import is_free
+from app.lab.experiment import Job
 from app.lab.page.page import embedded_json
 from app.lab.report import Report
-from app.lab.suites import Suite, built_in
 from app.lab.verdict import fastest, verdict
-from app.paths import resource_folder
-from app.ui.compare.place import ComparePlace
-from app.ui.compare.setup import Amount, Source, first_setup
 from app.ui.compare.work import Stage
-from app.ui.engine_session import Activity
-from app.ui.panels.number_box import NumberBox
-from tests.ui.windows import Desk, Windows
-
-
-def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabcabc") -> ComparePlace:
-    """The place with a short prompt of one's own."""
-    desk.window.go("compare")
-    place = desk.window.compare.place
-    assert place is not None
-    place.head.prompts_panel.source.picked.emit(Source.OWN)
-    place.head.prompts_panel.own.setPlainText(prompt)
-    place.head.prompts_panel.amount.field("repeats").set_value(repeats)
-    place.head.prompts_panel.amount.field("max_tokens").set_value(tokens)
-    place.head.prompts_panel.amount.changed.emit()
-    return place
-
-
-def measured(desk: Desk, place: ComparePlace) -> Report:
-    """Press Run and wait for the end."""
-    desk.qtbot.mouseClick(place.head.run, Qt.MouseButton.LeftButton)
-    desk.until(lambda: place.works.session.at_work)
-    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
-    report = place.works.session.report()
-    assert report is not None
-    return report
-
-
-def exports_of(place: ComparePlace) -> list[QAction]:
-    """What the menu behind Export offers now."""
-    place.head.export_menu.aboutToShow.emit()
-    return [one for one in place.head.export_menu.actions() if one.isVisible()]
-
-
-def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
-    place = opened(windows.open(), tokens=256)
-    box = place.head.prompts_panel.amount.field("max_tokens").control
-    assert isinstance(box, NumberBox)
-    box.lineEdit().setCursorPosition(0)
-    QTest.keyClicks(box.lineEdit(), "10")
-    QTest.keyClick(box.lineEdit(), Qt.Key.Key_Return)
-    assert box.lineEdit().text() == "10256" and place.chips.setup.amount.max_tokens == 10256
-
-
-def test_built_in_prompts_have_their_template_again_after_a_plain_file(
-    windows: Windows, tmp_path: Path
-) -> None:
-    plain = tmp_path / "plain.txt"
-    plain.write_text("Once upon\n")
-    place = opened(windows.open(), tokens=16)
-    panel = place.head.prompts_panel
-    panel._choose = lambda _parent: str(plain)
-    panel.source.picked.emit(Source.FILE)
-    panel.open.click()
-    assert not place.chips.setup.chat and not panel.chat.isChecked()
-    panel.source.picked.emit(Source.SUITE)
-    assert place.chips.setup.chat and panel.chat.isChecked()
-    assert "up to 16 tokens" in panel._about.text()
+from tests.ui.compare.measuring import exports_of, measured, opened
+from tests.ui.windows import Windows
 
 
 def test_run_on_the_defaults_measures_every_lane_and_gives_the_engine_back(windows: Windows) -> None:
@@ -100,99 +32,6 @@ def test_run_on_the_defaults_measures_every_lane_and_gives_the_engine_back(windo
     assert table.rows.rowCount() == 4
     desk.until_ready()
     assert desk.ask("xyz").text  # the chat has its models again
-
-
-def test_the_chats_engine_is_away_while_it_is_measured(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, tokens=200, repeats=20)
-    place.run()
-    assert desk.session.activity is Activity.LENT
-    assert desk.session.pair is None
-    desk.until(lambda: place.works.session.stage is Stage.RUNNING)
-    desk.window.go("chat")
-    desk.type("xyz")
-    assert "Compare is measuring" in desk.error()
-    assert desk.page.prompt._edit.toPlainText() == "xyz"
-    place.works.session.cancel()
-    desk.until_ready()
-    assert desk.session.pair is not None
-
-
-def test_pause_stops_cancel_ends_and_what_was_measured_stays(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, tokens=64, repeats=50)
-    place.run()
-    desk.until(lambda: place.works.session.done >= 5)
-    place.strip.pause.click()
-    desk.until(lambda: place.works.session.stage is Stage.PAUSED)
-    assert place.strip.pause.text() == "Resume"
-    done = place.works.session.done
-    desk.qtbot.wait(200)
-    assert place.works.session.done == done
-    place.strip.pause.click()
-    desk.until(lambda: place.works.session.done > done)
-    place.strip.cancel.click()
-    desk.until(lambda: not place.works.session.at_work)
-    report = place.works.session.report()
-    assert report is not None
-    assert not report.complete
-    assert len(report.runs) >= done
-    assert place.head.run.isEnabled()
-    assert f"of {place.works.session.total:,} runs" in place.strip.text
-
-
-def test_nothing_comes_into_the_place_of_cancel(windows: Windows) -> None:
-    """A click or a key that is a moment late neither starts nor ends anything."""
-    desk = windows.open()
-    place = opened(desk, tokens=64, repeats=50)
-    place.run()
-    desk.until(lambda: place.works.session.done >= 2)
-    places = [button.geometry() for button in place.head.others]
-    assert not any(one.isEnabled() for one in (place.head.run, place.head.sweep, place.head.tune))
-    cancel = place.strip.cancel
-    cancel.setFocus()
-    late = cancel.mapTo(place, cancel.rect().center())
-    desk.qtbot.mouseClick(cancel, Qt.MouseButton.LeftButton)
-    desk.until(lambda: place.works.session.may_start)
-    done = place.works.session.done
-    assert [button.geometry() for button in place.head.others] == places
-    assert not cancel.isVisible() and not isinstance(place.childAt(late), QPushButton)
-    assert not isinstance(QApplication.focusWidget(), QPushButton)
-    desk.qtbot.mouseClick(place.childAt(late) or place, Qt.MouseButton.LeftButton)
-    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
-        desk.qtbot.keyClick(QApplication.focusWidget() or place, key)
-    assert not place.works.at_work and place.works.session.done == done
-
-
-def test_lanes_and_prompts_are_there_again_after_a_restart(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, tokens=24, repeats=4, prompt="xyzxyz")
-    place.head.lanes_panel.strategy.text.typed.emit("draft-simple:n_max=2")
-    before = place.chips.setup
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.window.compare.place
-    assert again is not None
-    assert again.chips.setup == before
-    assert again.head.prompts_panel.own.toPlainText() == "xyzxyz"
-    assert "draft-simple:n_max=2" in [lane.strategy for lane in again.chips.setup.lanes]
-
-
-@pytest.mark.parametrize("damage", [b"rubbish", b'{"version": 99}', b'{"suite": "general", "lanes": []}'])
-def test_a_damaged_set_up_is_set_aside_and_said(windows: Windows, damage: bytes) -> None:
-    desk = windows.open()
-    place = opened(desk, prompt="xyzxyz")
-    folder = place.earlier.journals.folder
-    windows.close(desk)
-    (folder / "setup.json").write_bytes(damage)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.window.compare.place
-    assert again is not None
-    assert again.chips.setup.source is Source.SUITE
-    assert "What was set up in Compare could not be read" in again.notice.message
-    assert [one.read_bytes() for one in folder.glob("setup.json.*")] == [damage]
 
 
 def test_a_result_says_what_was_changed_since(windows: Windows) -> None:
@@ -221,38 +60,6 @@ def test_the_frame_follows_the_verdict_over_all_runs(windows: Windows) -> None:
     place.outcome.stage.show_prompt(1, 0)
     framed = [bool(card.toolTip()) for card in place.outcome.stage.lanes.cards]
     assert framed == [False, False, True, False], "also where another run is shown"
-
-
-def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk)
-    desk.until_ready()
-    assert desk.session.pair is not None
-    place.chips.show_setup()
-    copy = next(
-        one
-        for one in place.head.lanes_panel.findChildren(QWidget)
-        if one.toolTip() == "Copy the llama.cpp command"
-    )
-    assert isinstance(copy, QAbstractButton)
-    copy.click()
-    assert f"--ctx-size {desk.session.pair.target.n_ctx} " in QGuiApplication.clipboard().text()
-
-
-def test_a_pair_that_is_being_loaded_is_not_called_by_the_name_of_the_one_before(
-    windows: Windows, pair_files: tuple[Path, Path], tmp_path: Path
-) -> None:
-    other = tmp_path / "other.gguf"
-    other.write_bytes(pair_files[0].read_bytes())
-    desk = windows.open()
-    place = opened(desk)
-    desk.until_ready()
-    before = place.head.pair.text_shown(1000)[0]
-    desk.header.target_panel.applied.emit(ModelOptions(str(other)))
-    assert desk.session.activity is Activity.LOADING
-    assert place.head.pair.text_shown(1000)[0] == "other.gguf" != before
-    desk.until_ready()
-    assert place.head.pair.text_shown(1000)[0] == before, "this one calls itself the same"
 
 
 def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
@@ -364,121 +171,6 @@ def test_an_export_that_cannot_be_written_says_so(windows: Windows, tmp_path: Pa
     desk.until(lambda: "traces.zip" in place.notice.message)
 
 
-def test_an_engine_that_dies_is_replaced_and_the_measurement_is_whole(windows: Windows) -> None:
-    desk = windows.open(engine="process")
-    place = opened(desk, tokens=100, repeats=4)
-    place.run()
-    desk.until(lambda: place.works.session.stage is Stage.RUNNING and place.works.session.done >= 2)
-    runner = place.works.session.runner
-    assert runner is not None
-    home = runner._engine._home
-    os.kill(home._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
-    desk.until(place.notice.isVisible)
-    desk.until(lambda: place.works.session.stage is Stage.ENDED)
-    report = place.works.session.report()
-    assert report is not None
-    assert report.complete
-    assert not any(one.error for one in report.runs)
-
-
-def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, tokens=100, repeats=20)
-    place.run()
-    desk.until(lambda: place.works.session.done >= 3)
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.window.compare.place
-    assert again is not None
-    assert again.earlier.offer.isVisible()
-    assert "interrupted" in again.earlier.offer.text
-    earlier = again.earlier.offered
-    assert earlier is not None
-    before = dict(earlier.journal.records)
-    again.earlier.offer.accept.click()
-    assert not again.earlier.offer.isVisible()
-    desk.until(lambda: again.works.session.done > len(before))
-    again.works.session.cancel()
-    desk.until(lambda: again.works.session.may_start)
-    for job, record in before.items():  # what was measured is not measured again
-        assert again.works.session.records[job].seconds == record.seconds
-    desk.until_ready()
-
-
-def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows) -> None:
-    desk = windows.open()
-    report = measured(desk, opened(desk))
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    place = desk.window.compare.place
-    assert place is not None
-    assert "All 8 runs" in place.earlier.offer.text
-    place.earlier.offer.accept.click()
-    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
-    shown = place.works.session.report()
-    assert shown is not None
-    assert shown.runs == report.runs
-    assert desk.session.activity is Activity.READY  # no engine was needed for that
-    assert place.outcome.stage.race is not None
-    assert place.chips.setup.prompts == tuple(one for one in place.works.session.experiment.prompts)  # type: ignore[union-attr]
-
-
-def test_what_is_being_measured_is_locked(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, tokens=100, repeats=20)
-    for _ in range(2):
-        place.run()
-        desk.until(lambda: place.works.session.done >= 1)
-        path = place.earlier.journals._paths()[0]
-        assert not is_free(path)
-        place.works.session.cancel()
-        desk.until(lambda: place.works.session.may_start)
-        assert is_free(path)
-        desk.until_ready()
-
-
-def test_what_was_cancelled_is_offered_at_once_and_goes_on(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, tokens=64, repeats=20)
-    place.run()
-    desk.until(lambda: place.works.session.done >= 3)
-    assert not place.earlier.offer.isVisible()
-    place.strip.cancel.click()
-    desk.until(lambda: place.works.session.may_start)
-    assert place.earlier.offer.isVisible()
-    assert "interrupted" in place.earlier.offer.text
-    before = dict(place.works.session.records)
-    desk.until_ready()
-    place.earlier.offer.accept.click()
-    assert not place.earlier.offer.isVisible()
-    desk.until(lambda: place.works.session.done > len(before))
-    assert all(place.works.session.records[job].seconds == one.seconds for job, one in before.items())
-    place.strip.cancel.click()
-    desk.until(lambda: place.works.session.may_start)
-    desk.until_ready()
-
-
-def test_the_error_of_a_run_is_gone_when_another_begins(windows: Windows, tmp_path: Path) -> None:
-    desk = windows.open()
-    place = opened(desk)
-    real = place._chat.pair
-    (tmp_path / "broken.gguf").write_bytes(b"GGUF rubbish")
-    broken = Pair(type(real().target)(str(tmp_path / "broken.gguf")), real().draft)
-    object.__setattr__(place._chat, "pair", lambda: broken)
-    place.run()
-    desk.until(lambda: place.works.session.stage is Stage.FAILED and place.works.session.may_start)
-    assert place.notice.isVisible()
-    object.__setattr__(place._chat, "pair", real)
-    desk.until_ready()
-    place.run()
-    assert not place.notice.isVisible()
-    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
-    assert not place.notice.isVisible()
-    desk.until_ready()
-
-
 def test_nothing_is_exported_before_the_first_run_is_over(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)
@@ -501,84 +193,6 @@ def test_nothing_is_exported_before_the_first_run_is_over(windows: Windows) -> N
     desk.until_ready()
 
 
-def test_discarding_what_was_broken_off_removes_it(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, tokens=100, repeats=20)
-    place.run()
-    desk.until(lambda: place.works.session.done >= 2)
-    windows.close(desk)
-    desk = windows.open()
-    desk.window.go("compare")
-    again = desk.window.compare.place
-    assert again is not None
-    again.earlier.offer.dismiss.click()
-    assert not again.earlier.offer.isVisible()
-    assert again.earlier.journals.latest() is None
-    assert not list(again.earlier.journals.folder.glob("*traces*"))
-
-
-def test_a_pair_that_cannot_be_loaded_says_so_and_the_place_stays_usable(
-    windows: Windows, tmp_path: Path
-) -> None:
-    desk = windows.open()
-    place = opened(desk)
-    real = place._chat.pair()
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF rubbish")
-    object.__setattr__(place._chat, "pair", lambda: Pair(type(real.target)(str(broken)), real.draft))
-    place.run()
-    desk.until(lambda: place.works.session.stage is Stage.FAILED)
-    assert place.notice.isVisible()
-    assert place.head.run.isVisible()
-    desk.until_ready()
-
-
-def test_a_set_up_that_cannot_run_says_why(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk, prompt="  ")
-    place.run()
-    assert not place.works.session.at_work
-    assert place.notice.message == "There is no prompt."
-    place.head.prompts_panel.own.setPlainText("abc")
-    place.head.lanes_panel._edit(strategy="draft-simple", pair=Pair(place._chat.pair().target))
-    place.run()
-    assert "needs a draft" in place.notice.message
-
-
-def test_while_the_chat_answers_nothing_is_measured(windows: Windows) -> None:
-    desk = windows.open(max_tokens=900)
-    place = opened(desk)
-    desk.window.go("chat")
-    desk.type("abc")
-    desk.until_streaming()
-    place.run()
-    assert "still being answered" in place.notice.message
-    assert not place.works.session.at_work
-    desk.controller.stop()
-    desk.until_ready()
-
-
-def test_lanes_are_added_labelled_and_removed(windows: Windows) -> None:
-    desk = windows.open()
-    place = opened(desk)
-    panel = place.head.lanes_panel
-    panel.add.click()
-    assert len(place.chips.setup.lanes) == 4
-    panel.label.setText("mine")
-    panel.label.textEdited.emit("mine")
-    assert place.chips.setup.lanes[3].name == "mine"
-    panel.strategy.text.typed.emit("draft-simple:n_max=2")
-    assert place.chips.setup.lanes[3] == Lane("draft-simple:n_max=2", "mine")
-    for _ in range(5):
-        panel.add.click()
-    assert len(place.chips.setup.lanes) == 7  # eight with the baseline
-    assert not panel.add.isEnabled()
-    panel._remove(0)
-    assert place.chips.setup.lanes[0].strategy != "prompt-lookup"
-    assert len(place.outcome.stage.lanes.cards) == 7
-    assert len({lane.strategy for lane in place.chips.setup.lanes}) == 6
-
-
 def test_a_winner_is_taken_into_the_chat(windows: Windows) -> None:
     desk = windows.open()
     place = opened(desk)
@@ -586,44 +200,3 @@ def test_a_winner_is_taken_into_the_chat(windows: Windows) -> None:
     place._use(1)
     assert desk.window.settings.now.strategy == "prompt-lookup"
     assert desk.header.strategy_panel.spec() == "prompt-lookup"
-
-
-def test_prompts_are_taken_by_category() -> None:
-    suite = next(one for one in built_in(resource_folder()) if one.name == "bundled")
-    setup = first_setup(suite, has_draft=True)
-    assert len(setup.prompts) == len(suite.categories)
-    assert {one.category for one in setup.prompts} == set(suite.categories)
-    code = dataclasses.replace(setup, categories=("code",), amount=Amount(1, 0))
-    assert {one.category for one in code.prompts} == {"code"}
-    assert len(code.prompts) == sum(one.category == "code" for one in suite.prompts)
-    assert not dataclasses.replace(setup, source=Source.FILE).prompts
-    none = dataclasses.replace(setup, source=Source.FILE, file=Suite("a", "a", ()))
-    assert none.prompts == ()
-
-
-def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
-    desk = windows.open()
-    desk.window.go("compare")
-    place = desk.window.compare.place
-    assert place is not None
-    real = place._chat.pair()
-    assert real.draft is not None
-    lanes = [one.strategy for one in place.chips.setup.lanes]
-    for suite in place.head.prompts_panel._suites:
-        place.head.prompts_panel._pick_suite(place.head.prompts_panel._suites.index(suite))
-        place.head.prompts_panel.amount.field("per_category").set_value(0)
-        place.head.prompts_panel.amount.changed.emit()
-        shown = place.chips.experiment()
-        arguments = (
-            "--target", real.target.path, "--draft", real.draft.path, "--suite", suite.name,
-            "--repeat", str(shown.repeats), *[word for lane in lanes for word in ("--strategy", lane)],
-        )  # fmt: skip
-        asked = parse_bench(list(arguments)).experiment
-        seed = shown.sampling.seed
-        asked = msgspec.structs.replace(asked, sampling=dataclasses.replace(asked.sampling, seed=seed))
-        assert shown.max_tokens == suite.max_tokens
-        for field in (one.name for one in msgspec.structs.fields(shown) if one.name != "pair"):
-            assert getattr(shown, field) == getattr(asked, field), field
-    place.head.prompts_panel.amount.field("max_tokens").set_value(33)
-    place.head.prompts_panel.amount.changed.emit()
-    assert place.chips.experiment().max_tokens == 33

@@ -20,7 +20,7 @@ from app.ui.compare.place import ComparePlace
 from app.ui.compare.sweep_panel import keys_of, suggested
 from app.ui.compare.work import Stage
 from app.ui.engine_session import Activity
-from tests.ui.compare.test_place import exports_of, opened
+from tests.ui.compare.measuring import exports_of, opened
 from tests.ui.windows import Desk, Windows
 
 

@@ -1,0 +1,41 @@
+"""The Compare place as its tests use it: opened on a short prompt, run, exported."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+
+from app.lab.report import Report
+from app.ui.compare.place import ComparePlace
+from app.ui.compare.setup import Source
+from app.ui.compare.work import Stage
+from tests.ui.windows import Desk
+
+
+def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabcabc") -> ComparePlace:
+    """The place with a short prompt of one's own."""
+    desk.window.go("compare")
+    place = desk.window.compare.place
+    assert place is not None
+    place.head.prompts_panel.source.picked.emit(Source.OWN)
+    place.head.prompts_panel.own.setPlainText(prompt)
+    place.head.prompts_panel.amount.field("repeats").set_value(repeats)
+    place.head.prompts_panel.amount.field("max_tokens").set_value(tokens)
+    place.head.prompts_panel.amount.changed.emit()
+    return place
+
+
+def measured(desk: Desk, place: ComparePlace) -> Report:
+    """Press Run and wait for the end."""
+    desk.qtbot.mouseClick(place.head.run, Qt.MouseButton.LeftButton)
+    desk.until(lambda: place.works.session.at_work)
+    desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
+    report = place.works.session.report()
+    assert report is not None
+    return report
+
+
+def exports_of(place: ComparePlace) -> list[QAction]:
+    """What the menu behind Export offers now."""
+    place.head.export_menu.aboutToShow.emit()
+    return [one for one in place.head.export_menu.actions() if one.isVisible()]

@@ -1,0 +1,217 @@
+"""What the Compare place measures: lanes, prompts, amounts, and where a set-up cannot run."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QWidget
+
+from app.cli.bench import parse_bench
+from app.engine.types import ModelOptions
+from app.lab.experiment import Lane, Pair
+from app.lab.suites import Suite, built_in
+from app.paths import resource_folder
+from app.ui.compare.setup import Amount, Source, first_setup
+from app.ui.compare.work import Stage
+from app.ui.engine_session import Activity
+from app.ui.panels.number_box import NumberBox
+from tests.ui.compare.measuring import opened
+from tests.ui.windows import Windows
+
+
+def test_an_amount_is_typed_without_being_rewritten(windows: Windows) -> None:
+    place = opened(windows.open(), tokens=256)
+    box = place.head.prompts_panel.amount.field("max_tokens").control
+    assert isinstance(box, NumberBox)
+    box.lineEdit().setCursorPosition(0)
+    QTest.keyClicks(box.lineEdit(), "10")
+    QTest.keyClick(box.lineEdit(), Qt.Key.Key_Return)
+    assert box.lineEdit().text() == "10256" and place.chips.setup.amount.max_tokens == 10256
+
+
+def test_built_in_prompts_have_their_template_again_after_a_plain_file(
+    windows: Windows, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain.txt"
+    plain.write_text("Once upon\n")
+    place = opened(windows.open(), tokens=16)
+    panel = place.head.prompts_panel
+    panel._choose = lambda _parent: str(plain)
+    panel.source.picked.emit(Source.FILE)
+    panel.open.click()
+    assert not place.chips.setup.chat and not panel.chat.isChecked()
+    panel.source.picked.emit(Source.SUITE)
+    assert place.chips.setup.chat and panel.chat.isChecked()
+    assert "up to 16 tokens" in panel._about.text()
+
+
+def test_lanes_and_prompts_are_there_again_after_a_restart(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, tokens=24, repeats=4, prompt="xyzxyz")
+    place.head.lanes_panel.strategy.text.typed.emit("draft-simple:n_max=2")
+    before = place.chips.setup
+    windows.close(desk)
+    desk = windows.open()
+    desk.window.go("compare")
+    again = desk.window.compare.place
+    assert again is not None
+    assert again.chips.setup == before
+    assert again.head.prompts_panel.own.toPlainText() == "xyzxyz"
+    assert "draft-simple:n_max=2" in [lane.strategy for lane in again.chips.setup.lanes]
+
+
+@pytest.mark.parametrize("damage", [b"rubbish", b'{"version": 99}', b'{"suite": "general", "lanes": []}'])
+def test_a_damaged_set_up_is_set_aside_and_said(windows: Windows, damage: bytes) -> None:
+    desk = windows.open()
+    place = opened(desk, prompt="xyzxyz")
+    folder = place.earlier.journals.folder
+    windows.close(desk)
+    (folder / "setup.json").write_bytes(damage)
+    desk = windows.open()
+    desk.window.go("compare")
+    again = desk.window.compare.place
+    assert again is not None
+    assert again.chips.setup.source is Source.SUITE
+    assert "What was set up in Compare could not be read" in again.notice.message
+    assert [one.read_bytes() for one in folder.glob("setup.json.*")] == [damage]
+
+
+def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    desk.until_ready()
+    assert desk.session.pair is not None
+    place.chips.show_setup()
+    copy = next(
+        one
+        for one in place.head.lanes_panel.findChildren(QWidget)
+        if one.toolTip() == "Copy the llama.cpp command"
+    )
+    assert isinstance(copy, QAbstractButton)
+    copy.click()
+    assert f"--ctx-size {desk.session.pair.target.n_ctx} " in QGuiApplication.clipboard().text()
+
+
+def test_a_pair_that_is_being_loaded_is_not_called_by_the_name_of_the_one_before(
+    windows: Windows, pair_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = tmp_path / "other.gguf"
+    other.write_bytes(pair_files[0].read_bytes())
+    desk = windows.open()
+    place = opened(desk)
+    desk.until_ready()
+    before = place.head.pair.text_shown(1000)[0]
+    desk.header.target_panel.applied.emit(ModelOptions(str(other)))
+    assert desk.session.activity is Activity.LOADING
+    assert place.head.pair.text_shown(1000)[0] == "other.gguf" != before
+    desk.until_ready()
+    assert place.head.pair.text_shown(1000)[0] == before, "this one calls itself the same"
+
+
+def test_a_pair_that_cannot_be_loaded_says_so_and_the_place_stays_usable(
+    windows: Windows, tmp_path: Path
+) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    real = place._chat.pair()
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF rubbish")
+    object.__setattr__(place._chat, "pair", lambda: Pair(type(real.target)(str(broken)), real.draft))
+    place.run()
+    desk.until(lambda: place.works.session.stage is Stage.FAILED)
+    assert place.notice.isVisible()
+    assert place.head.run.isVisible()
+    desk.until_ready()
+
+
+def test_a_set_up_that_cannot_run_says_why(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk, prompt="  ")
+    place.run()
+    assert not place.works.session.at_work
+    assert place.notice.message == "There is no prompt."
+    place.head.prompts_panel.own.setPlainText("abc")
+    place.head.lanes_panel._edit(strategy="draft-simple", pair=Pair(place._chat.pair().target))
+    place.run()
+    assert "needs a draft" in place.notice.message
+
+
+def test_while_the_chat_answers_nothing_is_measured(windows: Windows) -> None:
+    desk = windows.open(max_tokens=900)
+    place = opened(desk)
+    desk.window.go("chat")
+    desk.type("abc")
+    desk.until_streaming()
+    place.run()
+    assert "still being answered" in place.notice.message
+    assert not place.works.session.at_work
+    desk.controller.stop()
+    desk.until_ready()
+
+
+def test_lanes_are_added_labelled_and_removed(windows: Windows) -> None:
+    desk = windows.open()
+    place = opened(desk)
+    panel = place.head.lanes_panel
+    panel.add.click()
+    assert len(place.chips.setup.lanes) == 4
+    panel.label.setText("mine")
+    panel.label.textEdited.emit("mine")
+    assert place.chips.setup.lanes[3].name == "mine"
+    panel.strategy.text.typed.emit("draft-simple:n_max=2")
+    assert place.chips.setup.lanes[3] == Lane("draft-simple:n_max=2", "mine")
+    for _ in range(5):
+        panel.add.click()
+    assert len(place.chips.setup.lanes) == 7  # eight with the baseline
+    assert not panel.add.isEnabled()
+    panel._remove(0)
+    assert place.chips.setup.lanes[0].strategy != "prompt-lookup"
+    assert len(place.outcome.stage.lanes.cards) == 7
+    assert len({lane.strategy for lane in place.chips.setup.lanes}) == 6
+
+
+def test_prompts_are_taken_by_category() -> None:
+    suite = next(one for one in built_in(resource_folder()) if one.name == "bundled")
+    setup = first_setup(suite, has_draft=True)
+    assert len(setup.prompts) == len(suite.categories)
+    assert {one.category for one in setup.prompts} == set(suite.categories)
+    code = dataclasses.replace(setup, categories=("code",), amount=Amount(1, 0))
+    assert {one.category for one in code.prompts} == {"code"}
+    assert len(code.prompts) == sum(one.category == "code" for one in suite.prompts)
+    assert not dataclasses.replace(setup, source=Source.FILE).prompts
+    none = dataclasses.replace(setup, source=Source.FILE, file=Suite("a", "a", ()))
+    assert none.prompts == ()
+
+
+def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
+    desk = windows.open()
+    desk.window.go("compare")
+    place = desk.window.compare.place
+    assert place is not None
+    real = place._chat.pair()
+    assert real.draft is not None
+    lanes = [one.strategy for one in place.chips.setup.lanes]
+    for suite in place.head.prompts_panel._suites:
+        place.head.prompts_panel._pick_suite(place.head.prompts_panel._suites.index(suite))
+        place.head.prompts_panel.amount.field("per_category").set_value(0)
+        place.head.prompts_panel.amount.changed.emit()
+        shown = place.chips.experiment()
+        arguments = (
+            "--target", real.target.path, "--draft", real.draft.path, "--suite", suite.name,
+            "--repeat", str(shown.repeats), *[word for lane in lanes for word in ("--strategy", lane)],
+        )  # fmt: skip
+        asked = parse_bench(list(arguments)).experiment
+        seed = shown.sampling.seed
+        asked = msgspec.structs.replace(asked, sampling=dataclasses.replace(asked.sampling, seed=seed))
+        assert shown.max_tokens == suite.max_tokens
+        for field in (one.name for one in msgspec.structs.fields(shown) if one.name != "pair"):
+            assert getattr(shown, field) == getattr(asked, field), field
+    place.head.prompts_panel.amount.field("max_tokens").set_value(33)
+    place.head.prompts_panel.amount.changed.emit()
+    assert place.chips.experiment().max_tokens == 33
