@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from app.engine.lengths.registry import make_length
 from app.engine.memory import ModelMemory
 from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
 from app.engine.native import AbortFlag, Cancelled, exponentials
-from app.engine.pair import LoadedPair, LoadReport
+from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
@@ -50,7 +50,7 @@ class Engine:
         draft: str | Path | ModelOptions | None = None,
         on_progress: LoadReport | None = None,
         previous: Engine | None = None,
-        on_test: Callable[[str], None] = lambda _file: None,
+        on_test: TestReport = lambda _file, _on_devices: None,
     ) -> None:
         """Load the pair. Raises ModelFileError, PairError, SettingError or WorkerError.
 

@@ -41,7 +41,7 @@ from app.engine.messages import (
 )
 from app.engine.safer import Death, exit_words, explain_death
 from app.engine.server import Server
-from app.engine.types import split_list
+from app.engine.types import PairInfo, split_list
 from app.engine.workers import lost_workers
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -124,9 +124,10 @@ class ProcessHome:
         self._run = -1
         self._waiting: AnyCommand | None = None  # the command whose end has not come yet
         self._loaded: Load | None = None
-        self._n_ctx = 0  # tokens of the loaded target's context
+        self._pair: PairInfo | None = None  # that is loaded
         self._file = ""  # the one that is being loaded
         self._testing = False
+        self._on_devices = False  # the one that is tested
         self._last_words = ""
         self._gone = False
         self._closed = False
@@ -182,10 +183,10 @@ class ProcessHome:
             self._last_words = event.text
         elif isinstance(event, LoadProgress):
             self._file = " or ".join(filter(None, (event.file, event.beside)))  # either may end the engine
-            self._testing = event.stage is LoadStage.TESTING
+            self._testing, self._on_devices = event.stage is LoadStage.TESTING, event.on_devices
         elif self._waiting is not None and event.run == self._waiting.run:
             if isinstance(event, Loaded) and isinstance(self._waiting, Load):
-                self._loaded, self._n_ctx = self._waiting, event.pair.target.n_ctx
+                self._loaded, self._pair = self._waiting, event.pair
             if isinstance(event, _ENDS):
                 self._waiting, self._file, self._testing = None, "", False
 
@@ -194,9 +195,9 @@ class ProcessHome:
         if self._ended or self._damaged:
             return Failed(self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True)
         waiting = self._waiting
-        load = waiting if isinstance(waiting, Load) else self._loaded
-        pairs = [one for one in (load, waiting) if isinstance(one, Load | Measure)]
-        rpc = ",".join(one.rpc for pair in pairs for one in (pair.target, pair.draft) if one)
+        load, pair = (waiting, None) if isinstance(waiting, Load) else (self._loaded, self._pair)
+        asked = [one for one in (load, waiting) if isinstance(one, Load | Measure)]
+        rpc = ",".join(one.rpc for both in asked for one in (both.target, both.draft) if one)
         if isinstance(waiting, ListDevices):
             rpc += f",{waiting.rpc}"
         code = self._process.exitcode
@@ -206,9 +207,10 @@ class ProcessHome:
                 code,
                 exit_words(code),
                 load,
-                n_ctx=0 if load is waiting else self._n_ctx,
+                n_ctx=pair.target.n_ctx if pair else 0,
                 file=self._file,
                 testing=self._testing,
+                on_devices=pair.on_devices if pair else self._on_devices,
                 last_words=self._last_words,
                 lost=lost,
             )

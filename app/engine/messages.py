@@ -81,6 +81,7 @@ class LoadProgress(Event, frozen=True, tag=True):
     fraction: float
     stage: LoadStage = LoadStage.READING
     beside: str = ""  # another file that is being read at the same time
+    on_devices: bool = False  # where it is tested: whether layers of it are on devices besides the CPU
 
 
 class Loaded(Event, frozen=True, tag=True):

@@ -21,6 +21,8 @@ from app.engine.types import ModelInfo, ModelOptions, PairInfo
 
 LoadReport = Callable[[str, float, str], bool]
 """(file name, fraction read, another file that is read at the same time or "") -> go on."""
+TestReport = Callable[[str, bool], None]
+"""(file name, whether layers of it are on devices besides the CPU)"""
 
 _LOOK = 0.05  # seconds between two looks at a file that is read beside another one
 
@@ -89,7 +91,7 @@ class LoadedPair:
         abort: AbortFlag,
         on_progress: LoadReport | None = None,
         previous: LoadedPair | None = None,
-        on_test: Callable[[str], None] = lambda _file: None,
+        on_test: TestReport = lambda _file, _on_devices: None,
     ) -> None:
         """Load what `previous` does not have in the same way already; it is closed then, and stays as it was
         where loading fails. `on_test` is told of each file before its first passes.
@@ -179,7 +181,7 @@ class LoadedPair:
                 )
             part = _Part(options, model, Context(model, options, self._abort, snapshots))
             half.callback(part.context.close)
-            self._on_test(name)
+            self._on_test(name, part.context.memory.n_gpu_layers > 0)
             try:
                 part.context.self_test()
             except Cancelled:

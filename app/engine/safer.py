@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from app.engine.memory import ModelMemory, offload_devices
 from app.engine.messages import Load, Measured, Offer
 from app.engine.placement import without_worker_devices
-from app.engine.types import ModelOptions
+from app.engine.types import UNQUANTISED, ModelOptions
 
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
 _ILLEGAL = getattr(signal, "SIGILL", None)
@@ -19,6 +19,7 @@ _DEVICE = re.compile(r"CUDA|ROCm|HIP|Vulkan|vk::|Metal|SYCL|RPC|device|memory|al
 _KILLED = getattr(signal, "SIGKILL", None)
 _LEAST_CTX, _SMALL_CTX = 512, 2048
 _KEPT = "What came before is kept, and the engine starts again by itself."
+_DRIVER = "Layers are on devices: if it stops again, their driver is the likely cause."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,23 @@ class Death:
     n_ctx: int = 0  # tokens of the target's context; 0 where that is not known
     file: str = ""  # the name of the one that was being loaded
     testing: bool = False  # in the self-test after loading it
+    on_devices: bool = False  # layers are on devices besides the CPU
     last_words: str = ""  # llama.cpp's, where a check of its own failed
     lost: tuple[str, ...] = ()  # workers that answer no more
 
     @property
     def is_fault(self) -> bool:
         return self.code is not None and -self.code in _FAULTS
+
+    @property
+    def is_device_fault(self) -> bool:
+        """Whether a device's driver is the likely cause: it computes most of a pass over its layers. Illegal
+        instructions are the CPU's kernels'."""
+        return self.is_fault and self.on_devices and not self.is_illegal
+
+    @property
+    def is_illegal(self) -> bool:
+        return self.code is not None and -self.code == _ILLEGAL
 
     @property
     def is_refusal(self) -> bool:
@@ -79,22 +91,26 @@ def explain_death(death: Death) -> Explanation:
     if death.testing:
         return _faulty_test(death)
     message = f"The engine stopped unexpectedly ({death.reason})."
-    return Explanation(message, _KEPT, _next(death) if load else None)
+    hint = f"{_KEPT} {_DRIVER}" if death.is_device_fault else _KEPT
+    return Explanation(message, hint, _next(death) if load else None)
 
 
 def _faulty_test(death: Death) -> Explanation:
     """The first passes ended the process, and llama.cpp did not say why."""
-    offer = (safe_kernels(death.load) or on_the_cpu(death.load)) if death.load else None
+    offer = _after_fault(death)
     way_out = f"{offer.words}, or build llama.cpp again." if offer else "Build llama.cpp again."
-    if death.code is not None and -death.code == _ILLEGAL:
+    if death.is_illegal:
         return Explanation(
             f"The kernels of this build of llama.cpp fault on this machine ({death.reason}).",
             f"A test after loading found it; nothing is lost. {way_out}",
             offer,
         )
+    at_fault = (
+        "a device's driver or this build's kernels" if death.is_device_fault else "this build's kernels"
+    )
     return Explanation(
         f"The first pass of {death.file} ended the engine ({death.reason}).",
-        f"The file may be damaged: try another. If that ends it too, this build's kernels fault: {way_out}",
+        f"The file may be damaged: try another. If that ends it too, {at_fault} fault: {way_out}",
         offer,
     )
 
@@ -105,8 +121,17 @@ def _next(death: Death) -> Offer | None:
     if death.code is not None and -death.code == _KILLED:  # the system's, where main memory ran out
         return smaller_context(death.load, death.n_ctx)
     if death.is_fault:
-        return safe_kernels(death.load) or on_the_cpu(death.load)
+        return _after_fault(death)
     return on_the_cpu(death.load) or safe_kernels(death.load)
+
+
+def _after_fault(death: Death) -> Offer | None:
+    load = death.load
+    if load is None:
+        return None
+    if death.is_device_fault:
+        return without_flash_attention(load) or on_the_cpu(load) or safe_kernels(load)
+    return safe_kernels(load) or on_the_cpu(load)
 
 
 def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
@@ -122,6 +147,17 @@ def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
 
 def safe_kernels(load: Load) -> Offer | None:
     return _offer(load, "Load with safe kernels", lambda options: replace(options, repack=False))
+
+
+def without_flash_attention(load: Load) -> Offer | None:
+    """For the models whose layers may be on devices, where their cache can do without: llama.cpp reads a
+    quantised V cache by flash attention alone."""
+
+    def change(options: ModelOptions) -> ModelOptions:
+        needed = options.n_gpu_layers == 0 or options.cache_type_v not in UNQUANTISED
+        return options if needed else replace(options, flash_attn="off")
+
+    return _offer(load, "Load without flash attention", change)
 
 
 def on_the_cpu(load: Load) -> Offer | None:

@@ -134,8 +134,8 @@ class Server:
                 self._emit(LoadProgress(command.run, file, fraction, beside=beside))
             return not self._is_stopped(command.run)
 
-        def test(file: str) -> None:
-            self._emit(LoadProgress(command.run, file, 1.0, LoadStage.TESTING))
+        def test(file: str, on_devices: bool) -> None:
+            self._emit(LoadProgress(command.run, file, 1.0, LoadStage.TESTING, on_devices=on_devices))
 
         def load(target: ModelOptions, draft: ModelOptions | None) -> Engine:
             return Engine(target, draft, report, self._engine, test)

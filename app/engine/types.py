@@ -16,6 +16,8 @@ from app.engine.params import param
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 """llama.cpp's number formats of a KV cache."""
+UNQUANTISED = ("f32", "f16", "bf16")
+"""Those of them that need no flash attention for the values."""
 DEFAULT_CTX = 8192
 """Tokens of context, at most, where none is asked for."""
 
@@ -343,6 +345,11 @@ class PairInfo(msgspec.Struct, frozen=True):
     draft: ModelInfo | None = None
     vocabulary: str = ""  # "same vocabulary", "same but padded: …", "different: through text (…)"
     devices: str = "CPU"
+
+    @property
+    def on_devices(self) -> bool:
+        """Whether layers of either are on devices besides the CPU."""
+        return any(one.n_gpu_layers > 0 for one in (self.target, self.draft) if one is not None)
 
 
 class TraceHeader(msgspec.Struct, frozen=True):

@@ -368,6 +368,38 @@ def test_an_engine_that_is_killed_in_mid_answer(new_talk: Callable[[], Talk], pa
     assert event.offer is not None and event.offer.target.ctx_size == 2048, "half of what there was"
 
 
+@on_linux
+def test_a_fault_in_mid_answer_with_layers_on_a_device(
+    workers: tuple[Worker, Worker], new_talk: Callable[[], Talk], path: str
+) -> None:
+    talk = new_talk()
+    options = ModelOptions(path, rpc=workers[0].endpoint)
+    assert isinstance(talk.load(options), Loaded)
+    talk.ask(lambda run: Generate(run, LONG), RoundFinished)
+    assert talk.home.pid is not None
+    os.kill(talk.home.pid, signal.SIGSEGV)
+    while not isinstance(event := talk.until((RoundFinished, Failed)), Failed):
+        pass
+    assert event.gone and "signal 11" in event.message and "driver" in event.hint
+    assert event.offer is not None and event.offer.target == replace(options, flash_attn="off")
+    again = new_talk()
+    assert isinstance(again.load(event.offer.target), Loaded)
+    assert answers(again)
+
+
+@on_linux
+@pytest.mark.parametrize("layers", [0, 7])
+def test_a_test_says_whether_layers_are_on_devices(
+    workers: tuple[Worker, Worker], new_talk: Callable[[], Talk], path: str, layers: int
+) -> None:
+    talk = new_talk()
+    talk.home.send(Load(1, ModelOptions(path, rpc=workers[0].endpoint, n_gpu_layers=layers)))
+    while not isinstance(event := talk.until((LoadProgress, Loaded)), Loaded):
+        assert isinstance(event, LoadProgress)
+        assert event.on_devices == (event.stage is LoadStage.TESTING and layers > 0)
+    assert event.pair.on_devices == (layers > 0)
+
+
 def test_a_stop_of_long_ago_does_not_end_a_load(new_talk: Callable[[], Talk], path: str) -> None:
     talk = new_talk()
     assert isinstance(talk.load(ModelOptions(path)), Loaded)
@@ -401,6 +433,31 @@ def test_the_offers_end() -> None:
             -signal.SIGKILL: [f"Load with a context of {n:,} tokens" for n in (1024, 512)],
         }
         assert words == expected.get(code, ["Load on the CPU alone", "Load with safe kernels"])
+
+
+def test_a_fault_with_layers_on_devices_is_the_drivers_first() -> None:
+    """The CPU's kernels are tried last, and the fault of another device is none of theirs."""
+    target, draft = ModelOptions("a.gguf"), ModelOptions("b.gguf", n_gpu_layers=0)
+    told = explain_death(death(-signal.SIGSEGV, target, draft, on_devices=True))
+    assert "driver" in told.hint and told.offer is not None
+    assert (told.offer.words, told.offer.target.flash_attn) == ("Load without flash attention", "off")
+    assert told.offer.draft == draft, "none of its layers is on a device"
+    tested = death(-signal.SIGSEGV, target, draft, on_devices=True, testing=True, file="a.gguf")
+    assert explain_death(tested).offer == told.offer and "driver" in explain_death(tested).hint
+    behind = explain_death(death(-signal.SIGSEGV, told.offer.target, draft, on_devices=True)).offer
+    assert behind is not None and behind.words == "Load on the CPU alone"
+
+
+def test_a_cache_that_needs_flash_attention_keeps_it() -> None:
+    target = ModelOptions("a.gguf", cache_type_v="q8_0", cache_type_k="q8_0")
+    offer = explain_death(death(-signal.SIGSEGV, target, on_devices=True)).offer
+    assert offer is not None and offer.words == "Load on the CPU alone"
+
+
+def test_an_illegal_instruction_is_the_cpus_kernels_fault() -> None:
+    told = explain_death(death(-signal.SIGILL, ModelOptions("a.gguf"), on_devices=True))
+    assert told.offer is not None and told.offer.words == "Load with safe kernels"
+    assert "driver" not in told.hint
 
 
 def test_a_lost_worker_takes_its_devices_names_along() -> None:
