@@ -14,6 +14,15 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+THINKING_TEMPLATE = (  # as Qwen3's: thinking is on where it is not told
+    CHAT_TEMPLATE.removesuffix("{% endif %}")
+    + "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+    "{% endif %}"
+)
+EFFORT_TEMPLATE = (  # as gpt-oss's
+    "{% if reasoning_effort is not defined %}{% set reasoning_effort = 'medium' %}{% endif %}"
+    "Reasoning: {{ reasoning_effort + '' }}\n" + CHAT_TEMPLATE
+)
 CONTROL = ("<|end|>", "<|im_start|>", "<|im_end|>")
 
 HYBRID = ("lfm2", "qwen35")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import msgspec
 from app.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn
 from app.chats.salvage import repaired, text_field, turn_as_it_stands
 from app.engine.errors import UserError
+from app.engine.template_options import TemplateOptions
 from app.files import DamagedError, copy_aside, decode, make_own_folder, reason, write_atomic
 
 NAME = "chat.jsonl"
@@ -23,6 +25,10 @@ MAJOR = 1
 UNREADABLE = "Could not be read"
 """The title of a chat whose own is damaged."""
 DAMAGED = "The file of this chat is damaged; what it holds is shown."
+
+
+_BODY = re.compile(rb'{"system_prompt":"([^"\\]|\\.)*","template_options":(?!.*"type":)')
+"""The line of what belongs to the whole chat, with no turn on it as where a line break is damaged."""
 
 
 class _Head(ChatHead, frozen=True, omit_defaults=True):
@@ -37,6 +43,7 @@ class _Head(ChatHead, frozen=True, omit_defaults=True):
 
 class _Body(msgspec.Struct, frozen=True):
     system_prompt: str = ""
+    template_options: TemplateOptions = {}
 
 
 _head = msgspec.json.Decoder(_Head)
@@ -53,7 +60,7 @@ def write_chat(folder: Path, chat: Conversation) -> None:
     try:
         lines = [
             _encode(_Head(**fields, format=f"{MAJOR}.0")),
-            _encode(_Body(chat.system_prompt)),
+            _encode(_Body(chat.system_prompt, chat.template_options)),
             *(_encode(turn) for turn in chat.turns),
         ]
     except UnicodeEncodeError as error:
@@ -89,16 +96,16 @@ def read_chat(folder: Path) -> Conversation:
     head = _read_head(first, folder)
     lines = [line for line in lines if line]
     try:
-        body, *turns = lines
-        system_prompt, read = _read_body(body), tuple(map(_read_turn, turns))
+        first_line, *turns = lines
+        body, read = _read_body(first_line), tuple(map(_read_turn, turns))
     except ValueError:  # a DamagedError, or no line at all
         if not lines and head.damaged:
             raise UserError(
                 f"This chat could not be read: {NAME} is damaged.", f"The file is in {folder}."
             ) from None
-        system_prompt, read = _salvaged(first, lines)
+        body, read = _salvaged(first, lines)
         head = msgspec.structs.replace(head, damaged=head.damaged or DAMAGED)
-    return Conversation(head, system_prompt, read)
+    return Conversation(head, body.system_prompt, read, body.template_options)
 
 
 def read_head(folder: Path) -> ChatHead:
@@ -141,12 +148,12 @@ def _check_head(head: _Head) -> None:
         raise ValueError(head)
 
 
-def _read_body(line: bytes) -> str:
-    """Raises DamagedError; also for another object that lacks it."""
-    read = decode(_body, line)
+def _read_body(line: bytes) -> _Body:
+    """Raises DamagedError; also for another object, which holds no system prompt."""
+    read: _Body = decode(_body, line)
     if b'"system_prompt"' not in line and line != b"{}":
         raise DamagedError("it holds no system prompt")
-    return read.system_prompt
+    return read
 
 
 def _read_turn(line: bytes) -> Turn:
@@ -157,9 +164,9 @@ def _read_turn(line: bytes) -> Turn:
     return read
 
 
-def _salvaged(first: bytes, lines: list[bytes]) -> tuple[str, tuple[Turn, ...]]:
-    """(the system prompt, the turns) of a file in which lines are damaged, or gone."""
-    system_prompt = text_field(first, "system_prompt")  # where the line break behind the head is damaged
+def _salvaged(first: bytes, lines: list[bytes]) -> tuple[_Body, tuple[Turn, ...]]:
+    """(what belongs to the whole chat, the turns) of a file in which lines are damaged, or gone."""
+    body = _Body(text_field(first, "system_prompt"))  # where the line break behind the head is damaged
     turns: list[Turn] = []
     for number, line in enumerate(lines):
         for candidate in (line, repaired(line)):
@@ -168,11 +175,14 @@ def _salvaged(first: bytes, lines: list[bytes]) -> tuple[str, tuple[Turn, ...]]:
                 break
             if number == 0:
                 with contextlib.suppress(DamagedError):
-                    system_prompt = _read_body(candidate)
+                    body = _read_body(candidate)
                     break
         else:
-            turns.append(turn_as_it_stands(line, turns[-1] if turns else None))
-    return system_prompt, tuple(turns)
+            if number == 0 and _BODY.match(line):
+                body = _Body(text_field(line, "system_prompt"))  # the template's options are damaged
+            else:
+                turns.append(turn_as_it_stands(line, turns[-1] if turns else None))
+    return body, tuple(turns)
 
 
 def _damaged(folder: Path, why: str, title: str = "") -> ChatHead:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from app.engine.template_options import TemplateOptions
 from app.engine.types import Message
 
 NEW_TITLE = "New chat"
@@ -51,6 +52,7 @@ class Conversation(msgspec.Struct, frozen=True):
     head: ChatHead
     system_prompt: str = ""
     turns: tuple[Turn, ...] = ()
+    template_options: TemplateOptions = {}  # what the chat template is told beside the messages
 
     @property
     def id(self) -> str:

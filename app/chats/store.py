@@ -35,6 +35,7 @@ from app.chats.recorder import AnswerRecorder
 from app.chats.search import SearchTexts
 from app.chats.trash import KEPT, SteadyClock, Trash
 from app.engine.errors import UserError
+from app.engine.template_options import TemplateOptions
 from app.engine.trace import Salvaged, salvage_trace
 from app.engine.types import TraceHeader
 from app.files import OWN, make_own_folder, reason
@@ -181,6 +182,10 @@ class ChatStore:
     def set_system_prompt(self, seen: Conversation, text: str) -> Conversation:
         """Change the chat's system prompt, on disk too once the chat is there."""
         return self._set(seen, lambda chat: msgspec.structs.replace(chat, system_prompt=text))
+
+    def set_template_options(self, seen: Conversation, options: TemplateOptions) -> Conversation:
+        """Change what the chat template is told, on disk too once the chat is there."""
+        return self._set(seen, lambda chat: msgspec.structs.replace(chat, template_options=options))
 
     def set_mode(self, seen: Conversation, mode: str) -> Conversation:
         """Change between "chat" and "completion", on disk too once the chat is there."""

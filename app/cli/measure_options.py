@@ -20,6 +20,7 @@ from app.cli.run_options import (
     add_pair_options,
     chosen_pair,
 )
+from app.cli.template_options import add_template_options, asked_options
 from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
@@ -74,6 +75,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
         help="Wrap each prompt as one user message by the model's chat template (the suites do so by "
         "themselves)",
     )
+    add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
     add_end_options(answers)
     add_drafter_option(answers)
@@ -127,6 +129,7 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
     suite = _suite(arguments)
     length: dict[str, Any] = LENGTH.given(arguments)
     max_tokens = length.get("max_tokens", suite.max_tokens)
+    chat = arguments.chat or suite.chat
     return Experiment(
         pair=_absolute(Pair(*chosen_pair(arguments))),
         lanes=lanes,
@@ -134,11 +137,12 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
         sampling=sampling,
         max_tokens=max_tokens,
         repeats=repeats,
-        chat=arguments.chat or suite.chat,
+        chat=chat,
         stop=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,
         drafters=tuple(map(os.path.abspath, arguments.drafter)),
         title=suite.title,
+        template_options=asked_options(arguments, chat=chat),
     )
 
 

@@ -13,7 +13,9 @@ from app.cli.interrupt import INTERRUPTED, Interrupt
 from app.cli.measure_options import Outputs
 from app.cli.recorder import cannot_write, is_special, write_file
 from app.cli.table import table
+from app.cli.template_options import unread
 from app.engine.errors import UserError
+from app.engine.template_options import TemplateOptions
 from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.csv_export import csv_table
@@ -39,10 +41,14 @@ class Progress:
         self._counted = counted
         self._live = sys.stderr.isatty()
         self._names: tuple[str, ...] = ()
+        self._asked: TemplateOptions = {}
+        self._told: set[str] = set()
 
     def show(self, event: LabEvent) -> None:
+        """Raises PromptError where thinking was to be off and cannot be."""
         if isinstance(event, Begun):
             self._names = lane_names(event.experiment)
+            self._asked = event.experiment.template_options
             if event.done:
                 say(f"Resumed: {event.done} of {words.count(event.total, 'run')} are done.")
         elif isinstance(event, PairLoaded):
@@ -50,8 +56,8 @@ class Progress:
             self._line(f"Loaded {event.pair.target.file}{draft}.")
         elif isinstance(event, EngineReplaced):
             self._line(f"{event.message} A new engine continues.")
-        elif isinstance(event, RunStarted) and self._live:
-            say_over(f"{self._name(event.job.lane)} …")
+        elif isinstance(event, RunStarted):
+            self._run_started(event)
         elif isinstance(event, RunDone):
             self._run_done(event)
 
@@ -59,6 +65,14 @@ class Progress:
         """Leave the line that is written over."""
         if self._live:
             say_over("")
+
+    def _run_started(self, event: RunStarted) -> None:
+        told = unread(self._asked, event.header)
+        if told and told not in self._told:
+            self._told.add(told)
+            self._line(told)
+        if self._live:
+            say_over(f"{self._name(event.job.lane)} …")
 
     def _run_done(self, event: RunDone) -> None:
         left = f", {words.duration(event.seconds_left)} left" if event.seconds_left is not None else ""

@@ -10,6 +10,7 @@ from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.recorder import RunRecorder, check_writable, write_file
 from app.cli.run_options import PROG, RunPlan, parse_run
 from app.cli.strategies import statistics_lines
+from app.cli.template_options import unread
 from app.engine.errors import UserError
 from app.engine.host import STOP_SECONDS, EngineHome, make_home
 from app.engine.messages import (
@@ -25,7 +26,7 @@ from app.engine.messages import (
     Stop,
 )
 from app.engine.trace import Trace
-from app.engine.types import FinishReason
+from app.engine.types import FinishReason, GenerationRequest
 from app.lab.run_record import RunRecord
 
 _LOAD, _ANSWER = 0, 1  # runs of the engine
@@ -61,7 +62,7 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
         printer = AnswerPrinter()
         try:
             answer = Generate(_ANSWER, plan.request, plan.drafters)
-            _record(_answers(home, answer, interrupt), home, recorder, printer)
+            _record(_answers(home, answer, interrupt), home, plan.request, recorder, printer)
         except Exception as error:
             recorder.fail(str(error))
             if not (interrupt.pressed and isinstance(error, UserError)):
@@ -112,10 +113,19 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
         complain(PROG, totals.error)  # the answer is whole; what a drafter does behind it was not done
 
 
-def _record(events: Iterator[Event], home: EngineHome, recorder: RunRecorder, printer: AnswerPrinter) -> None:
-    """Record an answer to its end, or until Ctrl+C or the reader's leaving stops it."""
+def _record(
+    events: Iterator[Event],
+    home: EngineHome,
+    request: GenerationRequest,
+    recorder: RunRecorder,
+    printer: AnswerPrinter,
+) -> None:
+    """Record an answer to its end, or until Ctrl+C or the reader's leaving stops it. Raises PromptError where
+    thinking was to be off and cannot be."""
     for event in events:
         if isinstance(event, Started):
+            if told := unread(request.template_options, event.header):
+                complain(PROG, told)
             recorder.begin(event.header)
         elif isinstance(event, RoundFinished):
             recorder.add(event.round)

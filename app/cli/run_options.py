@@ -10,6 +10,7 @@ from pathlib import Path
 from app.cli.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.strategies import strategy_help
+from app.cli.template_options import add_template_options, asked_options
 from app.engine.errors import PromptError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
@@ -77,6 +78,7 @@ def parse_run(argv: list[str]) -> RunPlan:
         stop=tuple(arguments.stop),
         ignore_eos=arguments.ignore_eos,
         cold=True,
+        template_options=asked_options(arguments, chat=arguments.chat),
         **LENGTH.given(arguments),
     )
     files = arguments.trace, arguments.json
@@ -99,6 +101,7 @@ def _parser() -> Parser:
         action="store_true",
         help="Wrap the prompt as one user message by the model's chat template",
     )
+    add_template_options(answer)
     answer.add_argument(
         "--strategy", metavar="SPEC", default=NONE, help=f"How to draft, see below (default {NONE})"
     )

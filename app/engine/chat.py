@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from app.engine.errors import PromptError
+from app.engine.template_options import TemplateOptions
 from app.engine.templates import Templates
+from app.engine.thinking import Thinking
 from app.engine.types import Message
 
 if TYPE_CHECKING:
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # noncharacters, never part of real text: between them stands plain text
 _MARKS = str.maketrans("", "", _OPEN + _CLOSE)
 _PLAIN = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
+
+
+class TokenizedPrompt(NamedTuple):
+    """A prompt as the model reads it."""
+
+    text: str
+    ids: NDArray[np.int32]  # shape [n]
+    options: TemplateOptions  # those that a chat template read
 
 
 class ChatTemplate:
@@ -33,19 +43,32 @@ class ChatTemplate:
         # Every character at which a control token's spelling begins, also inside another one's.
         self._first = re.compile(f"(?=(?:{spellings}))(.)" if spellings else r"(?!)", re.DOTALL)
 
+    def thinking(self, stopped: Callable[[], bool] = lambda: False) -> Thinking | None:
+        """What the template can be told about thinking, None where it is nothing; raises PromptError."""
+        if not self._source:
+            return None
+        return self._templates.thinking(self._source, *self._ends(), stopped)
+
     def tokenize(
-        self, messages: Sequence[Message], stopped: Callable[[], bool] = lambda: False
-    ) -> tuple[str, NDArray[np.int32]]:
-        """The prompt's text, and its token ids of shape [n]; raises PromptError, also where `stopped` says
-        while the template is at work that nobody wants the prompt any more."""
+        self,
+        messages: Sequence[Message],
+        options: TemplateOptions | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> TokenizedPrompt:
+        """The prompt for an answer; raises PromptError, also where `stopped` says while the template is at
+        work that nobody wants the prompt any more."""
         if not self._source:
             raise PromptError(
                 "This model file has no chat template.", "Use completion mode, or another file."
             )
         vocabulary = self._vocabulary
-        bos, eos = self._token_text(vocabulary.bos), self._token_text(vocabulary.eos)
+        bos, eos = self._ends()
         guarded = [Message(message.role, self._guard(message.content)) for message in messages]
-        text = self._templates.render(self._source, guarded, bos, eos, stopped)
+        given = {
+            name: self._guard(value) if isinstance(value, str) else value
+            for name, value in (options or {}).items()
+        }
+        text, read = self._templates.render(self._source, guarded, bos, eos, given, stopped)
         # Most templates write BOS themselves; two of them would disturb the model.
         add_bos = vocabulary.adds_bos and not (bos and text.startswith(bos))
         ids = [vocabulary.bos] if add_bos else []
@@ -58,7 +81,12 @@ class ChatTemplate:
                 else:
                     new = vocabulary.tokenize(part, special=False, parse_special=not plain)
                 ids += new.tolist()
-        return text.translate(_MARKS), np.array(ids, np.int32)
+        told = {name: value for name, value in (options or {}).items() if name in read}
+        return TokenizedPrompt(text.translate(_MARKS), np.array(ids, np.int32), told)
+
+    def _ends(self) -> tuple[str, str]:
+        """The texts of the tokens that begin and end a text."""
+        return self._token_text(self._vocabulary.bos), self._token_text(self._vocabulary.eos)
 
     def _guard(self, content: str) -> str:
         """Mark the first character of every control token's spelling as plain text."""

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace as replace_struct
 
 from app import __version__
-from app.engine.chat import ChatTemplate
+from app.engine.chat import ChatTemplate, TokenizedPrompt
 from app.engine.cores import cpu_name
 from app.engine.drafters.base import Drafter, Resources, Surroundings
 from app.engine.drafters.lookup_caches import LookupCaches
@@ -29,6 +30,7 @@ from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.sampling import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.template_options import check_options
 from app.engine.templates import Templates
 from app.engine.text import TextStream
 from app.engine.trace import FORMAT
@@ -51,12 +53,14 @@ class Engine:
         on_progress: LoadReport | None = None,
         previous: Engine | None = None,
         on_test: TestReport = lambda _file, _on_devices: None,
+        templates: Templates | None = None,
     ) -> None:
         """Load the pair. Raises ModelFileError, PairError, SettingError or WorkerError.
 
         `on_test` is told of each file before its first passes: kernels that fault end the process there.
         A `previous` engine gives the parts that are loaded in the same way already, and is closed; where
-        loading fails it stays as it was.
+        loading fails it stays as it was. `templates` is where chat templates are rendered, with a process of
+        its own by default.
         """
         self._abort: AbortFlag = previous._abort if previous else AbortFlag()
         self._abort.clear()  # of a Stop long ago
@@ -70,7 +74,7 @@ class Engine:
             # A file that answers are added to is drafted from as it was before all of them.
             self._lookup_caches = previous._lookup_caches
         self._warm = WarmDrafters(self._new_drafter)
-        self._templates: Templates = previous._templates if previous else Templates()
+        self._templates: Templates = templates or (previous._templates if previous else Templates())
         model = self._target.model
         self._template = ChatTemplate(model.chat_template, model.vocabulary, self._templates)
         self.pair = self._models.info
@@ -85,10 +89,9 @@ class Engine:
         """What this pair holds on the devices of another one, by the names that they have there."""
         return self._models.memory_beside(target)
 
-    def warm_up(self) -> None:
-        """Have what the first answer needs ready, in the background."""
-        if self.pair.target.has_chat_template:
-            self._templates.start()
+    def read_template(self) -> None:
+        """Learn what the chat template can be told about thinking, for `pair`. Raises PromptError."""
+        self.pair = replace_struct(self.pair, thinking=self._template.thinking(self._abort.is_set))
 
     def close(self) -> None:
         """Free the models; an answer that is being written ends here."""
@@ -184,6 +187,7 @@ class Engine:
             raise RuntimeError("This engine is closed.")
         sampling = request.sampling
         check_params(sampling)
+        check_options(request.template_options)
         if request.max_tokens < 1:
             raise SettingError("max_tokens cannot be below 1.", "Ask for at least one token.")
         spec = StrategySpec.parse(request.strategy)
@@ -193,7 +197,7 @@ class Engine:
                 f"{spec} needs a draft model and none is loaded.",
                 "Choose a draft, or a strategy that needs none.",
             )
-        text, prompt = self._tokenize(request)
+        text, prompt, told = self._tokenize(request)
         vocabulary = self._target.model.vocabulary
         ids = np.append(prompt, np.array(request.continues, np.int32))
         written = TextStream(request.stop)
@@ -250,20 +254,21 @@ class Engine:
             stop=request.stop,
             messages=request.messages,
             machine=cpu_name(),
+            template_options=told,
         )
         return answer, header, spec
 
-    def _tokenize(self, request: GenerationRequest) -> tuple[str, np.ndarray]:
+    def _tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
         if (request.prompt is None) == (not request.messages):
             raise PromptError("There is no prompt.", "Give a prompt or messages, not both.")
         if request.prompt is None:
-            text, ids = self._template.tokenize(request.messages, self._abort.is_set)
+            made = self._template.tokenize(request.messages, request.template_options, self._abort.is_set)
         else:
-            text = request.prompt
-            ids = self._target.model.vocabulary.tokenize(text, special=True, parse_special=False)
-        if not len(ids):
+            ids = self._target.model.vocabulary.tokenize(request.prompt, special=True, parse_special=False)
+            made = TokenizedPrompt(request.prompt, ids, {})
+        if not len(made.ids):
             raise PromptError("The prompt is empty.", "Type something first.")
-        return text, ids
+        return made
 
     def _new_drafter(self, part: StrategyPart) -> Drafter:
         """One that has learned nothing yet."""

@@ -7,13 +7,17 @@ written although nothing was changed.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+import msgspec
 
 from app.engine.cores import threads_for
 from app.engine.dry import NO_BREAKER
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.template_options import TemplateOptions, TemplateValue
+from app.engine.thinking import SWITCHES, Thinking
 from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
 
 _TYPES = {"draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"}
@@ -45,11 +49,13 @@ def llama_command(
     sampling: Sampling,
     max_tokens: int,
     n_ctx: int = 0,
+    template_options: Mapping[str, TemplateValue] | None = None,
 ) -> LlamaCommand:
     """The `llama-server` that comes nearest to these settings, on this machine.
 
     `n_ctx` is the target's context as it was loaded, 0 where that is not known. A file that was trained with
     less than the flag then says is cut to that there too, but llama-server takes memory for all of it.
+    `template_options` are those of `template_kwargs`.
     """
     if not spec.needs_draft:
         draft = None
@@ -73,6 +79,8 @@ def llama_command(
     if sampling.seed >= 0:
         words += ["--seed", str(sampling.seed)]
     words += ["--predict", str(max_tokens)]
+    if template_options:
+        words += ["--chat-template-kwargs", msgspec.json.encode(template_options).decode()]
     differences = [*_strategy_differences(spec, sampling)]
     if draft is not None:
         differences += _draft_differences(target, draft)
@@ -92,6 +100,20 @@ def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:
             for word in (text.split() or [NO_BREAKER]) if one.words else [text]:
                 words += ["--" + one.name.replace("_", "-"), word]
     return words
+
+
+def template_kwargs(options: Mapping[str, TemplateValue], thinking: Thinking | None) -> TemplateOptions:
+    """What llama.cpp has to tell a chat template so that it does the same as here.
+
+    `thinking` is what the template can be told about that, None where it is not known.
+    """
+    told = dict(options)
+    if thinking is not None:
+        told = {name: value for name, value in told.items() if name not in SWITCHES or name in thinking.names}
+        # llama.cpp tells every template that it may think; untold, some do not.
+        if SWITCHES[0] in thinking.names and not thinking.is_on(told):
+            told[SWITCHES[0]] = False
+    return told
 
 
 def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:

@@ -19,11 +19,13 @@ from typing import IO, Any
 
 import jinja2
 import msgspec
-from jinja2 import nodes
+from jinja2 import meta, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from app.engine.template_options import TemplateOptions
+from app.engine.thinking import Thinking, find_thinking
 from app.engine.types import Message
 
 MEMORY_LIMIT = 1_000_000_000  # bytes of address space, the interpreter's 50 MB among them
@@ -32,22 +34,40 @@ OUT_OF_MEMORY = 3  # exit code
 _HEAD = 8  # bytes before each message: its length
 _LARGEST = 1_000_000  # numbers handed to functions, lengths of repeated texts, bits of numbers
 _LONGEST_ERROR = 160  # characters
+_SAMPLE = [{"role": "user", "content": "Hello"}]  # by which is seen what options do
 
 
-class Question(msgspec.Struct, frozen=True):
-    """A template and what it is to render; `seconds` is how long it may take."""
+class Question(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What is asked about a template; `seconds` is how long the answer may take."""
 
     source: str
-    messages: list[Message]
     bos_token: str
     eos_token: str
     seconds: float
 
 
+class RenderQuestion(Question, frozen=True, kw_only=True, tag=True):
+    """The text that it makes of messages."""
+
+    messages: list[Message]
+    options: TemplateOptions
+
+
+class ThinkingQuestion(Question, frozen=True, kw_only=True, tag=True):
+    """What it can be told about thinking."""
+
+
 class Rendered(msgspec.Struct, frozen=True, tag=True):
-    """The text that it made."""
+    """The text that it made, and which of the options it reads."""
 
     text: str
+    read: list[str]
+
+
+class Understood(msgspec.Struct, frozen=True, tag=True):
+    """What it can be told about thinking, None where it is nothing."""
+
+    thinking: Thinking | None
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
@@ -57,11 +77,11 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     hint: str
 
 
-Answer = Rendered | Refused
+Answer = Rendered | Understood | Refused
 
 encode = msgspec.msgpack.Encoder().encode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
-_decode_question = msgspec.msgpack.Decoder(Question).decode
+_decode_question = msgspec.msgpack.Decoder(RenderQuestion | ThinkingQuestion).decode
 
 
 def send(pipe: IO[bytes], message: bytes) -> None:
@@ -166,18 +186,19 @@ def _compiled(source: str) -> jinja2.Template:
     return Sandbox().from_string(source)
 
 
-def answer(question: Question) -> Answer:
-    """Render a template, or say in sentences why it cannot be rendered."""
+@functools.lru_cache(maxsize=2)
+def _variables(source: str) -> set[str]:
+    """The names that a template may look up in what it is given; attributes of such names are none."""
+    return meta.find_undeclared_variables(Sandbox().parse(source))
+
+
+def answer(question: RenderQuestion | ThinkingQuestion) -> Answer:
+    """Answer about a template, or say in sentences why it cannot be rendered."""
     try:
-        text = _compiled(question.source).render(
-            messages=msgspec.to_builtins(question.messages),
-            add_generation_prompt=True,
-            bos_token=question.bos_token,
-            eos_token=question.eos_token,
-            raise_exception=_raise,
-            strftime_now=lambda pattern: datetime.datetime.now().strftime(pattern),
-            tools=None,
-        )
+        if isinstance(question, ThinkingQuestion):
+            return _understood(question)
+        text = _rendered(question, msgspec.to_builtins(question.messages), question.options)
+        read = _variables(question.source).intersection(question.options) if question.options else ()
     except MemoryError:
         raise
     except jinja2.TemplateError as error:
@@ -192,7 +213,32 @@ def answer(question: Question) -> Answer:
         )
     if len(text) > MAX_CHARACTERS:
         return Refused("The model's chat template made too long a text.", "Use completion mode.")
-    return Rendered(_unicode(text))
+    return Rendered(_unicode(text), sorted(read))
+
+
+def _rendered(question: Question, messages: list[dict[str, str]], options: TemplateOptions) -> str:
+    return _compiled(question.source).render(
+        options,
+        messages=messages,
+        add_generation_prompt=True,
+        bos_token=question.bos_token,
+        eos_token=question.eos_token,
+        raise_exception=_raise,
+        strftime_now=lambda pattern: datetime.datetime.now().strftime(pattern),
+        tools=None,
+    )
+
+
+def _understood(question: ThinkingQuestion) -> Understood:
+    def render(options: TemplateOptions) -> str | None:
+        try:
+            return _rendered(question, _SAMPLE, options)
+        except MemoryError:
+            raise
+        except Exception:  # it refuses the option, or breaks off at it
+            return None
+
+    return Understood(find_thinking(_variables(question.source), render))
 
 
 def _unicode(text: str) -> str:

@@ -36,6 +36,7 @@ from app.engine.workers import WorkerError
 
 if TYPE_CHECKING:
     from app.engine.engine import Engine
+    from app.engine.templates import Templates
 
 _PROGRESS_STEP = 0.01
 _NO_MEMORY = (
@@ -54,6 +55,7 @@ class Server:
         self._before_load = before_load
         self._inbox: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
         self._engine: Engine | None = None
+        self._templates: Templates | None = None
         self._stopped: set[int] = set()
         self._current = -1  # the run at work
         self._closing = False
@@ -104,6 +106,8 @@ class Server:
                 self._stopped.discard(command.run)
         if self._engine is not None:
             self._engine.close()
+        if self._templates is not None:
+            self._templates.close()
 
     def _obey(self, command: AnyCommand) -> None:
         try:
@@ -120,6 +124,11 @@ class Server:
             self._emit(Failed(command.run, error.message, error.hint, offer=offer))
 
     def _load(self, command: Load) -> None:
+        from app.engine.templates import Templates
+
+        self._templates = self._templates or Templates()
+        with contextlib.suppress(PromptError):  # the first question says why
+            self._templates.start()  # its time passes while the files are read
         # Imported here: the window makes homes and must never load the native library itself.
         from app.engine.engine import Engine
 
@@ -138,7 +147,7 @@ class Server:
             self._emit(LoadProgress(command.run, file, 1.0, LoadStage.TESTING, on_devices=on_devices))
 
         def load(target: ModelOptions, draft: ModelOptions | None) -> Engine:
-            return Engine(target, draft, report, self._engine, test)
+            return Engine(target, draft, report, self._engine, test, self._templates)
 
         try:
             try:
@@ -152,9 +161,10 @@ class Server:
                 kept = "The pair from before is still there." if self._engine else "No model is loaded."
                 raise UserError("Loading was stopped.", kept) from None
             raise
+        seconds = time.perf_counter() - started
         with contextlib.suppress(PromptError):  # the first question says why
-            self._engine.warm_up()
-        self._emit(Loaded(command.run, self._engine.pair, time.perf_counter() - started))
+            self._engine.read_template()
+        self._emit(Loaded(command.run, self._engine.pair, seconds))
 
     def _make_room(self, load: Callable[..., Engine], command: Load) -> None:
         """Load once more, without the pair from before; where that fails too, it comes back."""

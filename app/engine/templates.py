@@ -22,11 +22,17 @@ from app.engine.sandbox import (
     Answer,
     Question,
     Refused,
+    Rendered,
+    RenderQuestion,
+    ThinkingQuestion,
+    Understood,
     decode_answer,
     encode,
     receive,
     send,
 )
+from app.engine.template_options import TemplateOptions
+from app.engine.thinking import Thinking
 from app.engine.types import Message
 from app.numbers import file_size
 
@@ -37,6 +43,7 @@ _LOOK = 0.02  # seconds between two looks whether the text is still wanted
 _LONGEST = 4 * MAX_CHARACTERS + 100  # bytes of an answer
 _ALARM = getattr(signal, "SIGALRM", 0)  # what the process sets itself
 _HINT = "Use completion mode, or another file."
+_UNREADABLE = "The model's chat template gave what cannot be read."
 
 # Isolated (-I): neither the folder that the user is in nor the environment says what is imported.
 _PROGRAM = (
@@ -66,23 +73,51 @@ class Templates:
             ) from error
 
     def render(
-        self, source: str, messages: Sequence[Message], bos: str, eos: str, stopped: Callable[[], bool]
-    ) -> str:
-        """The text that a template makes of messages.
+        self,
+        source: str,
+        messages: Sequence[Message],
+        bos: str,
+        eos: str,
+        options: TemplateOptions,
+        stopped: Callable[[], bool],
+    ) -> tuple[str, list[str]]:
+        """The text that a template makes of messages, and the names of the options that it reads.
 
         Raises PromptError where it refuses, fails, or takes too much time or memory, and soon after `stopped`
         says that the text is not wanted any more.
         """
+        question = RenderQuestion(
+            source=source,
+            messages=list(messages),
+            bos_token=bos,
+            eos_token=eos,
+            options=options,
+            seconds=self._limit,
+        )
+        said = self._ask(question, stopped)
+        if not isinstance(said, Rendered):
+            raise PromptError(_UNREADABLE, _HINT)
+        return said.text, said.read
+
+    def thinking(self, source: str, bos: str, eos: str, stopped: Callable[[], bool]) -> Thinking | None:
+        """What a template can be told about thinking, None where it is nothing; raises PromptError."""
+        question = ThinkingQuestion(source=source, bos_token=bos, eos_token=eos, seconds=self._limit)
+        said = self._ask(question, stopped)
+        if not isinstance(said, Understood):
+            raise PromptError(_UNREADABLE, _HINT)
+        return said.thinking
+
+    def _ask(self, question: Question, stopped: Callable[[], bool]) -> Answer:
         self.start()
         assert self._process is not None
         try:
-            said = self._process.ask(Question(source, list(messages), bos, eos, self._limit), stopped)
+            said = self._process.ask(question, stopped)
         except BaseException:
             self.close()  # it may still be at work
             raise
         if isinstance(said, Refused):
             raise PromptError(said.message, said.hint)
-        return said.text
+        return said
 
     def close(self) -> None:
         """End the process."""
@@ -124,7 +159,7 @@ class _Process:
         try:
             answer: Answer = decode_answer(data)
         except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
-            raise PromptError("The model's chat template gave what cannot be read.", _HINT) from None
+            raise PromptError(_UNREADABLE, _HINT) from None
         return answer
 
     def _exchange(self, question: bytes, said: queue.SimpleQueue[bytes | None]) -> None:

@@ -23,7 +23,8 @@ from app.files import DamagedError, decode, open_own, partial_of, reason
 
 FORMAT = "1.5"
 # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
-# draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler; 1.5: DRY
+# draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler;
+# 1.5: DRY, what the chat template was told, and what it can be told about thinking
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)

@@ -13,6 +13,8 @@ import msgspec
 
 from app.engine.memory import DeviceMemory
 from app.engine.params import param
+from app.engine.template_options import TemplateOptions
+from app.engine.thinking import Thinking
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 """llama.cpp's number formats of a KV cache."""
@@ -239,6 +241,8 @@ class GenerationRequest:
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
     cold: bool = False  # empty both caches and all drafter state first
+    template_options: TemplateOptions = field(default_factory=dict)
+    """What the chat template is told beside the messages; those that it does not read change nothing."""
     continues: tuple[int, ...] = ()
     """Tokens that the answer has already: it goes on behind them. `max_tokens` counts them, rounds begin at 0
     again, positions and the text do not."""
@@ -345,6 +349,7 @@ class PairInfo(msgspec.Struct, frozen=True):
     draft: ModelInfo | None = None
     vocabulary: str = ""  # "same vocabulary", "same but padded: …", "different: through text (…)"
     devices: str = "CPU"
+    thinking: Thinking | None = None  # what the target's chat template can be told about it
 
     @property
     def on_devices(self) -> bool:
@@ -371,6 +376,7 @@ class TraceHeader(msgspec.Struct, frozen=True):
     stop: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()  # what was said, where a template made the prompt of it
     machine: str = ""  # its processor
+    template_options: TemplateOptions = {}  # what the chat template was told, and read
 
 
 class Totals(msgspec.Struct, frozen=True):

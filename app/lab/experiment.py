@@ -12,6 +12,7 @@ import msgspec
 from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
+from app.engine.template_options import TemplateOptions, check_options
 from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
 from app.lab.order import TurnOrder
 
@@ -69,6 +70,7 @@ class Experiment(msgspec.Struct, frozen=True):
     ignore_eos: bool = False
     drafters: tuple[str, ...] = ()  # files of the plug-ins in use
     title: str = ""
+    template_options: TemplateOptions = {}  # what the chat template is told beside the prompt
 
     def with_lanes(self, lanes: Sequence[Lane]) -> Experiment:
         return msgspec.structs.replace(self, lanes=tuple(lanes))
@@ -117,6 +119,7 @@ class Experiment(msgspec.Struct, frozen=True):
             stop=self.stop,
             ignore_eos=self.ignore_eos,
             cold=True,
+            template_options=self.template_options if self.chat else {},
         )
 
 
@@ -164,6 +167,7 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
             raise SettingError(f"{name} cannot be below 1.", "Ask for at least one.")
     sampling = experiment.sampling
     check_params(sampling)
+    check_options(experiment.template_options)
     if sampling.seed < 0:  # one for all; 31 bits, as llama.cpp takes it too
         sampling = replace(sampling, seed=secrets.randbits(31))
     for lane in lanes:

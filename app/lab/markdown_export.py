@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from app.engine.template_options import option_text
 from app.lab import words
 from app.lab.columns import COLUMNS
 from app.lab.compare import keeps_text
@@ -60,10 +61,12 @@ def what_was_measured(report: Report) -> str:
     """How much was measured and how, in a sentence."""
     sampling = report.settings.sampling
     drawing = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
+    told = "".join(f", {option_text(*option)}" for option in report.settings.template_options.items())
     done = "" if report.complete else f" ({len(report.runs)} runs were done before it was stopped)"
     return (
         f"{count(len(report.prompts), 'prompt')} × {count(report.settings.repeats, 'repeat')}{done}, up to "
-        f"{count(report.settings.max_tokens, 'token')} each, {drawing}, seed {sampling.seed}; every run cold"
+        f"{count(report.settings.max_tokens, 'token')} each, {drawing}{told}, seed {sampling.seed}; "
+        "every run cold"
     )
 
 

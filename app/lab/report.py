@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import msgspec
 
-from app.engine.llama_command import llama_command
+from app.engine.llama_command import llama_command, template_kwargs
 from app.engine.strategy import StrategySpec
+from app.engine.template_options import TemplateOptions
 from app.engine.types import ModelOptions, PairInfo, Sampling
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
@@ -30,6 +31,7 @@ class Settings(msgspec.Struct, frozen=True):
     chat: bool
     stop: tuple[str, ...]
     ignore_eos: bool
+    template_options: TemplateOptions = {}
 
     @classmethod
     def of(cls, experiment: Experiment) -> Settings:
@@ -171,7 +173,8 @@ def make_report(
         pairs=tuple(known.values()),
         settings=Settings.of(experiment),
         lanes=tuple(
-            _lane(experiment, lane, name, known, indices) for lane, name in enumerate(lane_names(experiment))
+            _lane(experiment, lane, name, known, indices, pairs.get(lane))
+            for lane, name in enumerate(lane_names(experiment))
         ),
         prompts=prompts,
         runs=runs,
@@ -187,6 +190,7 @@ def _lane(
     name: str,
     known: Mapping[Pair, PairFacts],
     indices: Mapping[Pair, int],
+    info: PairInfo | None,
 ) -> ReportLane:
     pair, one = experiment.pair_of(lane), experiment.lanes[lane]
     spec = StrategySpec.parse(one.strategy)
@@ -198,6 +202,9 @@ def _lane(
         experiment.sampling,
         experiment.max_tokens,
         facts.target.n_ctx if facts else 0,
+        template_kwargs(experiment.template_options, info.thinking if info else None)
+        if experiment.chat
+        else {},
     )
     return ReportLane(
         name=name,

@@ -28,6 +28,7 @@ def request_for(chat: Conversation, at: int, question: str | None, settings: Set
         sampling=settings.sampling,
         max_tokens=settings.max_tokens,
         stop=settings.stop,
+        template_options=chat.template_options,
     )
 
 
@@ -41,6 +42,7 @@ def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
         sampling=dataclasses.replace(header.sampling, seed=header.seed),
         max_tokens=len(trace.token_ids) + settings.max_tokens,
         stop=header.stop,
+        template_options=header.template_options,
         continues=trace.token_ids,
     )
 

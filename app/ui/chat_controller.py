@@ -11,6 +11,7 @@ from app.chats.conversation import Answer, Conversation
 from app.chats.recorder import NOTES
 from app.chats.store import ChatStore
 from app.engine.errors import UserError
+from app.engine.template_options import TemplateOptions
 from app.engine.trace import Trace
 from app.engine.types import FinishReason, GenerationRequest
 from app.ui.answers_controller import AnswersController
@@ -49,6 +50,7 @@ class ChatController(QObject):
         page.prompt.stop_requested.connect(self.stop)
         page.prompt.mode_changed.connect(self._change_mode)
         page.prompt.system_changed.connect(self._change_system)
+        page.prompt.options_changed.connect(self._change_options)
         page.transcript.edit_submitted.connect(self._edit)
         page.transcript.regenerate_requested.connect(self._regenerate_turn)
         page.transcript.note_action.connect(self._note_acted)
@@ -180,6 +182,7 @@ class ChatController(QObject):
             sampling=header.sampling,
             max_tokens=header.max_tokens,
             stop=header.stop,
+            template_options=header.template_options,
         )
 
     @Slot()
@@ -287,6 +290,10 @@ class ChatController(QObject):
     def _change_system(self, text: str) -> None:
         self._change(lambda: self._store.set_system_prompt(self.shown.chat, text))
         self.shown.show_system()
+
+    @Slot(dict)
+    def _change_options(self, options: TemplateOptions) -> None:
+        self._change(lambda: self._store.set_template_options(self.shown.chat, options))
 
     def _change(self, change: Callable[[], Conversation]) -> None:
         """Change what the chat on the screen is asked with."""

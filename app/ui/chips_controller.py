@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import SettingError, UserError
+from app.engine.llama_command import template_kwargs
 from app.engine.strategy import StrategySpec
 from app.presets import Preset
 from app.ui.engine_session import BUSY, Activity, EngineSession
@@ -15,6 +16,7 @@ from app.ui.panels.model_words import fit_words, full_words
 from app.ui.panels.sampling_panel import AnswerOptions
 from app.ui.panels.sampling_panel import chip_words as sampling_words
 from app.ui.panels.strategy_panel import Surroundings, check_together
+from app.ui.prompt_box import PromptBox
 from app.ui.settings_in_use import SettingsInUse
 
 
@@ -25,14 +27,21 @@ class ChipsController(QObject):
     """The chips say what is in use by now."""
 
     def __init__(
-        self, header: Header, session: EngineSession, settings: SettingsInUse, pair: PairController
+        self,
+        header: Header,
+        prompt: PromptBox,
+        session: EngineSession,
+        settings: SettingsInUse,
+        pair: PairController,
     ) -> None:
         super().__init__()
         self._header = header
+        self._prompt = prompt
         self._session = session
         self._settings = settings
         self._pair = pair
         pair.changed.connect(self.show)
+        prompt.thinking.changed.connect(self.show)
         header.sampling_panel.options_changed.connect(self._sampling_changed)
         header.strategy_panel.spec_changed.connect(self._spec_changed)
 
@@ -60,6 +69,7 @@ class ChipsController(QObject):
             settings.max_tokens,
             pair.vocabulary if pair else "",
             pair.target.n_ctx if pair else 0,
+            template_kwargs(self._prompt.thinking.options, pair.thinking if pair else None),
         )
         header.strategy_panel.set_surroundings(around)
         header.strategy.set_alert(not self._strategy_works(around))

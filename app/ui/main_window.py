@@ -93,7 +93,7 @@ class MainWindow(QMainWindow):
         self.controller = ChatController(page, chat_store, session, settings)
         self.baseline = BaselineController(page, status, chat_store, self.controller, session)
         self.pair = PairController(header, status, prompt, session, settings)
-        self.chips = ChipsController(header, session, settings, self.pair)
+        self.chips = ChipsController(header, prompt, session, settings, self.pair)
         self.trying = TryController(
             prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
         )

@@ -178,6 +178,7 @@ class PairController(QObject):
             chip.set_alert(False)
         threads = pair.target.threads
         self._status.set_device(f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}")
+        self._prompt.set_thinking(pair.thinking)
         self.changed.emit()
 
     @Slot(object)
@@ -202,6 +203,7 @@ class PairController(QObject):
         right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
         if pair is None:
             self._status.set_device("")
+            self._prompt.set_thinking(None)
         self.changed.emit()
         chip.set_alert(True)
         kept = f"{pair.target.name} is still loaded." if pair is not None else ""

@@ -1,4 +1,4 @@
-"""The prompt box: what to ask, in which mode, under which system prompt; Send and Stop."""
+"""The prompt box: what to ask, in which mode, under which system prompt, thinking or not; Send and Stop."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from app.engine.template_options import TemplateOptions
+from app.engine.thinking import Thinking
 from app.ui.icons import IconButton
 from app.ui.panels.fold import FoldButton
 from app.ui.panels.notice import Notices, Remark
@@ -20,6 +22,7 @@ from app.ui.system_prompt import SystemPrompt
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.theme.style import set_role
+from app.ui.thinking_choice import ThinkingChoice
 
 MODES = ("chat", "completion")
 MODE_HELP = (
@@ -44,6 +47,8 @@ class PromptBox(QWidget):
     mode_changed = Signal(str)
     system_changed = Signal(str)
     """The user edited the system prompt; comes shortly after the last key, and before `submitted`."""
+    options_changed = Signal(dict)
+    """The user chose what the chat template is told."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,7 +70,7 @@ class PromptBox(QWidget):
         self._system = SystemPrompt()
         self._system.hide()
         self._system.edited.connect(self._system_edited)
-        self._system.left.connect(self._leave_system)
+        self._system.left.connect(self._to_prompt)
         self._frame = PromptFrame(theme, (self._edit, self._system.edit))
         inside = QVBoxLayout(self._frame)
         inside.setContentsMargins(*SIDES)
@@ -131,6 +136,16 @@ class PromptBox(QWidget):
         self._system.show_text(text)
         self._refresh()
 
+    def set_template_options(self, options: TemplateOptions) -> None:
+        """Show what a chat's template is told, without telling anyone."""
+        self.thinking.set_options(options)
+        self._refresh()
+
+    def set_thinking(self, thinking: Thinking | None) -> None:
+        """Offer what the template of the loaded target can be told about thinking."""
+        self.thinking.set_thinking(thinking)
+        self._refresh()
+
     def tell_system(self) -> None:
         """Tell now, if it was edited, and not when typing has paused for a moment."""
         self._system.tell()
@@ -158,19 +173,22 @@ class PromptBox(QWidget):
 
     # ------------------------------------------------------------------ building
 
-    def _build_foot(self) -> QHBoxLayout:
+    def _build_foot(self) -> QVBoxLayout:
         self._mode = Segmented(self._theme, "Mode", MODES)
         self._mode.setToolTip(MODE_HELP)
         self._mode.picked.connect(self._mode_chosen)
         self._system_button = FoldButton(self._theme)
         self._system_button.setToolTip("Shows and edits the system prompt of this chat")
         self._system_button.toggled.connect(self._toggle_system)
+        self.thinking = ThinkingChoice(self._theme)
+        self.thinking.picked.connect(self.options_changed)
+        self.thinking.left.connect(self._to_prompt)
         self._hint = QLabel()
         self._hint.setProperty("role", "caption")
         self._button = IconButton(self._theme, "send", "Send")
         set_role(self._button, kind="primary")
         self._button.clicked.connect(self._press)
-        row = QHBoxLayout()
+        self._foot = row = QHBoxLayout()
         row.setSpacing(SPACING)
         row.addWidget(self._mode)
         folds = QHBoxLayout()
@@ -178,10 +196,17 @@ class PromptBox(QWidget):
         folds.addWidget(self._system_button)
         folds.addWidget(self.try_this)
         row.addLayout(folds)
+        row.addWidget(self.thinking)
         row.addStretch()
         row.addWidget(self._hint)
         row.addWidget(self._button)
-        return row
+        self._below = QHBoxLayout()
+        self._below.addStretch()
+        rows = QVBoxLayout()
+        rows.setSpacing(CLOSE)
+        rows.addLayout(row)
+        rows.addLayout(self._below)
+        return rows
 
     # ------------------------------------------------------------------ what the user does
 
@@ -236,7 +261,7 @@ class PromptBox(QWidget):
         self.system_changed.emit(text)
 
     @Slot()
-    def _leave_system(self) -> None:
+    def _to_prompt(self) -> None:
         self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # ------------------------------------------------------------------ showing
@@ -246,6 +271,7 @@ class PromptBox(QWidget):
         opened = chat and self._system_button.isChecked()
         self._system_button.setVisible(chat)
         self._system.setVisible(opened)
+        self.thinking.setVisible(chat and self.thinking.offered)
         self._hint.setText(BUSY_HINT if self._busy else IDLE_HINT)
         self._button.set_icon("stop" if self._busy else "send")
         self._button.set_tooltip("Stop" if self._busy else "Send")
@@ -256,25 +282,41 @@ class PromptBox(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Where the row is short of room the hint goes first, then words of the buttons beside it."""
+        """Where the row is short of room the hint goes first, then words of the buttons beside it, and
+        thinking goes below."""
         given = " · set" if self._system.told.strip() else ""
         folds = [one for one in (self._system_button, self.try_this) if one.isVisibleTo(self)]
         room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
         room -= SPACING + (SPACING - CLOSE) * bool(folds) + CLOSE * len(folds)
+        thinking = self.thinking.isVisibleTo(self)
         style = Qt.ToolButtonStyle
         self._system_button.setAccessibleName(f"System prompt{given}")
-        for words, tool in (
-            ("System prompt", style.ToolButtonTextBesideIcon),
-            ("System", style.ToolButtonTextBesideIcon),
-            ("System", style.ToolButtonIconOnly),
-            ("", style.ToolButtonIconOnly),
+        for words, tool, beside in (
+            ("System prompt", style.ToolButtonTextBesideIcon, thinking),
+            ("System", style.ToolButtonTextBesideIcon, thinking),
+            ("System", style.ToolButtonIconOnly, thinking),
+            ("System prompt", style.ToolButtonTextBesideIcon, False),
+            ("System", style.ToolButtonTextBesideIcon, False),
+            ("System", style.ToolButtonIconOnly, False),
+            ("", style.ToolButtonIconOnly, False),
         ):
             self._system_button.setText(f"{words}{given}".removeprefix(" · "))
             self.try_this.setToolButtonStyle(tool)
             left = room - sum(one.sizeHint().width() for one in folds)
+            if beside:
+                left -= SPACING + self.thinking.sizeHint().width()
             if left >= 0:
                 break
+        self._place_thinking(beside)
         self._hint.setVisible(self._hint.sizeHint().width() + SPACING <= left)
+
+    def _place_thinking(self, beside: bool) -> None:
+        """In the row of the other controls, behind those of the prompt, or below them."""
+        row, place = (self._foot, 2) if beside else (self._below, 0)
+        if row.indexOf(self.thinking) < 0:
+            for other in (self._foot, self._below):
+                other.removeWidget(self.thinking)
+            row.insertWidget(place, self.thinking)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -96,6 +96,7 @@ class ShownChat(QObject):
         page.prompt.notices.clear_passing()
         page.prompt.set_mode(chat.head.mode)
         page.prompt.set_system(chat.system_prompt)
+        page.prompt.set_template_options(chat.template_options)
         page.prompt.set_last_prompt(self._questions()[-1] if self._questions() else "")
         page.chats.set_current(chat.id)
         self.say_empty()

@@ -84,6 +84,38 @@ def test_an_empty_chat_is_not_saved(store: ChatStore) -> None:
     assert store.load(saved.id).head.mode == "completion"
 
 
+def test_what_the_template_is_told_stays_with_its_chat(store: ChatStore) -> None:
+    told = {"enable_thinking": False, "reasoning_effort": "low"}
+    chat = store.set_template_options(store.new(), told)
+    assert store.heads() == []
+    saved = store.ask(chat, "Hello")
+    assert ChatStore(store.folder).load(saved.id).template_options == told
+    store.set_template_options(saved, {})
+    assert store.load(saved.id).template_options == {}
+    assert store.new().template_options == {}
+
+
+def test_a_chat_from_before_template_options_is_read(store: ChatStore) -> None:
+    chat = answered(store)
+    file = store.folder / chat.id / NAME
+    whole = file.read_bytes()
+    older = whole.replace(b',"template_options":{}', b"")
+    assert older != whole
+    file.write_bytes(older)
+    assert store.load(chat.id) == chat
+
+
+@pytest.mark.parametrize("system", ["", "Be short."])
+def test_damaged_template_options_cost_only_themselves(store: ChatStore, system: str) -> None:
+    chat = store.ask(store.new(system_prompt=system), "Hello")
+    chat = store.set_template_options(chat, {"enable_thinking": False})
+    file = store.folder / chat.id / NAME
+    file.write_bytes(file.read_bytes().replace(b":false}", b":falXe}"))
+    read = store.load(chat.id)
+    assert (read.system_prompt, read.template_options, read.turns) == (system, {}, chat.turns)
+    assert "damaged" in read.head.damaged
+
+
 def test_the_chat_changed_last_is_first(store: ChatStore) -> None:
     first, second = answered(store, "first"), answered(store, "second")
     assert titles(store) == ["second", "first"]
@@ -370,6 +402,7 @@ def test_damage_behind_the_head_is_found_on_opening(store: ChatStore) -> None:
 def test_no_flipped_bit_makes_words_of_a_chat_invisible(store: ChatStore) -> None:
     words = 'Zebras "quote" C:\\new\ttabs,\nlines; größer 象 and 🦓 end'
     chat = store.ask(store.new(system_prompt="Answer briefly."), "Describe some striped animals")
+    chat = store.set_template_options(chat, {"enable_thinking": False, "effort": "low"})
     chat, recorder = store.begin_answer(chat, header())
     for one in rounds():
         recorder.add(one)

@@ -82,7 +82,7 @@ def ids_of(templates: Templates) -> IdsOf:
 
 
 def test_the_templates_own_markers_are_control_tokens(vocabulary: Vocabulary, templates: Templates) -> None:
-    text, ids = ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([Message("user", "hi")])
+    text, ids, _ = ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([Message("user", "hi")])
     assert text == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
     assert [id for id in ids.tolist() if id >= END] == [BEGIN, END_OF_TURN, BEGIN]
 
@@ -103,7 +103,7 @@ def test_the_templates_own_markers_are_control_tokens(vocabulary: Vocabulary, te
 def test_text_that_people_type_never_becomes_a_control_token(
     vocabulary: Vocabulary, templates: Templates, content: str
 ) -> None:
-    text, ids = ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([Message("user", content)])
+    text, ids, _ = ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([Message("user", content)])
     shown = content.replace("\ufdd0", "")
     assert text == f"<|im_start|>user\n{shown}<|im_end|>\n<|im_start|>assistant\n"
     assert [id for id in ids.tolist() if id >= END] == [BEGIN, END_OF_TURN, BEGIN]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,9 +13,11 @@ import pytest
 
 from app.engine.cores import default_threads
 from app.engine.drafters.registry import KINDS
-from app.engine.llama_command import LlamaCommand, llama_command
+from app.engine.llama_command import LlamaCommand, llama_command, template_kwargs
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.template_options import TemplateOptions
+from app.engine.thinking import Thinking, switched
 from app.engine.types import ModelOptions, Sampling
 
 TARGET = ModelOptions("/models/big target.gguf")
@@ -29,6 +32,31 @@ def made(spec: str, **sampling: float | str) -> LlamaCommand:
 def flag(command: LlamaCommand, name: str) -> str | None:
     words = shlex.split(command.text)
     return words[words.index(name) + 1] if name in words else None
+
+
+def test_what_the_template_is_told_is_handed_on() -> None:
+    options = template_kwargs({"thinking": True, "reasoning_effort": "low", "a": "it's"}, None)
+    command = llama_command(StrategySpec(), TARGET, None, Sampling(), 16, 0, options)
+    assert json.loads(flag(command, "--chat-template-kwargs") or "") == options
+    assert flag(made("none"), "--chat-template-kwargs") is None
+
+
+@pytest.mark.parametrize(
+    ("told", "thinking", "handed_on"),
+    [
+        ({}, None, {}),
+        ({}, Thinking(("enable_thinking",), on=True), {}),
+        ({}, Thinking(("enable_thinking",), on=False), {"enable_thinking": False}),
+        ({}, Thinking(("thinking",), on=False), {}),
+        (switched(True), Thinking(("enable_thinking",), on=False), {"enable_thinking": True}),
+        (switched(False), Thinking(("thinking",), on=True), {"thinking": False}),
+        (switched(False), Thinking(("reasoning_effort",)), {}),
+    ],
+)
+def test_llama_cpp_lets_templates_think_untold(
+    told: TemplateOptions, thinking: Thinking | None, handed_on: TemplateOptions
+) -> None:
+    assert template_kwargs(told, thinking) == handed_on
 
 
 def test_no_speculation_names_no_draft() -> None:

@@ -128,6 +128,13 @@ def test_a_newer_major_version_is_refused(lines: list[bytes], version: str) -> N
     assert "Update" in refused.value.hint
 
 
+def test_a_trace_from_before_template_options_is_read(lines: list[bytes]) -> None:
+    header = json.loads(lines[0]) | {"format": "1.4"}
+    del header["template_options"], header["pair"]["thinking"]
+    older = parse_trace([json.dumps(header).encode(), *lines[1:]]).header
+    assert older.template_options == {} and older.pair.thinking is None
+
+
 def test_a_newer_minor_version_is_read_and_its_new_fields_are_left_out(lines: list[bytes]) -> None:
     whole = parse_trace(lines)
     extended = [json.dumps(json.loads(line) | {"new": {"deep": [1]}}).encode() + b"\n" for line in lines]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -15,6 +15,7 @@ from app.engine.drafters.through_text import refuse_sampling
 from app.engine.errors import SettingError
 from app.engine.llama_command import LlamaCommand, llama_command
 from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.template_options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
 from app.ui.panels.llama_text import LlamaText
 from app.ui.panels.notice import Notice
@@ -51,6 +52,7 @@ class Surroundings:
     max_tokens: int
     vocabulary: str = ""  # how the draft's fits the target's, as PairInfo says; empty: not known yet
     n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
+    template_options: TemplateOptions = field(default_factory=dict)  # as llama.cpp is to tell them
 
 
 def check_together(spec: StrategySpec, one: Surroundings) -> None:
@@ -193,7 +195,15 @@ class StrategyPanel(QWidget):
             return
         try:
             self.command.set_command(
-                llama_command(self._spec, one.target, one.draft, one.sampling, one.max_tokens, one.n_ctx)
+                llama_command(
+                    self._spec,
+                    one.target,
+                    one.draft,
+                    one.sampling,
+                    one.max_tokens,
+                    one.n_ctx,
+                    one.template_options,
+                )
             )
         except SettingError as error:
             self.command.set_command(LlamaCommand("", (f"No command: {error.message}",)))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtCore import QPointF, QSize, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
 
+from app.ui.panels.switch import QuietSwitch
 from app.ui.theme import Theme
-from app.ui.theme.palette import blend
-from app.ui.theme.rings import ring_shown
-from app.ui.theme.style import focus_ring
 from app.ui.transcript.fates import FateShapes
 from app.ui.transcript.spans import FATES, STRUCK
 from app.ui.transcript.styles import TextStyle
@@ -114,64 +112,5 @@ class FateSample(QWidget):
         font = self._theme.sans(-0.5)
         self._style = TextStyle(font, font, 1.78)
         self._padding = round(4 * self._theme.scale)
-        self.updateGeometry()
-        self.update()
-
-
-class QuietSwitch(QAbstractButton):
-    """A small switch with its words; on and off differ in shape, not in colour alone."""
-
-    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self.setText(text)
-        self.setAccessibleName(text)
-        self.setCheckable(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        theme.changed.connect(self._theme_changed)
-        self._theme_changed()
-
-    def sizeHint(self) -> QSize:
-        metrics = QFontMetricsF(self.font())
-        width = metrics.horizontalAdvance(self.text()) + self._track.width() + 18
-        return QSize(round(width), round(metrics.height() * 1.6))
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self._theme.palette
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if not self.isEnabled():
-            painter.setOpacity(0.45)
-        if ring_shown(self):
-            painter.setPen(QPen(QColor(focus_ring(palette)), 1.5))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 5, 5)
-        track = self._track.translated(6, (self.height() - self._track.height()) / 2)
-        on = self.isChecked()
-        strong = self.underMouse() and self.isEnabled()
-        ink = palette.text if strong else palette.secondary
-        painter.setPen(QPen(QColor(ink), 1.2))
-        painter.setBrush(QColor(ink if on else palette.ground))
-        radius = track.height() / 2
-        painter.drawRoundedRect(track, radius, radius)
-        side = track.height() - 4
-        x = track.right() - side - 2 if on else track.left() + 2
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(palette.ground if on else blend(ink, palette.ground, 0.75)))
-        painter.drawEllipse(QRectF(x, track.top() + 2, side, side))
-        painter.setPen(QColor(ink))
-        painter.setFont(self.font())
-        room = QRectF(self.rect()).adjusted(track.right() + 6, 0, 0, 0)
-        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self.text())
-        painter.end()
-
-    @Slot()
-    def _theme_changed(self) -> None:
-        self.setFont(self._theme.sans(-0.5))
-        height = round(QFontMetricsF(self.font()).height() * 0.72)
-        self._track = QRectF(0, 0, round(height * 1.75), height)
         self.updateGeometry()
         self.update()
