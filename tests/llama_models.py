@@ -81,7 +81,7 @@ def assert_drafts_the_text(engine: Engine, baselines: Baselines) -> None:
     trace = baselines.check(engine, request, "draft-simple:n_max=4")
     assert (TEXT * 5).startswith(trace.text.rstrip("\ufffd")), "of a character cut short"
     accepted = sum(one.accepted for one in trace.rounds)
-    assert accepted > 0.6 * drafted(trace)
+    assert accepted > 0.5 * drafted(trace), "mpt and gpt-neox share their tokens, but cut TEXT into others"
     assert accepted > 0.6 * (48 - len(trace.rounds))
 
 
