@@ -241,7 +241,7 @@ class GenerationRequest:
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
     cold: bool = False  # empty both caches and all drafter state first
-    template_options: TemplateOptions = field(default_factory=dict)
+    template_options: TemplateOptions = field(default_factory=dict, hash=False)
     """What the chat template is told beside the messages; those that it does not read change nothing."""
     continues: tuple[int, ...] = ()
     """Tokens that the answer has already: it goes on behind them. `max_tokens` counts them, rounds begin at 0
