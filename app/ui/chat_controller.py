@@ -206,6 +206,9 @@ class ChatController(QObject):
     @Slot(object)
     def _activity_changed(self, activity: Activity) -> None:
         self._page.prompt.set_busy(activity in BUSY or self._waiting is not None)
+        if activity is Activity.READY:  # why nothing could be asked holds no longer
+            for message, _hint in map(why_not, Activity):
+                self._page.prompt.notices.withdraw(message)
         if activity is Activity.READY and self._waiting is not None:
             text, self._waiting = self._waiting, None
             self.shown.say_empty()

@@ -83,6 +83,16 @@ def test_another_message_while_the_models_load_loses_none(windows: Windows) -> N
     assert desk.texts()[0] == "suggested" and desk.page.prompt.text() == "typed at length"
 
 
+def test_that_the_models_load_is_said_until_they_are_there(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("first")
+    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    desk.page.transcript.regenerate_requested.emit("1")
+    assert desk.error().startswith("The models are still loading.")
+    desk.until_ready()
+    assert desk.error() == ""
+
+
 @on_posix
 def test_stop_acts_within_a_tenth_of_a_second(slow: Callable[..., Desk]) -> None:
     desk = slow("process")
