@@ -87,7 +87,7 @@ def ran_out(text: str) -> bool:
 def place_of(text: str) -> str:
     """Where it could not be had, in words."""
     found = re.search(r"allocat\w+ (\S+) buffer", text)
-    if found is None or found[1].startswith("CPU"):
+    if found is None or re.match(r"CPU|\w+_Host$", found[1]):  # a backend's own, for what goes to its device
         return MAIN_MEMORY
     worker = re.fullmatch(r"RPC\d+\[(.*)\]", found[1])
     return f"the worker at {worker[1]}" if worker else found[1]
