@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
+from app.base.files import DamagedError, decode, reason
+from app.base.paths import BUNDLED
 from app.engine.errors import SettingError, UserError
 from app.engine.params import check_params
 from app.engine.strategy import StrategySpec
 from app.engine.types import Sampling
-from app.files import DamagedError, decode, reason
-from app.paths import BUNDLED
 
 FOLDER = "demo_pair"  # in the resources
 

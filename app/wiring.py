@@ -16,24 +16,24 @@ from PySide6.QtCore import QLoggingCategory
 from PySide6.QtWidgets import QApplication
 
 from app import __version__
-from app.chats.store import ChatStore
+from app.base.files import remove_partials
+from app.base.paths import Paths, find_paths
 from app.cli.console import tell
 from app.demo import read_demo
 from app.engine.errors import UserError
 from app.engine.host import make_home
 from app.engine.trace import salvage_trace
 from app.engine.tried_drafters import TriedDrafters
-from app.files import remove_partials
-from app.paths import Paths, find_paths
-from app.settings import SettingsStore
-from app.ui.collector import Collector
-from app.ui.end_signals import EndSignals
-from app.ui.engine_session import EngineSession
-from app.ui.main_window import MainWindow
+from app.saved.chats.store import ChatStore
+from app.saved.settings import SettingsStore
 from app.ui.models.door import ModelsInUse, UseModels
-from app.ui.settings_in_use import SettingsInUse
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import Styler
+from app.ui.widgets.work.collector import Collector
+from app.ui.window.end_signals import EndSignals
+from app.ui.window.main_window import MainWindow
 
 if TYPE_CHECKING:
     from app.ui.compare.door import ChatSide

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from app.demo import DemoPrompt, read_demo
-from app.settings import Settings
+from app.saved.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 PAIR = ROOT / "resources" / "demo_pair"

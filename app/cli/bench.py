@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from app.base.paths import find_paths
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import put
 from app.cli.drafters import know_drafters
@@ -26,7 +27,6 @@ from app.engine.host import make_home
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.lane_file import read_lanes
 from app.lab.runner import Runner
-from app.paths import find_paths
 
 PROG = "draftscope bench"
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC [--strategy SPEC ...] [options]"

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
+from app.base.files import reason
 from app.engine.errors import UserError
-from app.files import reason
 
 PROGRAM = "draftscope"
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from app.base.numbers import file_size
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import hand_over, put
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -19,7 +20,6 @@ from app.engine.host import ProcessHome
 from app.engine.memory import DeviceMemory, ModelMemory, PairMemory
 from app.engine.messages import AnyCommand, DevicesListed, Event, Failed, ListDevices, Measure, Measured
 from app.engine.types import ModelOptions
-from app.numbers import file_size
 
 E = TypeVar("E", bound=Event)
 

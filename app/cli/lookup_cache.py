@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.base.files import reason
 from app.cli.arguments import Parser
 from app.cli.console import say
 from app.cli.recorder import check_writable, write_file
@@ -12,7 +13,6 @@ from app.engine.drafters.ngram_counts import STATIC_SIZE, Followers, count_ngram
 from app.engine.errors import PromptError
 from app.engine.native import Vocabulary
 from app.engine.native.header import Header
-from app.files import reason
 
 PROG = "draftscope lookup-cache"
 _DESCRIPTION = """\

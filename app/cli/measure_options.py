@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from app.base.paths import find_paths
 from app.cli.arguments import Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option
 from app.cli.run_options import (
@@ -26,7 +27,6 @@ from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
 from app.lab.journal import Journal
 from app.lab.suites import Suite, built_in, read_suite
-from app.paths import find_paths
 
 DEFAULT_REPEATS = 3
 

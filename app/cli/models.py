@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from app.base.numbers import file_size
 from app.cli.arguments import Parser
 from app.cli.console import hand_over, put, say
 from app.cli.models_table import open_shelf
 from app.cli.table import aligned
 from app.engine.errors import UserError
 from app.hub.library import LocalModel, Shelf, Verdict, best_first, find_model, names_apart
-from app.numbers import file_size
 
 PROG = "draftscope models"
 _DESCRIPTION = """\

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.files import DamagedError, decode_object
+from app.base.files import DamagedError, decode_object
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.hub.hub import Hub
 from app.hub.library import Shelf
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 
 
 def make_hub() -> Hub:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from app.base.numbers import file_size
+from app.base.paths import find_paths
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import hand_over, say, say_over
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -22,8 +24,6 @@ from app.hub.hub import Hub
 from app.hub.names import Address, parse_address
 from app.hub.repo import read_repo
 from app.lab.words import duration
-from app.numbers import file_size
-from app.paths import find_paths
 
 PROG = "draftscope pull"
 _DESCRIPTION = """\

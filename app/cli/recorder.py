@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from app.base.files import SHARED, reason, write_atomic
 from app.engine.errors import UserError
 from app.engine.text import TextStream
 from app.engine.trace import Trace, TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
-from app.files import SHARED, reason, write_atomic
 
 
 class RunRecorder:

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.base.files import reason
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
 from app.cli.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option, know_drafters
 from app.cli.strategies import strategy_help
@@ -15,9 +17,7 @@ from app.engine.errors import PromptError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
-from app.files import reason
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
-from app.settings import Settings
+from app.saved.settings import Settings
 
 PROG = "draftscope run"
 STANDARD_INPUT = "-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.base.numbers import file_size
 from app.cli.arguments import Parser, plain_text
 from app.cli.console import put, say
 from app.cli.models_table import make_hub
@@ -14,7 +15,6 @@ from app.hub.names import parse_address
 from app.hub.repo import Quantisation, Repo, read_repo
 from app.hub.search import LIMIT, RepoHit
 from app.hub.search import search as search_hub
-from app.numbers import file_size
 
 PROG = "draftscope search"
 _DESCRIPTION = """\

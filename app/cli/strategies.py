@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from app.base.numbers import significant
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.params import Param, params_of
@@ -11,7 +12,6 @@ from app.engine.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.strategy import LONGEST, NONE, StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import FinishReason, LengthRule, Verification
-from app.numbers import significant
 
 _WIDTH = 100
 _ENDS = {

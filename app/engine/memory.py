@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from app.numbers import file_size
+from app.base.numbers import file_size
 
 CPU = "CPU"
 ALL_LAYERS = -1

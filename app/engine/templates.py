@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from app.base.numbers import file_size
 from app.engine.errors import PromptError
 from app.engine.safer import exit_words
 from app.engine.sandbox import (
@@ -34,7 +35,6 @@ from app.engine.sandbox import (
 from app.engine.template_options import TemplateOptions
 from app.engine.thinking import Thinking
 from app.engine.types import Message
-from app.numbers import file_size
 
 TIME_LIMIT = 2.0  # seconds; real templates take milliseconds
 _START_LIMIT = 60.0  # seconds until the process is there: not the template's doing

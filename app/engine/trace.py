@@ -16,10 +16,10 @@ from types import TracebackType
 
 import msgspec
 
+from app.base.files import DamagedError, decode, open_own, partial_of, reason
 from app.engine.errors import TraceError
 from app.engine.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
-from app.files import DamagedError, decode, open_own, partial_of, reason
 
 FORMAT = "1.5"
 # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.files import decode
+from app.base.files import decode
 from app.hub.downloads.item import Wanted
 from app.hub.errors import HubError
 from app.hub.hub import Hub

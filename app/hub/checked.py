@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.files import make_own_folder, write_atomic
+from app.base.files import make_own_folder, write_atomic
 from app.hub.kept_file import NewerError, decode_kept
 
 VERSION = 1

@@ -23,8 +23,8 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils import parse_ratelimit_headers
 
+from app.base.files import reason
 from app.engine.errors import UserError
-from app.files import reason
 
 LONGEST_WAIT = 3600.0  # seconds; what a server may ask for at most
 

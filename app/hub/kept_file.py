@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.files import decode, reason, set_aside
+from app.base.files import decode, reason, set_aside
 
 T = TypeVar("T")
 

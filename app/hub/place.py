@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from huggingface_hub import constants
 
-from app.files import SHARED, write_atomic
+from app.base.files import SHARED, write_atomic
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 from huggingface_hub.utils import validate_repo_id
 
-from app.files import decode
+from app.base.files import decode
 from app.hub.errors import HubError, Trouble, unusable_answer
 from app.hub.hub import Hub
 from app.hub.names import is_model, is_safe, quantisation_of, shard_of

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from huggingface_hub.hf_api import ExpandModelProperty_T, ModelInfo
 
+from app.base.files import decode
 from app.engine.errors import UserError
-from app.files import decode
 from app.hub.errors import HubError, Trouble
 from app.hub.hub import Hub
 from app.hub.names import parse_address

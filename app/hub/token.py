@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import huggingface_hub
 from huggingface_hub import constants
 
+from app.base.files import reason
 from app.engine.errors import UserError
-from app.files import reason
 
 if TYPE_CHECKING:
     from app.hub.hub import Hub  # which loads all of the client

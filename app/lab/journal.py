@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
+from app.base.files import DamagedError, decode, open_own, reason, write_atomic
 from app.engine.errors import UserError
 from app.engine.types import PairInfo
-from app.files import DamagedError, decode, open_own, reason, write_atomic
 from app.lab.experiment import Experiment, Job
 from app.lab.identity import MadeWith, made_with
 from app.lab.run_record import RunRecord

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from app.base.files import decode, reason
 from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.types import ModelOptions
-from app.files import decode, reason
 from app.lab.experiment import Lane, Pair
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from app.base.files import DamagedError, decode, reason
 from app.engine.errors import PromptError
-from app.files import DamagedError, decode, reason
 from app.lab import words
 from app.lab.experiment import Prompt
 from app.lab.report import categories_of

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from app.base.files import make_own_folder, partial_of, reason, write_atomic
 from app.engine.errors import TraceError, UserError
 from app.engine.trace import Trace, parse_trace
-from app.files import make_own_folder, partial_of, reason, write_atomic
 from app.lab.experiment import Job
 
 _encode = msgspec.json.Encoder().encode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.base.numbers import NONE, significant
 from app.lab.interval import Speedup, Spread
-from app.numbers import NONE, significant
 
 NOTHING = NONE
 

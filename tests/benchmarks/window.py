@@ -173,8 +173,8 @@ def make_bench_window(folder: Path, home: Callable[[], object] | None) -> object
     from PySide6.QtWidgets import QApplication
 
     from app import wiring
-    from app.paths import find_paths
-    from app.settings import Settings, SettingsStore
+    from app.base.paths import find_paths
+    from app.saved.settings import Settings, SettingsStore
 
     application = QApplication.instance() or QApplication([])
     assert isinstance(application, QApplication)

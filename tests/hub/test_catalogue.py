@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import find_paths
 from app.hub.catalogue import Confirmed, Entry, Pair, confirm, load_catalogue, wanted_pair
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
-from app.paths import find_paths
 from tests.hub.server import FakeHub, FakeRepo
 from tests.hub.stock import LARGE, PAIR, SMALL, stock, trouble
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from app.base.paths import resource_folder
 from app.engine.engine import Engine
 from app.engine.errors import PromptError
 from app.engine.types import FinishReason
 from app.lab.experiment import Prompt
 from app.lab.suites import SPEED_BENCH, built_in, parse_suite, read_suite
-from app.paths import resource_folder
 from tests.answers import answer
 
 CATEGORIES = {"chat", "code", "rewrite", "summarise", "extraction", "maths", "story", "long context"}

@@ -7,10 +7,10 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import find_paths
 from app.engine.types import FinishReason
 from app.lab.journal import Journal
-from app.paths import find_paths
-from app.ui.engine_session import Activity
+from app.ui.state.engine_session import Activity
 from tests.ui.compare.measuring import opened
 from tests.ui.windows import Desk
 

@@ -12,10 +12,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import find_paths
 from app.engine.types import ModelOptions
-from app.paths import find_paths
-from app.ui.collector import Collector
 from app.ui.theme import Theme
+from app.ui.widgets.work.collector import Collector
 from tests.tiny import Tiny
 from tests.ui.windows import Desk, Windows
 

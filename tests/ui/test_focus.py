@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QWidget
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import ModelOptions
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
-from app.ui.panels.try_panel import TryPanel
+from app.ui.chat.try_panel import TryPanel
 from tests.ui.windows import Desk, Windows
 
 Key = Qt.Key

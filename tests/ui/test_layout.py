@@ -8,10 +8,10 @@ import pytest
 from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 
-from app.ui.instruments.elided_label import ElidedLabel
-from app.ui.panels.chip import Chip
-from app.ui.panels.elided import ElidedLabel as PanelLabel
 from app.ui.transcript.legend import FateSample
+from app.ui.widgets.chip import Chip
+from app.ui.widgets.text.elided import ElidedLabel as PanelLabel
+from app.ui.widgets.text.giving_label import ElidedLabel
 from tests.ui.windows import Desk, Windows
 
 LONG_NAME = "A model with quite a long name that nobody would ever shorten, 70B"

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from app.engine.types import ModelOptions, Sampling
-from app.presets import Preset, PresetStore
-from app.ui.engine_session import Activity
-from app.ui.panels.preset_row import PresetRow, preset_words
-from app.ui.panels.presets_panel import PresetsPanel
-from app.ui.panels.sampling_panel import AnswerOptions
+from app.saved.presets import Preset, PresetStore
+from app.ui.setup.presets.preset_row import PresetRow, preset_words
+from app.ui.setup.presets.presets_panel import PresetsPanel
+from app.ui.setup.sampling_panel import AnswerOptions
+from app.ui.state.engine_session import Activity
 from tests.drafter_files import write_drafter
 from tests.ui.windows import Desk, Windows
 
@@ -214,7 +214,7 @@ def test_a_file_that_cannot_be_written_is_told_where_it_happened(
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.presets.write_atomic", refuse)
+    monkeypatch.setattr("app.saved.presets.write_atomic", refuse)
     save(desk, "A")
     assert names(desk) == [] and panel(desk).field.text() == "A"
     assert "no space left" in panel(desk).notice.message

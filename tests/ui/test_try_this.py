@@ -11,10 +11,10 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import ModelOptions, Sampling
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
-from app.ui.panels.popover import Popover
-from app.ui.panels.two_line_button import TwoLineButton
+from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.widgets.popover import Popover
 from tests.ui.test_layout import SHADOW, clipped, resize
 from tests.ui.windows import Desk, Windows
 

@@ -12,15 +12,15 @@ from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import Paths, find_paths
 from app.engine.types import ModelOptions
-from app.paths import Paths, find_paths
-from app.settings import Settings, SettingsStore
-from app.ui.engine_session import BUSY, Activity
-from app.ui.main_window import MainWindow
-from app.ui.panels.notice import Notice
+from app.saved.settings import Settings, SettingsStore
+from app.ui.state.engine_session import BUSY, Activity
 from app.ui.theme.style import Styler
-from app.ui.transcript.answer_item import AnswerItem
-from app.ui.transcript.items import Item
+from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.items import Item
+from app.ui.widgets.notice import Notice
+from app.ui.window.main_window import MainWindow
 
 PATIENCE = 60_000  # milliseconds; the machine may be busy
 

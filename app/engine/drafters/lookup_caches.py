@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.base.files import SHARED, reason, write_atomic
 from app.engine.drafters.ngram_cache_file import LookupCache, read_cache
 from app.engine.drafters.ngram_counts import Followers, count_ngrams
 from app.engine.errors import SettingError
-from app.files import SHARED, reason, write_atomic
 
 if TYPE_CHECKING:
     from app.engine.drafters.base import TokenIds

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.base.files import reason
 from app.engine.drafters.ngram_counts import MAX_SIZE, TOKEN_BYTES, Followers
 from app.engine.errors import SettingError
-from app.files import reason
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

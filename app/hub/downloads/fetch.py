@@ -21,13 +21,13 @@ from huggingface_hub import get_hf_file_metadata, get_session, hf_hub_url
 from huggingface_hub.errors import RevisionNotFoundError
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
+from app.base.numbers import file_size
 from app.hub.cache import Cache
 from app.hub.checked import Checked
 from app.hub.downloads.item import ItemFile
 from app.hub.downloads.messages import Begun, FileDone, Job, Progress, Report, Waiting
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
 from app.hub.place import Place
-from app.numbers import file_size
 
 _REPORT_SECONDS = 0.1
 _BLOCK = 1 << 20  # bytes read at once for the checksum

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from app.base.numbers import file_size
 from app.hub.cache import Cache
 from app.hub.downloads.item import ACTIVE, Download, State, Wanted
 from app.hub.errors import HubError, Trouble, disk_error
-from app.numbers import file_size
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:

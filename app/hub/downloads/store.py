@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
+from app.base.files import make_own_folder, reason, write_atomic
 from app.engine.errors import UserError
-from app.files import make_own_folder, reason, write_atomic
 from app.hub.downloads.item import Download
 from app.hub.kept_file import decode_kept, put_aside
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from app.base.files import make_own_folder, reason, write_atomic
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import UserError
-from app.files import make_own_folder, reason, write_atomic
 from app.hub.kept_file import NewerError, decode_kept, put_aside
 from app.hub.library.facts import Facts
 from app.hub.library.model import LocalModel

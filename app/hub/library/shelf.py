@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from app.base.files import reason
 from app.engine.errors import ModelFileError, UserError
-from app.files import reason
 from app.hub.cache import Cache
 from app.hub.library.drafts import Candidate, judge_draft
 from app.hub.library.model import LocalModel, Origin

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 if TYPE_CHECKING:
     from app.lab.experiment import Pair
     from app.ui.compare.place import ComparePlace
-    from app.ui.engine_session import EngineSession
+    from app.ui.state.engine_session import EngineSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,23 +14,23 @@ from app.engine.errors import UserError
 from app.lab.experiment import Lane
 from app.lab.runner import MakeHome
 from app.lab.suites import Suite
-from app.ui.compare.chips import Chips
 from app.ui.compare.door import ChatSide
-from app.ui.compare.earlier import EarlierRuns
-from app.ui.compare.export_menu import ExportMenu
-from app.ui.compare.journals import Earlier
-from app.ui.compare.outcome import Outcome
-from app.ui.compare.prompts_panel import ChoosePrompts, ask_for_prompts
-from app.ui.compare.run_strip import RunStrip
-from app.ui.compare.setup import setup_of
-from app.ui.compare.sweep_panel import Sweep
-from app.ui.compare.tune_page import MORE_SECONDS
-from app.ui.compare.works import Works
-from app.ui.engine_session import BUSY
-from app.ui.instruments.export import ChooseFile, choose_file
-from app.ui.panels.model_panel import FileChooser, ask_for_model
-from app.ui.panels.notice import Notices
+from app.ui.compare.results.export_menu import ExportMenu
+from app.ui.compare.results.outcome import Outcome
+from app.ui.compare.results.tune_page import MORE_SECONDS
+from app.ui.compare.setup.chips import Chips
+from app.ui.compare.setup.prompts_panel import ChoosePrompts, ask_for_prompts
+from app.ui.compare.setup.setup import setup_of
+from app.ui.compare.setup.sweep_panel import Sweep
+from app.ui.compare.works.earlier import EarlierRuns
+from app.ui.compare.works.journals import Earlier
+from app.ui.compare.works.run_strip import RunStrip
+from app.ui.compare.works.works import Works
+from app.ui.pair.model_panel import FileChooser, ask_for_model
+from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
+from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.notice import Notices
 
 
 class ComparePlace(QWidget):

@@ -9,7 +9,7 @@ from app.lab import words
 from app.lab.compare import keeps_text
 from app.lab.experiment import Experiment
 from app.lab.run_record import Divergence, RunRecord
-from app.ui.numbers import duration
+from app.ui.widgets.words.numbers import duration
 
 PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
 

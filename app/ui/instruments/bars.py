@@ -10,13 +10,13 @@ from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QTransform
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
-from app.ui.instruments.series import Bins
+from app.ui.state.series import Bins
 from app.ui.theme import Palette
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.ui.instruments.series import Floats
+    from app.ui.state.series import Floats
 
     Ints = NDArray[np.int64]
 

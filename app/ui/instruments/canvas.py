@@ -21,8 +21,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QGraphicsView, QWidget
 
-from app.ui.numbers import count
 from app.ui.theme import Theme
+from app.ui.widgets.words.numbers import count
 
 _ABOVE = 4  # pixels over the highest tick, so that a dot there is whole
 _BELOW = 3

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QLabel
 
 from app.engine.advice import Finding
 from app.engine.cost import LONGEST
-from app.ui import numbers
 from app.ui.instruments import definitions
 from app.ui.instruments.canvas import Tick
-from app.ui.instruments.elided_label import ElidedLabel
-from app.ui.instruments.export import Cell
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.plots import nice_above
+from app.ui.widgets.export import Cell
+from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.words import numbers
 
 
 class CostCard(PlotCard):

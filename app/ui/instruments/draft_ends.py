@@ -8,10 +8,10 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
-from app.ui import numbers
-from app.ui.draft_end import end_words
 from app.ui.instruments import definitions
-from app.ui.tips import as_text
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words import numbers
+from app.ui.widgets.words.draft_end import end_words
 
 LINES = 2
 

@@ -6,12 +6,12 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from app.engine.types import FinishReason
-from app.ui.instruments.elided_label import ElidedLabel
 from app.ui.instruments.record import Record
 from app.ui.instruments.styles import flat_button
-from app.ui.numbers import count
 from app.ui.theme import Theme
-from app.ui.tips import as_text
+from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import count
 
 _ENDINGS = {
     FinishReason.CANCELLED: "stopped",

@@ -8,12 +8,11 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from app.chats.measurement import Measurement
 from app.engine.stats import Statistics
 from app.engine.trace import Trace
 from app.engine.types import Round, Totals, TraceHeader
+from app.saved.chats.measurement import Measurement
 from app.ui.instruments.cost_card import CostCard
-from app.ui.instruments.export import ChooseFile, choose_file
 from app.ui.instruments.head import Head
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.plots import AcceptancePlot, LengthPlot, SpeedPlot
@@ -21,8 +20,9 @@ from app.ui.instruments.record import Record
 from app.ui.instruments.round_table import RoundTable
 from app.ui.instruments.span import Span
 from app.ui.instruments.styles import scroll_bar
-from app.ui.instruments.throttle import Throttle
 from app.ui.theme import Theme
+from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.throttle import Throttle
 
 _PLOT_MS = 60  # every other batch: smooth enough, and the processor is the engine's
 _COST_MS = 500  # a model of the whole answer moves slowly

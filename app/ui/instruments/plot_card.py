@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
 from app.ui.instruments.canvas import Canvas
-from app.ui.instruments.elided_label import ElidedLabel
-from app.ui.instruments.export import (
+from app.ui.instruments.record import Record
+from app.ui.theme import Theme
+from app.ui.widgets.export import (
     Cell,
     ChooseFile,
     choose_file,
@@ -20,9 +21,8 @@ from app.ui.instruments.export import (
     png_picture,
     write_export,
 )
-from app.ui.instruments.record import Record
-from app.ui.numbers import NONE
-from app.ui.theme import Theme
+from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.words.numbers import NONE
 
 _NOTICE_MS = 6000
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyqtgraph as pg
 
-from app.ui import numbers
 from app.ui.instruments import definitions
 from app.ui.instruments.bars import DraftBars
 from app.ui.instruments.canvas import Tick
 from app.ui.instruments.draft_ends import DraftEnds
-from app.ui.instruments.export import Cell
 from app.ui.instruments.plot_card import PlotCard
-from app.ui.instruments.series import RATE_WINDOW
+from app.ui.state.series import RATE_WINDOW
+from app.ui.widgets.export import Cell
+from app.ui.widgets.words import numbers
 
 _DOT_PIXELS = 2  # room that a dot or bar has at least; more rounds than that are grouped
 _BAR_PIXELS = 3

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.chats.measurement import Measurement
 from app.engine.advice import Advice, advise
 from app.engine.cost import CostModel
 from app.engine.errors import SettingError
 from app.engine.stats import Statistics, strategy_names
 from app.engine.strategy import StrategySpec
 from app.engine.types import Round, Totals, TraceHeader
-from app.ui.instruments.series import RoundSeries, RunClock
+from app.saved.chats.measurement import Measurement
+from app.ui.state.series import RoundSeries, RunClock
 
 
 class Record:

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from app.ui.instruments import definitions
 from app.ui.instruments.round_rows import RoundRow, cells
 from app.ui.theme import Theme
-from app.ui.tips import as_text
+from app.ui.widgets.text.tips import as_text
 
 _HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
-from app.ui.draft_end import end_words
-from app.ui.fate_word import fate_word
-from app.ui.numbers import duration, probability
+from app.ui.widgets.words.draft_end import end_words
+from app.ui.widgets.words.fate_word import fate_word
+from app.ui.widgets.words.numbers import duration, probability
 
 _MARKS = {" ": "·", "\n": "↵", "\t": "→", "\r": "␍"}
 

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.types import Round
-from app.ui.instruments.elided_label import ElidedLabel
 from app.ui.instruments.round_model import CellDelegate, Column, RoundModel
 from app.ui.instruments.round_rows import (
     draft_text,
@@ -27,9 +26,10 @@ from app.ui.instruments.round_rows import (
     times_text,
 )
 from app.ui.instruments.styles import flat_button, scroll_bar
-from app.ui.numbers import count
 from app.ui.theme import Theme
-from app.ui.tips import as_text
+from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import count
 
 
 class RoundTable(QWidget):

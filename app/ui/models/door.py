@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, QThread, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.files import reason
+from app.base.files import reason
 
 if TYPE_CHECKING:
     from app.ui.models.place import ModelsPlace

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.catalogue import Entry, load_catalogue
@@ -31,9 +32,8 @@ from app.hub.library import (
 )
 from app.hub.offline import is_forced_offline
 from app.hub.repo import HubFile
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
-from app.ui.models.asking import Askers, Question
-from app.ui.models.mailbox import Mailbox
+from app.ui.widgets.work.background import Askers, Question
+from app.ui.widgets.work.mailbox import Mailbox
 
 E = TypeVar("E")
 

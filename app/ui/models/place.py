@@ -9,19 +9,19 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.ui.models.catalogue_page import CataloguePage
 from app.ui.models.door import ModelsInUse, UseModels
-from app.ui.models.download_strip import DownloadStrip
-from app.ui.models.downloads_page import DownloadsPage
+from app.ui.models.here.download_strip import DownloadStrip
+from app.ui.models.here.downloads_page import DownloadsPage
+from app.ui.models.here.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
+from app.ui.models.hub.catalogue_page import CataloguePage
+from app.ui.models.hub.search_page import SearchPage
 from app.ui.models.hub_session import HubSession
-from app.ui.models.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
-from app.ui.models.search_page import SearchPage
 from app.ui.models.words import room_words
-from app.ui.network_settings import FORCED, OFFLINE
-from app.ui.panels.segmented import Segmented
-from app.ui.panels.switch import Switch
+from app.ui.settings.network_settings import FORCED, OFFLINE
 from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
+from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.fields.switch import Switch
 
 VIEWS = ("Catalogue", "Search", "Downloads", "Library")
 

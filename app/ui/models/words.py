@@ -10,9 +10,9 @@ from app.hub.fits import Fit, Light, Room
 from app.hub.library import Candidate, LocalModel, Origin, Verdict
 from app.hub.repo import Repo
 from app.hub.search import RepoHit
-from app.ui.numbers import SPACE, count, file_size, percent
-from app.ui.panels.model_words import parameters
-from app.ui.relative_time import relative_time
+from app.ui.widgets.words.model_words import parameters
+from app.ui.widgets.words.numbers import SPACE, count, file_size, percent
+from app.ui.widgets.words.relative_time import relative_time
 
 DOT = " · "
 ORIGINS = {Origin.HUB: "Hub", Origin.ADDED: "added", Origin.BUNDLED: "bundled"}

@@ -2,7 +2,7 @@
 
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.legend import Legend
-from app.ui.transcript.turns import AnswerTurn, Note, SystemTurn, Turn, UserTurn
+from app.ui.transcript.text.turns import AnswerTurn, Note, SystemTurn, Turn, UserTurn
 from app.ui.transcript.view import TranscriptView
 
 __all__ = [

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWi
 
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
-from app.ui.tips import as_text
+from app.ui.widgets.text.tips import as_text
 
 MOST = 5  # prompts to choose from: a start, not a catalogue
 

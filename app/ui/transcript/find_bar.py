@@ -6,11 +6,11 @@ from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QWidget
 
-from app.ui.icons import IconButton
-from app.ui.numbers import count
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import set_role
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.words.numbers import count
 
 
 class FindBar(QWidget):

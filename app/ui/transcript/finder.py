@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from app.ui.transcript.stack import Position, Stack
+from app.ui.transcript.layout.stack import Position, Stack
 
 
 class Match(NamedTuple):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
-from app.ui.transcript.answer_item import AnswerItem
-from app.ui.transcript.folds import Fold
-from app.ui.transcript.stack import Place, Stack
+from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.stack import Place, Stack
+from app.ui.transcript.text.folds import Fold
 
 if TYPE_CHECKING:
     from app.ui.transcript.surface import Surface

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from app.ui.theme import Theme
-from app.ui.transcript.answer_item import AnswerItem
 from app.ui.transcript.empty_state import EmptyState
 from app.ui.transcript.find_bar import FindBar
-from app.ui.transcript.items import Item, TextItem
+from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.overlays import EndButton, NoteCard, TurnActions
 from app.ui.transcript.turn_editor import TurnEditor
 

@@ -9,10 +9,10 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
-from app.ui.numbers import probability
 from app.ui.theme import Theme
 from app.ui.theme.palette import blend
-from app.ui.transcript.facts import Alternative, TokenFacts
+from app.ui.transcript.text.facts import Alternative, TokenFacts
+from app.ui.widgets.words.numbers import probability
 
 _SHADOW = 18  # pixels around the card
 _GAP = 8  # between the token and the card

@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, QRectF, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.ui.theme import Theme
-from app.ui.transcript.facts import facts_of
 from app.ui.transcript.hover_card import HoverCard
-from app.ui.transcript.stack import Stack, Token
+from app.ui.transcript.layout.stack import Stack, Token
+from app.ui.transcript.text.facts import facts_of
 
 _DELAY_MS = 120  # crossing the text shows no card
 

@@ -6,12 +6,12 @@ from PySide6.QtCore import QPointF, QSize, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.ui.panels.switch import QuietSwitch
 from app.ui.theme import Theme
-from app.ui.transcript.fates import FateShapes
-from app.ui.transcript.spans import FATES, STRUCK
-from app.ui.transcript.styles import TextStyle
-from app.ui.wrap_layout import WrapLayout
+from app.ui.transcript.layout.fates import FateShapes
+from app.ui.transcript.layout.styles import TextStyle
+from app.ui.transcript.text.spans import FATES, STRUCK
+from app.ui.widgets.fields.switch import QuietSwitch
+from app.ui.widgets.wrap_layout import WrapLayout
 
 DEFINITIONS = {
     "accepted": "A drafted token that the target accepted.",

@@ -6,10 +6,10 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.ui.icons import IconButton
 from app.ui.theme import Theme
 from app.ui.theme.style import hover, set_role
-from app.ui.transcript.turns import Note
+from app.ui.transcript.text.turns import Note
+from app.ui.widgets.icons import IconButton
 
 
 class TurnActions(QWidget):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 
-from app.ui.announce import announce
 from app.ui.transcript.hovering import Hover
-from app.ui.transcript.items import TextItem
+from app.ui.transcript.layout.items import TextItem
+from app.ui.transcript.layout.stack import Place, Position, Stack, Token
 from app.ui.transcript.selection import Grain, Selection
-from app.ui.transcript.stack import Place, Position, Stack, Token
+from app.ui.widgets.announce import announce
 
 if TYPE_CHECKING:
     from app.ui.transcript.surface import Surface

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QRectF
 from PySide6.QtWidgets import QAbstractScrollArea
 
-from app.ui.transcript.stack import Anchor, Stack
+from app.ui.transcript.layout.stack import Anchor, Stack
 
 _STEP = 40  # pixels per arrow key or wheel notch
 _CLOSE = 2  # this near to the end counts as the end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from app.ui.transcript.stack import Position, Stack
+from app.ui.transcript.layout.stack import Position, Stack
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 

@@ -21,19 +21,19 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from app.ui.theme import Theme
-from app.ui.transcript.answer_item import AnswerItem
-from app.ui.transcript.blocks import Block
 from app.ui.transcript.finder import Finder
 from app.ui.transcript.folding import Folding
 from app.ui.transcript.hovering import Hover
-from app.ui.transcript.marks import NO_MARKS, Marks, outline
-from app.ui.transcript.painting import paint_item
-from app.ui.transcript.paragraphs import Kind
+from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.blocks import Block
+from app.ui.transcript.layout.marks import NO_MARKS, Marks, outline
+from app.ui.transcript.layout.painting import paint_item
+from app.ui.transcript.layout.stack import Position, Stack, Token
+from app.ui.transcript.layout.styles import Setting, Styles
 from app.ui.transcript.pointer import Pointer
 from app.ui.transcript.scrolling import Scroller
 from app.ui.transcript.selection import Selection
-from app.ui.transcript.stack import Position, Stack, Token
-from app.ui.transcript.styles import Setting, Styles
+from app.ui.transcript.text.paragraphs import Kind
 
 
 class Surface(QAbstractScrollArea):

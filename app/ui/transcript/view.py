@@ -9,15 +9,15 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySeq
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.engine.types import Round, Totals, TraceHeader
-from app.ui.instruments.throttle import Throttle
 from app.ui.theme import Theme
-from app.ui.transcript.answer_item import AnswerItem
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
-from app.ui.transcript.items import TextItem
-from app.ui.transcript.stack import Place, Token
+from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.items import TextItem
+from app.ui.transcript.layout.stack import Place, Token
 from app.ui.transcript.surface import Surface
-from app.ui.transcript.turns import AnswerTurn, Note, Turn
+from app.ui.transcript.text.turns import AnswerTurn, Note, Turn
+from app.ui.widgets.throttle import Throttle
 
 
 class TranscriptView(Surface):

@@ -7,8 +7,8 @@ from PySide6.QtGui import QAction
 
 from app.lab.report import Report
 from app.ui.compare.place import ComparePlace
-from app.ui.compare.setup import Source
-from app.ui.compare.work import Stage
+from app.ui.compare.setup.setup import Source
+from app.ui.compare.works.work import Stage
 from tests.ui.windows import Desk
 
 

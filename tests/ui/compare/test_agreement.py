@@ -14,11 +14,11 @@ from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Lane, Pair
 from app.lab.report import Report
 from app.lab.suites import Suite, read_suite
-from app.ui.compare.lab_session import LabSession
-from app.ui.compare.setup import Amount, Setup, Source
-from app.ui.compare.work import Stage
-from app.ui.engine_session import EngineSession
-from app.ui.panels.sampling_panel import AnswerOptions
+from app.ui.compare.setup.setup import Amount, Setup, Source
+from app.ui.compare.works.lab_session import LabSession
+from app.ui.compare.works.work import Stage
+from app.ui.setup.sampling_panel import AnswerOptions
+from app.ui.state.engine_session import EngineSession
 
 LANES = ("draft-simple:n_max=4", "draft-simple:n_max=3:verify=match", "prompt-lookup:num_pred_tokens=4")
 SUITE = {

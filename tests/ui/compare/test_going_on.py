@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.lab.experiment import Pair
 from app.lab.journal import is_free
-from app.ui.compare.work import Stage
-from app.ui.engine_session import Activity
+from app.ui.compare.works.work import Stage
+from app.ui.state.engine_session import Activity
 from tests.ui.compare.measuring import measured, opened
 from tests.ui.windows import Windows
 

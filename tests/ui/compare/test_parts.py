@@ -21,14 +21,14 @@ from app.lab.report import Cell, SweepFacts
 from app.lab.run_record import Divergence, RunRecord
 from app.lab.traces import TraceStore
 from app.lab.tuned import Rung, Score
-from app.ui.compare.exports import save_traces
-from app.ui.compare.journals import KEPT, Journals
-from app.ui.compare.race_bar import RaceBar
-from app.ui.compare.scatter import Point, Scatter
-from app.ui.compare.summary_table import SummaryTable
-from app.ui.compare.tune_page import TunePage
-from app.ui.compare.tune_session import TuneSession
+from app.ui.compare.lanes.race_bar import RaceBar
+from app.ui.compare.results.exports import save_traces
+from app.ui.compare.results.scatter import Point, Scatter
+from app.ui.compare.results.summary_table import SummaryTable
+from app.ui.compare.results.tune_page import TunePage
 from app.ui.compare.words import ahead_words, badge, place_words
+from app.ui.compare.works.journals import KEPT, Journals
+from app.ui.compare.works.tune_session import TuneSession
 from app.ui.theme import Theme
 from tests.lab.reports import made_report
 from tests.ui.traces import drawing

@@ -15,7 +15,7 @@ from app.lab.experiment import Job
 from app.lab.page.page import embedded_json
 from app.lab.report import Report
 from app.lab.verdict import fastest, verdict
-from app.ui.compare.work import Stage
+from app.ui.compare.works.work import Stage
 from tests.ui.compare.measuring import exports_of, measured, opened
 from tests.ui.windows import Windows
 

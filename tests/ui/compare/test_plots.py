@@ -15,14 +15,14 @@ from app.engine.errors import UserError
 from app.engine.trace import Trace
 from app.lab.report import Cell, SweepFacts
 from app.lab.sweep import heat_map
-from app.ui.compare.heat_view import HeatView, shade
-from app.ui.compare.lane_plot import LanePlot, _rounded_up
-from app.ui.compare.lanes_view import LanesView
-from app.ui.compare.plot import Plot
-from app.ui.compare.scatter import Point, Scatter
-from app.ui.instruments.series import RATE_WINDOW
+from app.ui.compare.lanes.lane_plot import LanePlot, _rounded_up
+from app.ui.compare.lanes.lanes_view import LanesView
+from app.ui.compare.results.heat_view import HeatView, shade
+from app.ui.compare.results.scatter import Point, Scatter
+from app.ui.state.series import RATE_WINDOW
 from app.ui.theme import Theme
 from app.ui.theme.palette import DARK, LIGHT, Palette
+from app.ui.widgets.plot import Plot
 from tests.lab.reports import made_report
 from tests.ui.contrast import contrast
 from tests.ui.pixels import colours_of

@@ -15,11 +15,11 @@ from app.engine.strategy import StrategySpec
 from app.lab.interval import Speedup
 from app.lab.sweep import heat_map
 from app.lab.tuned import Rung, Score, Tuned
-from app.ui.compare.heat_view import METRICS, cell_words
 from app.ui.compare.place import ComparePlace
-from app.ui.compare.sweep_panel import keys_of, suggested
-from app.ui.compare.work import Stage
-from app.ui.engine_session import Activity
+from app.ui.compare.results.heat_view import METRICS, cell_words
+from app.ui.compare.setup.sweep_panel import keys_of, suggested
+from app.ui.compare.works.work import Stage
+from app.ui.state.engine_session import Activity
 from tests.ui.compare.measuring import exports_of, opened
 from tests.ui.windows import Desk, Windows
 

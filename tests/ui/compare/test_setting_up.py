@@ -12,15 +12,15 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
+from app.base.paths import resource_folder
 from app.cli.bench import parse_bench
 from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair
 from app.lab.suites import Suite, built_in
-from app.paths import resource_folder
-from app.ui.compare.setup import Amount, Source, first_setup
-from app.ui.compare.work import Stage
-from app.ui.engine_session import Activity
-from app.ui.panels.number_box import NumberBox
+from app.ui.compare.setup.setup import Amount, Source, first_setup
+from app.ui.compare.works.work import Stage
+from app.ui.state.engine_session import Activity
+from app.ui.widgets.fields.number_box import NumberBox
 from tests.ui.compare.measuring import opened
 from tests.ui.windows import Windows
 

@@ -6,7 +6,6 @@ import random
 
 from msgspec.structs import replace
 
-from app.chats.measurement import Measurement
 from app.engine.trace import FORMAT, Trace
 from app.engine.types import (
     DraftedToken,
@@ -23,6 +22,7 @@ from app.engine.types import (
     Verdict,
     Verification,
 )
+from app.saved.chats.measurement import Measurement
 
 WORDS = (
     " the", " values", "(", "):", "\n", "    ", "return", " sum", " average", " of", " list",

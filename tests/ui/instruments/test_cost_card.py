@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from app.chats.measurement import Measurement
 from app.engine.advice import advise
 from app.engine.cost import LONGEST, CostModel
 from app.engine.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
 from app.engine.types import Round
-from app.ui import numbers
+from app.saved.chats.measurement import Measurement
+from app.ui.widgets.words import numbers
 from tests.ui.instruments.answers import answer, header, measurement, totals
 
 ROUNDS = answer(60)  # the drafts of some are empty: passes over one token were measured

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication
 
 from app.engine.stats import Statistics
 from app.engine.types import FinishReason, Origin
-from app.ui import numbers
 from app.ui.instruments import InstrumentsPanel
 from app.ui.instruments.canvas import Canvas
+from app.ui.widgets.words import numbers
 from tests.ui.instruments.answers import answer, header, measurement, replace_offset, totals, trace
 from tests.ui.windows import PATIENCE
 

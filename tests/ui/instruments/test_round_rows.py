@@ -13,7 +13,7 @@ from app.ui.instruments.round_rows import (
     times_text,
     token_text,
 )
-from app.ui.numbers import SPACE
+from app.ui.widgets.words.numbers import SPACE
 
 ACCEPTED = DraftedToken(1, b" Return", Verdict.ACCEPTED, 1.0, 0.93, 0.97, target_id=1)
 REJECTED = DraftedToken(2, b" average", Verdict.REJECTED, 1.0, 0.61, 0.118, target_id=9)

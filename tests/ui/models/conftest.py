@@ -10,8 +10,8 @@ import pytest
 from huggingface_hub import constants, hf_api
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths, find_paths
 from app.hub.fits import Room
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths, find_paths
 from app.ui.models.hub_session import HubSession
 from app.ui.models.place import ModelsPlace
 from app.ui.theme import Theme

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
-from app.ui.models.download_row import DownloadRow
+from app.ui.models.here.download_row import DownloadRow
+from app.ui.models.hub.pair_card import PairCard
+from app.ui.models.hub.quantisation_row import QuantisationRow
 from app.ui.models.hub_session import HubSession
-from app.ui.models.pair_card import PairCard
 from app.ui.models.place import ModelsPlace
-from app.ui.models.quantisation_row import QuantisationRow
 
 PATIENCE = 30_000  # milliseconds; the machine may be busy
 

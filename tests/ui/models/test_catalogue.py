@@ -8,10 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QWidget
 
+from app.base.paths import find_paths
 from app.engine.errors import UserError
 from app.hub.catalogue import load_catalogue
 from app.hub.fits import Room
-from app.paths import find_paths
 from tests.hub.server import FakeHub, FakeRepo, Fault
 from tests.ui.models.shop import FIRST, Shop
 

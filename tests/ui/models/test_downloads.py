@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QRect
 
+from app.base.paths import Paths
 from app.hub.downloads import State
-from app.paths import Paths
 from app.ui.models.hub_session import HubSession
 from tests.hub.server import FakeHub, Fault
 from tests.ui.models.shop import FIRST, Shop

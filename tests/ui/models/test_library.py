@@ -10,10 +10,10 @@ import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
 from app.hub.library import Verdict
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
-from app.ui.models.library_table import NAME, ORIGIN, SIZE, LibraryTable
+from app.ui.models.here.library_table import NAME, ORIGIN, SIZE, LibraryTable
 from tests.hub.server import FakeHub
 from tests.tiny import Tiny
 from tests.ui.models.shop import Shop

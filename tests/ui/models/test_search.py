@@ -8,8 +8,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from app.ui.models import token_panel
-from app.ui.models.repo_page import MOST_ROWS
+from app.ui.models.hub import token_panel
+from app.ui.models.hub.repo_page import MOST_ROWS
 from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, FakeRepo, Fault
 from tests.ui.models.shop import Shop
 

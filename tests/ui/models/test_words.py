@@ -7,7 +7,7 @@ import pytest
 from app.hub.downloads.item import Download, ItemFile, State
 from app.hub.fits import Room, judge
 from app.hub.search import RepoHit
-from app.ui.models.fit_light import light_words
+from app.ui.models.hub.fit_light import light_words
 from app.ui.models.words import fit_words, hit_words, progress_words, room_words, state_words, time_left
 
 

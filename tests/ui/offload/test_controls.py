@@ -13,14 +13,14 @@ from app.engine.errors import SettingError
 from app.engine.memory import ALL_LAYERS, CPU, Device
 from app.engine.params import params_of
 from app.engine.types import ModelOptions
-from app.ui.offload.build_text import BuildText, describe_backends
-from app.ui.offload.layers_field import LayersField
-from app.ui.offload.model_form import ModelForm
-from app.ui.offload.placement import BY_HAND, BY_MEMORY, Placement
-from app.ui.offload.worker_list import WorkerList
-from app.ui.panels.number_box import NumberBox
-from app.ui.panels.segmented import Segmented
+from app.ui.pair.build_text import BuildText, describe_backends
+from app.ui.pair.model_form import ModelForm
+from app.ui.pair.placement.layers_field import LayersField
+from app.ui.pair.placement.placement import BY_HAND, BY_MEMORY, Placement
+from app.ui.pair.worker_list import WorkerList
 from app.ui.theme import Theme
+from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.fields.segmented import Segmented
 
 HERE = Device(CPU, "AMD", "CPU", "CPU", 8_000_000_000, 16_000_000_000)
 NEAR = Device("RPC0", "127.0.0.1:7", "worker", "RPC", 3_000_000_000, 4_000_000_000, "127.0.0.1:7")

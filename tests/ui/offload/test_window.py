@@ -11,15 +11,15 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.memory import CPU, Device, ModelMemory, PairMemory
 from app.engine.messages import DevicesListed, Failed, ListDevices, Load, Measure, Measured, Offer
 from app.engine.types import ModelInfo, ModelOptions
-from app.paths import BUNDLED_DRAFT, BUNDLED_TARGET
-from app.ui.engine_session import Activity
-from app.ui.offload.memory_view import EXPECTED, TAKEN
-from app.ui.offload.placement import BY_HAND
-from app.ui.panels.model_panel import ModelPanel
-from app.ui.panels.number_box import NumberBox
+from app.ui.pair.memory.memory_view import EXPECTED, TAKEN
+from app.ui.pair.model_panel import ModelPanel
+from app.ui.pair.placement.placement import BY_HAND
+from app.ui.state.engine_session import Activity
+from app.ui.widgets.fields.number_box import NumberBox
 from tests.tiny import Tiny
 from tests.ui.homes import Homes, loaded
 from tests.ui.windows import Desk, Windows

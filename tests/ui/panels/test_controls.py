@@ -8,11 +8,11 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.panels.elided import ElidedButton, ElidedLabel
-from app.ui.panels.notice import Notice, Notices
-from app.ui.panels.segmented import Segmented
-from app.ui.panels.switch import Switch
 from app.ui.theme import LIGHT, Theme
+from app.ui.widgets.fields.segmented import Segmented
+from app.ui.widgets.fields.switch import Switch
+from app.ui.widgets.notice import Notice, Notices
+from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
 
 
 def test_a_switch_shows_its_state_and_takes_space(qtbot: QtBot, theme: Theme) -> None:

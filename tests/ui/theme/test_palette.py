@@ -6,7 +6,7 @@ import pytest
 
 from app.ui.theme import DARK, LIGHT, Palette
 from app.ui.theme.palette import blend
-from app.ui.transcript.spans import FATES
+from app.ui.transcript.text.spans import FATES
 from tests.ui.contrast import contrast
 
 LEAST = 4.5

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.paths import find_paths
+from app.base.paths import find_paths
 from app.ui.theme import DARK, LIGHT, Palette, Theme
 from app.ui.theme.style import Styler, chosen, focus_ring, hover, selection, set_role, style_sheet
 

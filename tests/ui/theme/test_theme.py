@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtGui import QFontDatabase
 
-from app.paths import find_paths
+from app.base.paths import find_paths
 from app.ui.theme import Theme
 
 

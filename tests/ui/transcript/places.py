@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint
 
 from app.ui.transcript import TranscriptView
-from app.ui.transcript.answer_item import AnswerItem
-from app.ui.transcript.spans import Span
-from app.ui.transcript.stack import Position, Token
+from app.ui.transcript.layout.answer_item import AnswerItem
+from app.ui.transcript.layout.stack import Position, Token
+from app.ui.transcript.text.spans import Span
 
 
 def answer(view: TranscriptView, turn_id: str = "a") -> AnswerItem:

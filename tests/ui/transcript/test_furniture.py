@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.overlays import NoteCard, TurnActions
+from app.ui.transcript.text.turns import Turn
 from app.ui.transcript.turn_editor import TurnEditor
-from app.ui.transcript.turns import Turn
 from tests.ui.traces import drawing, make_round, simulate
 from tests.ui.transcript.places import point
 

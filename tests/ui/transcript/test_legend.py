@@ -5,7 +5,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.theme import DARK, LIGHT, Theme
 from app.ui.transcript import Legend
-from app.ui.transcript.spans import FATES
+from app.ui.transcript.text.spans import FATES
 from tests.ui.pixels import colours_of
 
 

@@ -9,7 +9,7 @@ from app.engine.trace import Trace
 from app.engine.types import FinishReason, Verification
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
-from app.ui.transcript.paragraphs import Kind
+from app.ui.transcript.text.paragraphs import Kind
 from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace, simulate
 from tests.ui.transcript.places import answer, spans, token
 

@@ -1,0 +1,49 @@
+"""Locks between processes: held for a moment, while a file of ours is read, changed and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from app.base.files import OWN, reason
+from app.engine.errors import UserError
+
+PATIENCE = 3.0  # seconds; a change takes milliseconds
+
+
+def lock_at(path: Path) -> FileLock:
+    """The lock at `path`, not yet held."""
+    return FileLock(path, timeout=PATIENCE, mode=OWN)
+
+
+def check_there(folder: Path, what: str) -> None:
+    """Raise UserError where the folder of `what` ("chats") is gone."""
+    if not folder.is_dir():
+        raise UserError(
+            f"The folder of the {what} is gone: {folder}.",
+            "Put it back, or start Draftscope again: it makes a new one.",
+        )
+
+
+@contextmanager
+def held(lock: FileLock, what: str) -> Iterator[None]:
+    """Hold a lock. `what` it guards is said where it cannot be had: "chats". Raises UserError."""
+    folder = Path(lock.lock_file).parent
+    check_there(folder, what)  # the lock would make one
+    try:
+        lock.acquire()
+    except Timeout:
+        raise UserError(
+            f"The {what} are locked by another program.", "Close it, or try again in a moment."
+        ) from None
+    except OSError as error:
+        raise UserError(
+            f"The {what} cannot be changed: {reason(error)}.", f"Look at the folder {folder}."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()

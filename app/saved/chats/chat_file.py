@@ -1,0 +1,194 @@
+"""The file of one chat, JSON Lines: the head, then what belongs to the whole chat, then its turns.
+
+The head stands alone on the first line, so that a list of a thousand chats reads a thousand lines. What is
+damaged is shown as it stands there: no word of a chat becomes invisible (`salvage.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import DamagedError, copy_aside, decode, make_own_folder, reason, write_atomic
+from app.engine.errors import UserError
+from app.engine.template_options import TemplateOptions
+from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn
+from app.saved.chats.salvage import repaired, text_field, turn_as_it_stands
+
+NAME = "chat.jsonl"
+MAJOR = 1
+UNREADABLE = "Could not be read"
+"""The title of a chat whose own is damaged."""
+DAMAGED = "The file of this chat is damaged; what it holds is shown."
+
+
+_BODY = re.compile(rb'{"system_prompt":"([^"\\]|\\.)*","template_options":(?!.*"type":)')
+"""The line of what belongs to the whole chat, with no turn on it as where a line break is damaged."""
+
+
+class _Head(ChatHead, frozen=True, omit_defaults=True):
+    """A head as it stands in the file."""
+
+    format: str = ""
+
+    @property
+    def major(self) -> int:
+        return int(self.format.split(".")[0])
+
+
+class _Body(msgspec.Struct, frozen=True):
+    system_prompt: str = ""
+    template_options: TemplateOptions = {}
+
+
+_head = msgspec.json.Decoder(_Head)
+_body = msgspec.json.Decoder(_Body)
+_turn = msgspec.json.Decoder(Turn)
+_encode = msgspec.json.Encoder().encode
+
+
+def write_chat(folder: Path, chat: Conversation) -> None:
+    """Write the chat into its folder, whole or not at all. A damaged file is kept beside it; raises
+    UserError."""
+    fields = {name: getattr(chat.head, name) for name in ChatHead.__struct_fields__}
+    fields["damaged"] = ""
+    try:
+        lines = [
+            _encode(_Head(**fields, format=f"{MAJOR}.0")),
+            _encode(_Body(chat.system_prompt, chat.template_options)),
+            *(_encode(turn) for turn in chat.turns),
+        ]
+    except UnicodeEncodeError as error:
+        raise UserError(
+            "The chat was not saved: something in it is not valid text.", "Look for odd characters in it."
+        ) from error
+    try:
+        make_own_folder(folder)
+        if chat.head.damaged:
+            copy_aside(folder / NAME, "damaged")
+        write_atomic(folder / NAME, b"\n".join(lines) + b"\n")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # of a new chat: an empty folder would look like a damaged one
+        raise UserError(
+            f"The chat was not saved: {reason(error)}.",
+            f"What is on the screen can still be copied. Look at the folder {folder.parent}.",
+        ) from error
+
+
+def check_writable(chat: Conversation) -> None:
+    """Raise UserError where writing would lose what only a newer version understands."""
+    if chat.head.newer:
+        raise UserError(chat.head.damaged, "Update Draftscope to go on with it, or start a new chat.")
+
+
+def read_chat(folder: Path) -> Conversation:
+    """Read a chat. Where a part is damaged `head.damaged` says so; raises UserError where nothing is left."""
+    try:
+        first, *lines = (folder / NAME).read_bytes().split(b"\n")
+    except OSError as error:
+        raise UserError(f"This chat could not be read: {reason(error)}.") from error
+    head = _read_head(first, folder)
+    lines = [line for line in lines if line]
+    try:
+        first_line, *turns = lines
+        body, read = _read_body(first_line), tuple(map(_read_turn, turns))
+    except ValueError:  # a DamagedError, or no line at all
+        if not lines and head.damaged:
+            raise UserError(
+                f"This chat could not be read: {NAME} is damaged.", f"The file is in {folder}."
+            ) from None
+        body, read = _salvaged(first, lines)
+        head = msgspec.structs.replace(head, damaged=head.damaged or DAMAGED)
+    return Conversation(head, body.system_prompt, read, body.template_options)
+
+
+def read_head(folder: Path) -> ChatHead:
+    """Read what a list shows; a chat that cannot be read gets a head that says so."""
+    try:
+        with (folder / NAME).open("rb") as file:
+            return _read_head(file.readline(), folder)
+    except OSError as error:
+        return _damaged(folder, f"This chat could not be read: {reason(error)}.")
+
+
+def _read_head(line: bytes, folder: Path) -> ChatHead:
+    why = ""
+    for candidate in (line, repaired(line)):
+        try:
+            read = decode(_head, candidate)
+            _check_head(read)
+            break
+        except ValueError:
+            why = DAMAGED
+    else:
+        return _damaged(folder, why, text_field(line, "title"))
+    fields = {name: getattr(read, name) for name in ChatHead.__struct_fields__}
+    newer = read.major > MAJOR
+    if newer:
+        why = f"This chat has the newer format {read.format}."
+    # A folder that someone copied is another chat: its name is what it is found by.
+    mode = read.mode if read.mode in MODES else MODES[0]
+    return ChatHead(**fields | {"id": folder.name, "mode": mode, "damaged": why, "newer": newer})
+
+
+def _check_head(head: _Head) -> None:
+    """Raise ValueError where a value cannot be: the list sorts by times and shows how long ago they were."""
+    for stamp in (head.created, head.updated):
+        when = datetime.fromisoformat(stamp)
+        if when.tzinfo is None or not 1970 <= when.year < 9000:
+            raise ValueError(stamp)
+    known = head.mode in MODES or head.major > MAJOR
+    if head.major < 1 or not known or not 0 <= head.revision < 2**53:
+        raise ValueError(head)
+
+
+def _read_body(line: bytes) -> _Body:
+    """Raises DamagedError; also for another object, which holds no system prompt."""
+    read: _Body = decode(_body, line)
+    if b'"system_prompt"' not in line and line != b"{}":
+        raise DamagedError("it holds no system prompt")
+    return read
+
+
+def _read_turn(line: bytes) -> Turn:
+    """Raises DamagedError; also for an answer whose text is under a damaged name."""
+    read: Turn = decode(_turn, line)
+    if isinstance(read, Answer) and read.text is None and b'"text":null' not in line:
+        raise DamagedError("it holds no text")
+    return read
+
+
+def _salvaged(first: bytes, lines: list[bytes]) -> tuple[_Body, tuple[Turn, ...]]:
+    """(what belongs to the whole chat, the turns) of a file in which lines are damaged, or gone."""
+    body = _Body(text_field(first, "system_prompt"))  # where the line break behind the head is damaged
+    turns: list[Turn] = []
+    for number, line in enumerate(lines):
+        for candidate in (line, repaired(line)):
+            with contextlib.suppress(DamagedError):
+                turns.append(_read_turn(candidate))
+                break
+            if number == 0:
+                with contextlib.suppress(DamagedError):
+                    body = _read_body(candidate)
+                    break
+        else:
+            if number == 0 and _BODY.match(line):
+                body = _Body(text_field(line, "system_prompt"))  # the template's options are damaged
+            else:
+                turns.append(turn_as_it_stands(line, turns[-1] if turns else None))
+    return body, tuple(turns)
+
+
+def _damaged(folder: Path, why: str, title: str = "") -> ChatHead:
+    try:
+        changed = datetime.fromtimestamp(os.stat(folder).st_mtime, UTC)
+    except OSError:
+        changed = datetime.fromtimestamp(0, UTC)
+    stamp = changed.isoformat(timespec="milliseconds")
+    return ChatHead(folder.name, title or UNREADABLE, stamp, stamp, damaged=why)

@@ -1,0 +1,105 @@
+"""Writes one answer down while it streams."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from app.base.files import reason
+from app.engine.errors import UserError
+from app.engine.trace import TraceWriter
+from app.engine.types import FinishReason, Round, Totals, TraceHeader
+from app.saved.chats.conversation import Answer, Conversation
+
+NOTES = {
+    FinishReason.LENGTH: "The answer reached its length limit.",
+    FinishReason.CONTEXT: "The context is full.",
+    FinishReason.CANCELLED: "Stopped.",
+    FinishReason.FAILED: "The engine stopped before the end of the answer.",
+}
+
+
+class AnswerRecorder:
+    """One answer on its way to disk: `add` every round, then `finish` or `fail` once.
+
+    Every round is in the trace file before the next one comes, so a crash keeps what was shown. A
+    disk that refuses is reported once, by UserError; the answer's text is still saved at its end if
+    the disk takes it.
+    """
+
+    def __init__(self, path: Path, header: TraceHeader, settle: Callable[[Answer], Conversation]) -> None:
+        self._settle = settle
+        self._name = path.name
+        self._pieces: list[bytes] = []
+        self._broken = False
+        try:
+            self._writer = TraceWriter(path, header)
+        except OSError as error:
+            raise UserError(
+                f"The answer cannot be saved: {reason(error)}.",
+                f"Look at the folder {path.parent}.",
+            ) from error
+
+    @property
+    def trace(self) -> str:
+        """The name of the trace file, which is the answer's name too."""
+        return self._name
+
+    def add(self, one: Round) -> None:
+        self._pieces.extend(token.piece for token in one.emitted)
+        self._write(one)
+
+    def finish(self, totals: Totals) -> Conversation:
+        """Close the trace and return the chat with the finished answer."""
+        note = NOTES.get(totals.finish_reason, "")
+        try:
+            self._write(totals)
+        finally:
+            # The text is worth a second attempt: it is small, and of another file.
+            chat = self._end(Answer(self._name, totals.text, note, totals.error))
+        return chat
+
+    def fail(self, message: str, hint: str = "") -> Conversation:
+        """Close the trace where the engine broke off, and return the chat with what came."""
+        text = b"".join(self._pieces).decode("utf-8", errors="ignore")
+        note = NOTES[FinishReason.FAILED]
+        return self._end(Answer(self._name, text, note, message, hint))
+
+    def discard(self) -> None:
+        """Remove the trace again: the answer did not begin."""
+        self._writer.close()
+        self._writer.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Leave the answer as it is; whoever reads the chat finds it cut off."""
+        # On a full disk closing fails on what could not be written, which was reported already.
+        with contextlib.suppress(OSError):
+            self._writer.close()
+
+    def _end(self, answer: Answer) -> Conversation:
+        self.close()
+        try:
+            return self._settle(answer)
+        except UserError as error:
+            if getattr(error.__cause__, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+        # The disk is full, of this trace among others, and words are worth more than their colours.
+        path = self._writer.path
+        with contextlib.suppress(OSError):
+            os.truncate(path, path.stat().st_size // 2)
+        return self._settle(answer)
+
+    def _write(self, item: Round | Totals) -> None:
+        if self._broken:
+            return
+        try:
+            self._writer.add(item)
+        except OSError as error:
+            self._broken = True
+            raise UserError(
+                f"The tokens of this answer are no longer saved: {reason(error)}.",
+                "Its text is saved when it ends, if there is room again.",
+            ) from error

@@ -1,0 +1,395 @@
+"""All saved chats, one folder each: `chat.jsonl`, and a trace file for every answer.
+
+Two windows may use the same store. Every change reads the file again under a lock and changes only
+what it means to change; a change to turns that another window has changed meanwhile is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import OWN, make_own_folder, reason
+from app.base.locks import check_there, held, lock_at
+from app.engine.errors import UserError
+from app.engine.template_options import TemplateOptions
+from app.engine.trace import Salvaged, salvage_trace
+from app.engine.types import TraceHeader
+from app.saved.chats.chat_file import NAME, check_writable, read_chat, read_head, write_chat
+from app.saved.chats.conversation import (
+    NEW_TITLE,
+    Answer,
+    ChatHead,
+    Conversation,
+    Question,
+    Turn,
+    title_from,
+)
+from app.saved.chats.measurement import Measurement, read_measurement, run_files, write_measurement
+from app.saved.chats.recorder import AnswerRecorder
+from app.saved.chats.search import SearchTexts
+from app.saved.chats.trash import KEPT, SteadyClock, Trash
+
+CUT_OFF = "The answer was cut off."
+_ID = re.compile(r"[0-9a-f-]{8,64}")
+_SUPERSEDED = "superseded"
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ChatStore:
+    """Saves chats as they happen. Methods raise UserError; none of them needs Qt or the engine."""
+
+    def __init__(self, folder: Path, now: Callable[[], datetime] = _utc_now) -> None:
+        """`folder` exists; `now` is the clock, in UTC."""
+        self.folder = folder
+        self._now = now
+        self._trash = Trash(folder / ".trash")
+        self._steady = SteadyClock(folder / ".clock", now)
+        self._lock = lock_at(folder / ".lock")
+        self._changed = folder / ".changed"
+        self._texts = SearchTexts()
+
+    # ------------------------------------------------------------------ looking
+
+    def version(self) -> int:
+        """A number that every change makes another one, also a change in another window."""
+        try:
+            return self._changed.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def heads(self) -> list[ChatHead]:
+        """All chats, the one changed last first; those that cannot be read say so in `damaged`."""
+        heads = [read_head(folder) for folder in self._folders()]
+        return sorted(heads, key=lambda head: (head.updated, head.id), reverse=True)
+
+    def load(self, chat_id: str) -> Conversation:
+        """Read a chat. Answers that a crash cut off get the text that their trace still holds."""
+        chat = read_chat(self._folder(chat_id))
+        if all(isinstance(turn, Question) or turn.text is not None for turn in chat.turns):
+            return chat
+        turns = tuple(self._completed(chat.id, turn) for turn in chat.turns)
+        return msgspec.structs.replace(chat, turns=turns)
+
+    def load_trace(self, chat_id: str, answer: Answer) -> Salvaged:
+        """What there is of an answer's trace. Never raises for what is wrong with it."""
+        return salvage_trace(self._folder(chat_id) / _plain_name(answer.trace))
+
+    def load_measurement(self, chat_id: str, answer: Answer) -> Measurement | None:
+        """The baseline measured for an answer, if there is one; raises TraceError."""
+        return read_measurement(self._folder(chat_id) / _plain_name(answer.trace)) if answer.trace else None
+
+    def search(self, words: str) -> list[ChatHead]:
+        """The chats in whose title or turns every word occurs, whatever its case; newest first."""
+        wanted = words.casefold().split()
+        found = []
+        for head in self.heads():
+            text = self._texts.of(self.folder / head.id / NAME, partial(self.load, head.id))
+            if all(word in text for word in wanted):
+                found.append(head)
+        return found
+
+    # ------------------------------------------------------------------ changing
+
+    def new(self, mode: str = "chat", system_prompt: str = "") -> Conversation:
+        """An empty chat. It is not on disk before something is said in it."""
+        now = self._stamp()
+        return Conversation(ChatHead(str(uuid.uuid4()), NEW_TITLE, now, now, mode), system_prompt)
+
+    def ask(self, seen: Conversation, text: str, at: int | None = None) -> Conversation:
+        """Add the user's message; with `at`, in place of turn `at` and everything after it."""
+        return self._change_turns(seen, at, Question(text))
+
+    def take_back(self, asked: Conversation, before: Conversation) -> Conversation:
+        """Undo `ask`, which made `asked` of `before`: the question is not to be answered."""
+        with self._locked():
+            folder = self._folder(asked.id)
+            now = read_chat(folder)
+            if now.head.revision != asked.head.revision:
+                raise _changed_elsewhere()
+            try:
+                if not before.head.revision:
+                    shutil.rmtree(folder)
+                    return before
+                for file in _files_of_answers(folder, before.turns[len(asked.turns) - 1 :]):
+                    moved = folder / _SUPERSEDED / file.name
+                    if moved.exists():
+                        os.replace(moved, file)
+            except OSError as error:
+                raise UserError(f"The question was not taken back: {reason(error)}.") from error
+            revision = now.head.revision + 1
+            chat = _with_head(now, updated=before.head.updated, revision=revision)
+            return _written(folder, msgspec.structs.replace(chat, turns=before.turns))
+
+    def begin_answer(
+        self, seen: Conversation, header: TraceHeader, at: int | None = None
+    ) -> tuple[Conversation, AnswerRecorder]:
+        """Add an answer that will stream; with `at`, in place of turn `at` and what follows."""
+        # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
+        folder = self._folder(seen.id)
+        path = folder / f"{uuid.uuid4().hex}.jsonl"
+        recorder = AnswerRecorder(path, header, lambda answer: self._settle(seen.id, answer))
+        try:
+            chat = self._change_turns(seen, at, Answer(path.name))
+        except UserError:
+            recorder.discard()
+            raise
+        return chat, recorder
+
+    def keep_measurement(self, chat_id: str, answer: Answer, measurement: Measurement) -> None:
+        """Save the baseline measured for an answer; nothing where the answer is not on disk any more."""
+        with self._locked():
+            folder = self._folder(chat_id)
+            folder = folder if folder.exists() else self._trash.find(chat_id) or folder
+            trace = folder / _plain_name(answer.trace)
+            if not trace.is_file():
+                return
+            try:
+                write_measurement(trace, measurement)
+            except OSError as error:
+                raise UserError(
+                    f"The measured baseline was not saved: {reason(error)}.",
+                    f"It is shown as long as this answer is. Look at the folder {trace.parent}.",
+                ) from error
+
+    def truncate(self, seen: Conversation, keep: int) -> Conversation:
+        """Drop all turns from index `keep` on."""
+        return self._change_turns(seen, keep, None)
+
+    def rename(self, chat_id: str, title: str) -> ChatHead:
+        """Give a chat another title; an empty one leaves it as it is."""
+        words = " ".join(title.split())
+
+        def renamed(chat: Conversation) -> Conversation:
+            return _with_head(chat, title=words or chat.head.title)
+
+        return self._change(chat_id, renamed).head
+
+    def set_system_prompt(self, seen: Conversation, text: str) -> Conversation:
+        """Change the chat's system prompt, on disk too once the chat is there."""
+        return self._set(seen, lambda chat: msgspec.structs.replace(chat, system_prompt=text))
+
+    def set_template_options(self, seen: Conversation, options: TemplateOptions) -> Conversation:
+        """Change what the chat template is told, on disk too once the chat is there."""
+        return self._set(seen, lambda chat: msgspec.structs.replace(chat, template_options=options))
+
+    def set_mode(self, seen: Conversation, mode: str) -> Conversation:
+        """Change between "chat" and "completion", on disk too once the chat is there."""
+        return self._set(seen, lambda chat: _with_head(chat, mode=mode))
+
+    def delete(self, chat_id: str) -> None:
+        """Move a chat to the trash, from where `restore` brings it back."""
+        with self._locked():
+            try:
+                self._trash.put(self._folder(chat_id), self._steady.now())
+            except OSError as error:
+                # Windows refuses to move a file that is being written.
+                busy = "If it is answering in another window, stop it there."
+                raise UserError(
+                    f"The chat was not deleted: {reason(error)}.",
+                    busy if os.name == "nt" else f"Look at the folder {self.folder}.",
+                ) from error
+
+    def restore(self, chat_id: str) -> ChatHead:
+        """Undo `delete`."""
+        folder = self._folder(chat_id)
+        with self._locked():
+            deleted = self._trash.find(chat_id)
+            if deleted is None:
+                raise UserError("The deleted chat is gone.", "Deleted chats are kept for 7 days.")
+            try:
+                os.rename(deleted, folder)
+            except OSError as error:
+                raise UserError(f"The chat was not restored: {reason(error)}.") from error
+        return read_head(folder)
+
+    def purge(self, kept: timedelta = KEPT) -> None:
+        """At start: remove for good what was deleted or replaced longer ago than `kept`."""
+        with self._locked():
+            try:
+                now = self._steady.wind(self._trash.latest())
+            except OSError as error:
+                raise UserError(
+                    f"The chats cannot be changed: {reason(error)}.", f"Look at the folder {self.folder}."
+                ) from error
+            self._trash.purge(now, kept)
+            for folder in self._folders():
+                for trace in _files(folder / _SUPERSEDED):
+                    replaced = datetime.fromtimestamp(trace.stat().st_mtime, UTC)
+                    if now - replaced > kept:
+                        trace.unlink(missing_ok=True)
+
+    def empty_trash(self) -> None:
+        """Remove all deleted chats for good."""
+        with self._locked():
+            self._trash.empty()
+
+    # ------------------------------------------------------------------ inside
+
+    def _change_turns(self, seen: Conversation, at: int | None, turn: Turn | None) -> Conversation:
+        keep = len(seen.turns) if at is None else at
+
+        def changed(chat: Conversation) -> Conversation:
+            head = chat.head
+            if head.revision != seen.head.revision:
+                raise _changed_elsewhere()
+            title = head.title
+            if title == NEW_TITLE and isinstance(turn, Question):
+                title = title_from(turn.text)
+            kept = _as_seen(chat, seen).turns[:keep]
+            turns = kept if turn is None else (*kept, turn)
+            chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)
+            return msgspec.structs.replace(chat, turns=turns)
+
+        chat = self._change(seen.id, changed, seen)
+        self._supersede(chat.id, seen.turns[keep:])
+        return chat
+
+    def _settle(self, chat_id: str, answer: Answer) -> Conversation:
+        """Put the finished answer where it began, also if the chat was renamed or deleted since."""
+
+        def settled(chat: Conversation) -> Conversation:
+            turns = tuple(
+                answer if isinstance(turn, Answer) and turn.trace == answer.trace else turn
+                for turn in chat.turns
+            )
+            return msgspec.structs.replace(_with_head(chat, updated=self._stamp()), turns=turns)
+
+        with self._locked():
+            folder = self._folder(chat_id)
+            if not folder.exists():
+                folder = self._trash.find(chat_id) or folder
+            return _written(folder, settled(read_chat(folder)))
+
+    def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
+        """Change what hangs on no turn; a chat that was never saved is changed in memory only."""
+        if not seen.head.revision and not (self.folder / seen.id).exists():
+            return change(seen)
+        return self._change(seen.id, lambda chat: change(_as_seen(chat, seen)))
+
+    def _change(
+        self,
+        chat_id: str,
+        change: Callable[[Conversation], Conversation],
+        first: Conversation | None = None,
+    ) -> Conversation:
+        """Read, change and write under the lock. `first` is the chat if it is not on disk yet."""
+        with self._locked():
+            folder = self._folder(chat_id)
+            if folder.exists():
+                return _written(folder, change(read_chat(folder)))
+            if first is not None and not first.head.revision:
+                return _written(folder, change(first))
+            if self._trash.find(chat_id) is not None:
+                raise UserError("This chat was deleted in another window.", "Start a new one.")
+            raise UserError(
+                f"The folder of this chat is gone: {folder}.",
+                "Put it back, or start a new chat. What is on the screen can still be copied.",
+            )
+
+    def _supersede(self, chat_id: str, turns: tuple[Turn, ...]) -> None:
+        """Move the traces of dropped answers out of the way; `purge` removes them later."""
+        folder = self._folder(chat_id)
+        replaced = self._steady.now().timestamp()
+        for file in _files_of_answers(folder, turns):
+            try:
+                make_own_folder(folder / _SUPERSEDED)
+                moved = folder / _SUPERSEDED / file.name
+                os.replace(file, moved)
+                os.utime(moved, (replaced, replaced))  # for `purge`
+            except OSError:
+                continue  # it stays where it is; nothing names it any more
+
+    def _completed(self, chat_id: str, turn: Turn) -> Turn:
+        if isinstance(turn, Question) or turn.text is not None:
+            return turn
+        return Answer(turn.trace, self.load_trace(chat_id, turn).text, CUT_OFF)
+
+    def _folders(self) -> Iterator[Path]:
+        check_there(self.folder, "chats")
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    if _ID.fullmatch(entry.name) and entry.is_dir():
+                        yield Path(entry.path)
+        except OSError as error:
+            raise UserError(
+                f"The chats cannot be listed: {reason(error)}.", f"Look at the folder {self.folder}."
+            ) from error
+
+    def _folder(self, chat_id: str) -> Path:
+        # Ids come back from the settings file: none may lead out of the folder.
+        if not _ID.fullmatch(chat_id):
+            raise UserError("There is no such chat.", "Choose one from the list.")
+        return self.folder / chat_id
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with held(self._lock, "chats"):
+            yield
+            with contextlib.suppress(OSError):  # then other windows see it when they look next
+                self._changed.touch(OWN)
+                now = time.time_ns()  # the system's own stamps can stand still for some milliseconds
+                os.utime(self._changed, ns=(now, now))
+
+    def _stamp(self) -> str:
+        return self._now().astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _as_seen(chat: Conversation, seen: Conversation) -> Conversation:
+    """The chat as it is on disk, with what only `seen` has: the texts of answers that a crash cut off, and
+    turns that the disk refused, which are saved with the first one it takes."""
+    if chat.head.revision != seen.head.revision:
+        return chat
+    answers = {turn.trace: turn for turn in seen.turns if isinstance(turn, Answer)}
+    turns = (
+        answers.get(turn.trace, turn) if isinstance(turn, Answer) and turn.text is None else turn
+        for turn in chat.turns
+    )
+    return msgspec.structs.replace(chat, turns=(*turns, *seen.turns[len(chat.turns) :]))
+
+
+def _written(folder: Path, chat: Conversation) -> Conversation:
+    """The chat as it is on disk now; raises UserError where it cannot be written."""
+    check_writable(chat)
+    write_chat(folder, chat)
+    return _with_head(chat, damaged="")
+
+
+def _changed_elsewhere() -> UserError:
+    return UserError("This chat was changed in another window.", "Open it again to see the change.")
+
+
+def _with_head(chat: Conversation, **changes: object) -> Conversation:
+    return msgspec.structs.replace(chat, head=msgspec.structs.replace(chat.head, **changes))
+
+
+def _files_of_answers(folder: Path, turns: tuple[Turn, ...]) -> Iterator[Path]:
+    """The traces of answers, and of what was measured for them."""
+    for turn in turns:
+        if isinstance(turn, Answer) and turn.trace:
+            trace = folder / _plain_name(turn.trace)
+            yield from (trace, *run_files(trace))
+
+
+def _plain_name(name: str) -> str:
+    """The last part of a file name that a chat file gives: none may lead out of its folder."""
+    return Path(name.replace("\\", "/")).name
+
+
+def _files(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []

@@ -1,0 +1,94 @@
+"""Deleted chats, kept for a week so that a deletion can be undone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import DamagedError, decode, make_own_folder, write_atomic
+
+KEPT = timedelta(days=7)
+_STAMP = "%Y%m%dT%H%M%SZ"
+_DAY = timedelta(days=1)
+
+
+class Trash:
+    """A folder of deleted chat folders, each named `id@time of deletion`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, chat: Path, now: datetime) -> None:
+        """Move a chat folder here; one rename, so that a crash loses nothing. Raises OSError."""
+        make_own_folder(self.folder)
+        os.rename(chat, self.folder / f"{chat.name}@{now.astimezone(UTC).strftime(_STAMP)}")
+
+    def find(self, chat_id: str) -> Path | None:
+        """Where the deleted chat lies, the latest if it was deleted more than once."""
+        found = [one for one in self._entries() if one.name.split("@")[0] == chat_id]
+        return max(found, key=lambda one: one.name, default=None)
+
+    def latest(self) -> datetime | None:
+        """When something was deleted last; None where nothing is here."""
+        return max(map(_deleted, self._entries()), default=None)
+
+    def purge(self, now: datetime, kept: timedelta = KEPT) -> None:
+        """Remove for good what was deleted longer ago than `kept`."""
+        for entry in self._entries():
+            if now - _deleted(entry) > kept:
+                shutil.rmtree(entry, ignore_errors=True)  # what is in use goes next time
+
+    def empty(self) -> None:
+        """Remove for good everything that was deleted."""
+        for entry in self._entries():
+            shutil.rmtree(entry, ignore_errors=True)
+
+    def _entries(self) -> list[Path]:
+        return list(self.folder.iterdir()) if self.folder.is_dir() else []
+
+
+class _Wound(msgspec.Struct, frozen=True):
+    """Two clocks at the last start, ISO 8601."""
+
+    computer: datetime
+    steady: datetime
+
+
+_wound = msgspec.json.Decoder(_Wound)
+
+
+class SteadyClock:
+    """The time that the trash goes by: from start to start it moves on by a day at most, and never back.
+    The computer's clock may jump a week, and what was deleted a minute ago is still there."""
+
+    def __init__(self, file: Path, computer: Callable[[], datetime]) -> None:
+        self._file = file
+        self._computer = computer
+
+    def now(self, begin: datetime | None = None) -> datetime:
+        """`begin` is the time where it was never wound."""
+        computer = self._computer()
+        try:
+            last = decode(_wound, self._file.read_bytes())
+            return last.steady + min(max(computer - last.computer, timedelta(0)), _DAY)
+        except (OSError, DamagedError, TypeError, OverflowError):  # a time without a zone, or at its end
+            return min(begin or computer, computer)
+
+    def wind(self, begin: datetime | None) -> datetime:
+        """At a start: write down what time it is, and return it. Raises OSError."""
+        now = self.now(begin)
+        write_atomic(self._file, msgspec.json.encode(_Wound(self._computer(), now)))
+        return now
+
+
+def _deleted(entry: Path) -> datetime:
+    try:
+        return datetime.strptime(entry.name.rpartition("@")[2], _STAMP).replace(tzinfo=UTC)
+    except ValueError:
+        # Not named by us: its own time is the best there is.
+        return datetime.fromtimestamp(entry.stat().st_mtime, UTC)

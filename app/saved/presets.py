@@ -1,0 +1,181 @@
+"""Presets: a pair, a strategy and a sampling under a name, and the JSON file they live in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.base.files import DamagedError, decode_object, make_own_folder, reason, set_aside, write_atomic
+from app.base.locks import held, lock_at
+from app.engine.errors import SettingError, UserError
+from app.engine.params import check_params, params_of
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelOptions, Sampling
+from app.saved.settings import Settings
+
+VERSION = 1
+NAME_LENGTH = 60
+Presets = tuple["Preset", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What an answer is made with. Model paths may begin with `bundled:`."""
+
+    name: str
+    target: ModelOptions
+    draft: ModelOptions | None
+    strategy: str
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, settings: Settings) -> Preset:
+        """What these settings have in use."""
+        return cls(name, **{one: getattr(settings, one) for one in _SHARED})
+
+    def in_use(self, settings: Settings) -> bool:
+        """Whether these settings have all of it in use."""
+        return self == Preset.of(self.name, settings)
+
+    def check(self) -> None:
+        """Raise SettingError where a value is outside what is allowed."""
+        if not self.name.strip():
+            raise SettingError("A preset needs a name.")
+        for part in (self.target, self.draft, self.sampling):
+            if part is not None:
+                check_params(part)
+        next(one for one in params_of(Settings) if one.name == "max_tokens").check(self.max_tokens)
+        StrategySpec.parse(self.strategy)
+
+
+_SHARED = tuple(one.name for one in dataclasses.fields(Preset) if one.name != "name")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPresets:
+    """Presets as read, and one sentence for everything that could not be taken over."""
+
+    presets: Presets = ()
+    notices: tuple[str, ...] = ()
+
+
+class PresetStore:
+    """The presets file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = lock_at(path.with_name(path.name + ".lock"))
+        self._locked = ""
+        self._unusable: list[Any] = []  # as they were read: written back, for what is missing may come back
+
+    def load(self) -> LoadedPresets:
+        """Read the file. Never raises: what is wrong is left out, named, and kept in another file."""
+        try:
+            entries, version = self._read()
+        except FileNotFoundError:
+            return LoadedPresets()
+        except OSError as error:
+            return self._keep(f"could not be read ({reason(error)})", (), whole=True)
+        except DamagedError:
+            return self._keep("was damaged", (), whole=True)
+        presets, unusable = _sorted(entries)
+        if not isinstance(version, int) or version > VERSION:
+            return self._keep("is from a newer version", presets, whole=False)
+        self._unusable = unusable
+        if not unusable:
+            return LoadedPresets(presets)
+        missing = len(unusable)
+        notice = (
+            f"The presets file holds {missing} preset{'s' * (missing != 1)} that cannot be used now; "
+            f"{'they stay' if missing != 1 else 'it stays'} in the file."
+        )
+        return LoadedPresets(presets, (notice,))
+
+    def change(self, change: Callable[[Presets], Presets], known: Presets) -> Presets:
+        """Change what the file holds by now, for another window may have changed it, and return the new list.
+        What it holds is `known` where it cannot be read. Raises UserError, as `change` may."""
+        try:
+            make_own_folder(self.path.parent)
+        except OSError as error:
+            raise self._not_saved(error) from error
+        with held(self._lock, "presets"):
+            changed = change(self._latest(known))
+            self.save(changed)
+        return changed
+
+    def _latest(self, known: Presets) -> Presets:
+        try:
+            entries, _version = self._read()
+        except (OSError, DamagedError):
+            return known
+        presets, self._unusable = _sorted(entries, known)
+        return presets
+
+    def save(self, presets: Sequence[Preset]) -> None:
+        """Write the file, whole or not at all; raises UserError when that is not possible."""
+        if self._locked:
+            raise UserError("The presets were not saved.", self._locked)
+        entries = [*map(msgspec.to_builtins, presets), *self._unusable]
+        data = {"version": VERSION, "presets": entries}
+        try:
+            encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
+            make_own_folder(self.path.parent)
+            write_atomic(self.path, encoded)
+        except UnicodeEncodeError as error:
+            raise UserError(
+                "The presets were not saved: a file name in them is not valid text.",
+                "Rename the model file.",
+            ) from error
+        except OSError as error:
+            raise self._not_saved(error) from error
+
+    def _not_saved(self, error: OSError) -> UserError:
+        return UserError(
+            f"The presets were not saved: {reason(error)}.", f"Look at the folder {self.path.parent}."
+        )
+
+    def _read(self) -> tuple[list[Any], Any]:
+        """(presets as they are written, the file's version); raises OSError or DamagedError."""
+        data = decode_object(self.path.read_bytes())
+        entries = data.get("presets")
+        if not isinstance(entries, list):
+            raise DamagedError("it holds no presets")
+        return entries, data.get("version", VERSION)
+
+    def _keep(self, what: str, presets: Presets, whole: bool) -> LoadedPresets:
+        """Keep the file as it was under another name: itself where the whole of it is of no use."""
+        try:
+            if whole:
+                kept = set_aside(self.path, "damaged")
+            else:
+                kept = self.path.with_name(self.path.name + ".kept")
+                write_atomic(kept, self.path.read_bytes())
+        except OSError as error:
+            # Saving would now overwrite what could not be rescued.
+            self._locked = f"{self.path} {what} and cannot be kept under another name ({reason(error)})."
+            return LoadedPresets(presets, (f"{self._locked} Presets are not saved.",))
+        return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
+
+
+def _sorted(entries: Sequence[Any], known: Presets = ()) -> tuple[Presets, list[Any]]:
+    """The presets that can be used, or are `known`, of two with the same name the first; and the others."""
+    found: dict[str, Preset] = {}
+    others = []
+    for entry in entries:
+        try:
+            preset = msgspec.convert(entry, Preset)
+            if preset not in known:
+                preset.check()
+        except (msgspec.ValidationError, SettingError):
+            others.append(entry)
+            continue
+        if found.setdefault(preset.name, preset) is not preset:
+            others.append(entry)
+    return tuple(found.values()), others

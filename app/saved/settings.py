@@ -1,0 +1,212 @@
+"""What is remembered between two starts: typed settings and the JSON file they live in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_args, get_type_hints
+
+import msgspec
+
+from app.base.files import DamagedError, decode_object, make_own_folder, reason, set_aside, write_atomic
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.engine.errors import SettingError, UserError
+from app.engine.params import Param, param, params_of
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelOptions, Sampling
+
+VERSION = 1
+RECENT_MODELS = 8
+
+S = TypeVar("S")
+UseDrafters = Callable[[Sequence[str]], Mapping[str, UserError]]
+"""Makes the strategies of these files known; what cannot be used -> why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One state of everything that is remembered. Model paths may begin with `bundled:`."""
+
+    target: ModelOptions = field(default_factory=lambda: ModelOptions(BUNDLED_TARGET))
+    draft: ModelOptions | None = field(default_factory=lambda: ModelOptions(BUNDLED_DRAFT))
+    strategy: str = "draft-simple:n_max=4"
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int = param(
+        256, "The answer ends after this many tokens.", low=1, high=1_000_000, unit="tokens"
+    )
+    stop: tuple[str, ...] = ()
+    system_prompt: str = ""
+    mode: str = param(
+        "chat",
+        "Chat wraps messages by the model's template; completion continues the bare text.",
+        choices=("chat", "completion"),
+    )
+    theme: str = param("system", "Light, dark, or as the system.", choices=("system", "light", "dark"))
+    text_scale: float = param(1.0, "Multiplies the system's text size.", low=0.5, high=3)
+    drafts_shown: bool = True
+    rendered: bool = False
+    instruments_shown: bool = True
+    sidebar_shown: bool = True
+    geometry: str = ""  # of the window, base64 as Qt saves it
+    splitters: Mapping[str, str] = field(default_factory=dict)  # name -> state, base64
+    last_chat: str = ""
+    recent_models: tuple[str, ...] = ()
+    drafters: tuple[str, ...] = ()  # files of drafters from outside
+    offline: bool = False  # the network is not used
+
+    def with_recent(self, path: str) -> Settings:
+        """These settings with `path` as the model file used last."""
+        others = (one for one in self.recent_models if one != path)
+        return dataclasses.replace(self, recent_models=(path, *others)[:RECENT_MODELS])
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings as read, and one sentence for everything that could not be taken over."""
+
+    settings: Settings
+    notices: tuple[str, ...] = ()
+
+
+class SettingsStore:
+    """The settings file. Keys that this version does not know are kept as they are."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._kept: dict[str, Any] = {}
+        self._locked = ""
+
+    def load(self, use_drafters: UseDrafters = lambda _files: {}) -> LoadedSettings:
+        """Read the file. Never raises: what is wrong falls back to its default and is named.
+
+        `use_drafters` gets the drafters' files before the strategy is looked at, which may be one of theirs.
+        """
+        try:
+            data = decode_object(self.path.read_bytes())
+        except FileNotFoundError:
+            return LoadedSettings(Settings(), _problems(use_drafters(())))
+        except OSError as error:
+            return self._set_aside(f"could not be read ({reason(error)})")
+        except DamagedError:
+            return self._set_aside("was damaged")
+        notices: list[str] = []
+        version = data.get("version", VERSION)
+        if not isinstance(version, int) or version > VERSION:
+            notices.append(self._copy_newer())
+        self._kept = data
+        settings = _read(Settings, data, Settings(), "", notices)
+        notices += _problems(use_drafters(settings.drafters))
+        try:
+            StrategySpec.parse(settings.strategy)
+        except SettingError as error:
+            notices.append(_notice("strategy", settings.strategy, error))
+            settings = dataclasses.replace(settings, strategy=Settings().strategy)
+        return LoadedSettings(settings, tuple(notices))
+
+    def save(self, settings: Settings) -> None:
+        """Write the file, whole or not at all; raises UserError when that is not possible."""
+        if self._locked:
+            raise UserError("The settings were not saved.", self._locked)
+        data = _merge(self._kept, _to_json(settings)) | {"version": VERSION}
+        try:
+            encoded = msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
+            make_own_folder(self.path.parent)
+            write_atomic(self.path, encoded)
+        except UnicodeEncodeError as error:
+            raise UserError(
+                "The settings were not saved: a file name in them is not valid text.",
+                "Rename the model file.",
+            ) from error
+        except OSError as error:
+            raise UserError(
+                f"The settings were not saved: {reason(error)}.",
+                f"Look at the folder {self.path.parent}.",
+            ) from error
+        self._kept = data
+
+    def _set_aside(self, what: str) -> LoadedSettings:
+        try:
+            aside = set_aside(self.path, "damaged")
+        except OSError as error:
+            # Saving would now overwrite what could not be rescued.
+            self._locked = f"{self.path} {what} and cannot be moved ({reason(error)})."
+            return LoadedSettings(Settings(), (f"{self._locked} Settings are not saved.",))
+        notice = f"The settings file {what}; it is kept as {aside.name}, and defaults are in use."
+        return LoadedSettings(Settings(), (notice,))
+
+    def _copy_newer(self) -> str:
+        copy = self.path.with_name(self.path.name + ".newer")
+        try:
+            write_atomic(copy, self.path.read_bytes())
+        except OSError as error:
+            self._locked = f"{self.path} is from a newer version ({reason(error)})."
+            return f"{self._locked} Settings are not saved."
+        return f"The settings are from a newer version; they are kept as {copy.name} as well."
+
+
+def _problems(problems: Mapping[str, UserError]) -> tuple[str, ...]:
+    return tuple(map(str, problems.values()))
+
+
+def _to_json(settings: Settings) -> dict[str, Any]:
+    return cast("dict[str, Any]", msgspec.to_builtins(settings))
+
+
+def _merge(kept: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """`new`, and from `kept` the keys that it does not have, on every level."""
+    merged = dict(kept) | dict(new)
+    for key, value in new.items():
+        before = kept.get(key)
+        # Splitters are a mapping of ours, all of it known: what is gone there is meant to be gone.
+        if isinstance(value, dict) and isinstance(before, dict) and key != "splitters":
+            merged[key] = _merge(before, value)
+    return merged
+
+
+def _read(owner: type[S], data: Mapping[str, Any], defaults: S, prefix: str, notices: list[str]) -> S:
+    """Fill a settings dataclass from JSON; a field that is wrong keeps its default and is named."""
+    hints = get_type_hints(owner)
+    described = {one.name: one for one in params_of(owner)}
+    values: dict[str, Any] = {}
+    for name in _names(owner):
+        default = getattr(defaults, name)
+        section = _section(hints[name])
+        if name not in data:
+            values[name] = default
+        elif section is not None and isinstance(data[name], dict):
+            base = default if default is not None else ModelOptions("")
+            values[name] = _read(section, data[name], base, f"{prefix}{name}.", notices)
+        else:
+            try:
+                values[name] = _checked(data[name], hints[name], described.get(name))
+            except (msgspec.ValidationError, SettingError) as error:
+                notices.append(_notice(prefix + name, data[name], error))
+                values[name] = default
+    return owner(**values)
+
+
+def _names(owner: type[Any]) -> Iterator[str]:
+    return (one.name for one in dataclasses.fields(owner))
+
+
+def _section(hint: Any) -> type[Any] | None:
+    """The dataclass behind a type such as `ModelOptions | None`."""
+    for one in (hint, *get_args(hint)):
+        if dataclasses.is_dataclass(one) and isinstance(one, type):
+            return one
+    return None
+
+
+def _checked(raw: Any, hint: Any, described: Param | None) -> Any:
+    value = msgspec.convert(raw, hint)
+    if described is not None:
+        described.check(value)
+    return value
+
+
+def _notice(name: str, raw: Any, error: msgspec.ValidationError | SettingError) -> str:
+    shown = str(raw) if len(str(raw)) <= 40 else str(raw)[:40] + "…"
+    allowed = f" {error.hint}" if isinstance(error, SettingError) else ""
+    return f"The setting {name} cannot be {shown}; its default is in use.{allowed}"

@@ -1,0 +1,72 @@
+"""What is asked of the engine for an answer, and why nothing can be asked now."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from app.engine.trace import Trace
+from app.engine.types import GenerationRequest, Message, ModelInfo, PairInfo
+from app.saved.chats.conversation import Conversation, Question
+from app.saved.settings import Settings
+from app.ui.state.engine_session import BUSY, Activity
+
+
+def request_for(chat: Conversation, at: int, question: str | None, settings: Settings) -> GenerationRequest:
+    """The request for an answer to `question` in place of turn `at` and all behind it; None asks for one to
+    what stands before `at`. A completion goes on from exactly that text, whatever else was said."""
+    prompt: str | None = None
+    messages: tuple[Message, ...] = ()
+    if chat.head.mode == "completion":
+        prompt = chat.question_before(at) if question is None else question
+    else:
+        turns = chat.turns[:at] + ((Question(question),) if question is not None else ())
+        messages = Conversation(chat.head, chat.system_prompt, turns).messages()
+    return GenerationRequest(
+        prompt=prompt,
+        messages=messages,
+        strategy=settings.strategy,
+        sampling=settings.sampling,
+        max_tokens=settings.max_tokens,
+        stop=settings.stop,
+        template_options=chat.template_options,
+    )
+
+
+def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
+    """The request for more of an answer: as it was asked, by as much as the length limit now allows."""
+    header = trace.header
+    return GenerationRequest(
+        prompt=None if header.messages else header.prompt,
+        messages=header.messages,
+        strategy=header.strategy,
+        sampling=dataclasses.replace(header.sampling, seed=header.seed),
+        max_tokens=len(trace.token_ids) + settings.max_tokens,
+        stop=header.stop,
+        template_options=header.template_options,
+        continues=trace.token_ids,
+    )
+
+
+def loaded_alike(one: PairInfo, other: PairInfo) -> bool:
+    """The same files, as they were, in the same way: speeds can be compared, and answers go on."""
+
+    def facts(model: ModelInfo | None) -> tuple[object, ...]:
+        if model is None:
+            return ()
+        return model.path, model.size, model.n_ctx, model.threads, model.n_gpu_layers
+
+    return (facts(one.target), facts(one.draft)) == (facts(other.target), facts(other.draft))
+
+
+def why_not(activity: Activity) -> tuple[str, str]:
+    """Why an engine that is not READY cannot be asked, and what to do about it."""
+    if activity in BUSY:
+        return "The engine is still at work.", "Stop it, or wait until it is done."
+    if activity is Activity.LOADING:
+        return "The models are still loading.", "Send it again when they are there."
+    if activity is Activity.LENT:
+        return (
+            "Compare is measuring, and nothing else may run beside it.",
+            "Wait until it is done, or cancel it there. The models come back by themselves.",
+        )
+    return "No model is loaded.", "Choose a target with the chip on top."

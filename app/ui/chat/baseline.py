@@ -1,0 +1,84 @@
+"""Measures the baseline: the same request with strategy none, and with its own strategy, both cold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from app.engine.errors import TraceError
+from app.engine.messages import Failed
+from app.engine.trace import Trace
+from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
+from app.saved.chats.measurement import Measurement
+from app.ui.state.engine_session import EngineSession
+
+ANOTHER_PROMPT = "The chat's system prompt, mode or messages are not those of this answer any more."
+
+
+class BaselineMeasurement:
+    """Runs a request twice and hands over the measurement; a RunSink."""
+
+    def __init__(
+        self,
+        session: EngineSession,
+        request: GenerationRequest,
+        answer: TraceHeader,
+        expected: int,
+        on_progress: Callable[[float], None],
+        on_end: Callable[[Measurement | None, str], None],
+    ) -> None:
+        """`answer` heads the answer that is measured again, `expected` is its number of tokens. `on_end` gets
+        the measurement, or None and why there is none."""
+        sampling = dataclasses.replace(request.sampling, seed=answer.seed)
+        cold = dataclasses.replace(request, sampling=sampling, cold=True)
+        self._requests = [dataclasses.replace(cold, strategy="none"), cold]
+        self._session = session
+        self._prompt = answer.prompt
+        self._another = False
+        self._expected = max(1, expected)
+        self._on_progress = on_progress
+        self._on_end = on_end
+        self._runs: list[Trace] = []  # begun
+        self._emitted = 0  # tokens of the run at hand
+
+    def start(self) -> None:
+        self._emitted = 0
+        self._session.generate(self._requests[len(self._runs)], self)
+
+    def run_progress(self, model: str, done: int, total: int) -> None:
+        """The prompt is short beside the answer: no progress of its own."""
+
+    def run_started(self, header: TraceHeader) -> None:
+        if header.prompt != self._prompt:
+            self._another = True
+            self._session.stop()
+            return
+        self._runs.append(Trace(header))
+        self._report()
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None:
+        if self._another:
+            return
+        self._runs[-1].rounds.extend(rounds)
+        self._emitted += sum(len(one.emitted) for one in rounds)
+        self._report()
+
+    def _report(self) -> None:
+        here = min(1.0, self._emitted / self._expected)
+        self._on_progress((len(self._runs) - 1 + here) / len(self._requests))
+
+    def run_finished(self, totals: Totals) -> None:
+        if self._another or totals.finish_reason == "cancelled":
+            self._on_end(None, ANOTHER_PROMPT if self._another else "The measurement was stopped.")
+            return
+        self._runs[-1].totals = totals
+        if len(self._runs) < len(self._requests):
+            self.start()
+            return
+        try:
+            self._on_end(Measurement(*self._runs), "")
+        except TraceError as error:
+            self._on_end(None, error.message)
+
+    def run_failed(self, failed: Failed) -> None:
+        self._on_end(None, failed.message)

@@ -1,0 +1,317 @@
+"""What happens in the Chat place: sending, stopping, editing, regenerating, choosing among chats."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Slot
+
+from app.engine.errors import UserError
+from app.engine.template_options import TemplateOptions
+from app.engine.trace import Trace
+from app.engine.types import FinishReason, GenerationRequest
+from app.saved.chats.conversation import Answer, Conversation
+from app.saved.chats.recorder import NOTES
+from app.saved.chats.store import ChatStore
+from app.ui.chat.answers_controller import AnswersController
+from app.ui.chat.asking import loaded_alike, request_for, request_to_go_on, why_not
+from app.ui.chat.chat_page import ChatPage
+from app.ui.chat.list.chat_list_controller import ChatListController
+from app.ui.chat.round_links import RoundLinks
+from app.ui.chat.shown_chat import ShownChat
+from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+
+
+class ChatController(QObject):
+    """Joins the parts of the Chat place, each with one thing to do, and obeys what is asked in it."""
+
+    def __init__(
+        self, page: ChatPage, store: ChatStore, session: EngineSession, settings: SettingsInUse
+    ) -> None:
+        super().__init__()
+        self._page = page
+        self._store = store
+        self._session = session
+        self._settings = settings
+        self._waiting: str | None = None  # typed while the pair was loading: sent when it is there
+        self.shown = ShownChat(page, store, self._new())
+        self.answers = AnswersController(page, store, session, self.shown)
+        self.chats = ChatListController(page, store, session, self.shown, self.answers)
+        self._links = RoundLinks(page, self.shown)
+        self._connect()
+        self.chats.refresh()
+        self.shown.show(self.shown.chat)
+
+    def _connect(self) -> None:
+        page = self._page
+        page.prompt.submitted.connect(self.send)
+        page.prompt.stop_requested.connect(self.stop)
+        page.prompt.mode_changed.connect(self._change_mode)
+        page.prompt.system_changed.connect(self._change_system)
+        page.prompt.options_changed.connect(self._change_options)
+        page.transcript.edit_submitted.connect(self._edit)
+        page.transcript.regenerate_requested.connect(self._regenerate_turn)
+        page.transcript.note_action.connect(self._note_acted)
+        page.chats.chat_chosen.connect(self.open_chat)
+        page.chats.new_requested.connect(self.new_chat)
+        page.recording.close_requested.connect(self.new_chat)
+        self.chats.deleted.connect(self._deleted)
+        self.chats.restored.connect(self.open_chat)
+        self._session.activity_changed.connect(self._activity_changed)
+
+    @property
+    def chat_id(self) -> str:
+        """Of the chat on the screen; "" while it is new."""
+        return self.shown.id
+
+    @property
+    def trace(self) -> Trace | None:
+        """The answer that the instruments show."""
+        return self.shown.trace
+
+    @property
+    def question(self) -> str:
+        """The last message on the screen, or the one that waits for the models; "" where there is none."""
+        return self._waiting if self._waiting is not None else self.shown.question
+
+    @property
+    def can_regenerate(self) -> bool:
+        return bool(self.shown.chat.turns) and self._session.activity is Activity.READY
+
+    # ------------------------------------------------------------------ asking
+
+    @Slot(str)
+    def send(self, text: str) -> None:
+        """Ask the pair; what cannot be sent now goes back to the prompt box."""
+        if self._session.pair is not None:  # where none is, what was said of it is still the reason
+            self._page.prompt.notices.clear()
+        if self._session.activity is Activity.LOADING:
+            self._take_back()
+            self._waiting = text
+            self._page.prompt.set_busy(True)
+            self._page.transcript.set_empty_words(
+                "Loading the models", "The prompt is sent as soon as they are there."
+            )
+            return
+        self._ask(len(self.shown.chat.turns), text)
+
+    def ask_in_new_chat(self, text: str) -> None:
+        """Ask in a chat of its own, as a message whatever the mode of new chats is."""
+        self._leave()
+        self.shown.show(self._new("chat"))
+        self.send(text)
+
+    @Slot(str, str)
+    def _edit(self, turn_id: str, text: str) -> None:
+        """Send a changed message and continue from there."""
+        self._page.prompt.setFocus()
+        self._ask(max(0, int(turn_id)), text)
+
+    @Slot(str)
+    def _regenerate_turn(self, turn_id: str) -> None:
+        at, turns = int(turn_id), self.shown.chat.turns
+        if at < 0:
+            self._page.prompt.show_error("This answer was read from a trace file.", "Ask in a chat instead.")
+        elif 0 < at < len(turns) and isinstance(turns[at], Answer):
+            self._ask(at, None)
+
+    @Slot(str)
+    def _note_acted(self, turn_id: str) -> None:
+        """The one thing to do that a note offers: to go on, or to answer again."""
+        turn = self.shown.chat.turns[int(turn_id)]
+        self._page.prompt.setFocus()  # the note goes, and Qt would go on to just anything
+        if isinstance(turn, Answer) and turn.note == NOTES[FinishReason.LENGTH]:
+            self._go_on(int(turn_id))
+        else:
+            self._regenerate_turn(turn_id)
+
+    def _go_on(self, at: int) -> None:
+        """Write more of the answer that ended at its length limit; what is there stays as it is."""
+        trace, pair = self.shown.trace_of(str(at)), self._session.pair
+        show_error = self._page.prompt.show_error
+        if self._session.activity is not Activity.READY:
+            show_error(*why_not(self._session.activity))
+        elif at != len(self.shown.chat.turns) - 1:
+            show_error("Only the last answer of a chat can go on.", "Ask for more of it in a message.")
+        elif trace is None or not _can_go_on(self.shown.chat, trace):
+            show_error("The tokens of this answer are not all known.", "Ask for more of it in a message.")
+        elif pair is None or not loaded_alike(pair, trace.header.pair):
+            show_error(
+                "This answer was made with another pair, or loaded in another way.",
+                "Load it as it was, or ask for more in a message.",
+            )
+        else:
+            request = request_to_go_on(trace, self._settings.now)
+            self.answers.begin(self.shown.chat, at, None, request, trace)
+
+    @Slot()
+    def regenerate(self) -> None:
+        """Answer the last question once more."""
+        turns = self.shown.chat.turns
+        if turns and isinstance(turns[-1], Answer):
+            self._ask(len(turns) - 1, None)
+        elif turns:
+            self._ask(len(turns), None)
+
+    def _ask(self, at: int, question: str | None) -> None:
+        """Generate an answer to `question` as turn `at` (None: to the question before it)."""
+        if self._session.activity is not Activity.READY:
+            self._page.prompt.give_back(question, *why_not(self._session.activity))
+            return
+        seen = self.shown.chat.head.revision
+        self._page.prompt.tell_system()
+        chat = self.shown.chat
+        if chat.head.revision != seen:  # `at` is a place in what was on the screen
+            self._page.prompt.give_back(
+                question, "This chat was changed in another window.", "It is shown now: ask again."
+            )
+            return
+        self.answers.begin(chat, at, question, request_for(chat, at, question, self._settings.now))
+
+    def request_of_answer(self) -> GenerationRequest | None:
+        """The request behind the answer that the instruments show, to be measured again."""
+        at, trace = self.shown.turn, self.shown.trace
+        if at is None or trace is None:
+            return None
+        header = trace.header
+        return dataclasses.replace(
+            request_for(self.shown.chat, at, None, self._settings.now),
+            strategy=header.strategy,
+            sampling=header.sampling,
+            max_tokens=header.max_tokens,
+            stop=header.stop,
+            template_options=header.template_options,
+        )
+
+    @Slot()
+    def stop(self) -> None:
+        """Stop the answer, or the waiting for the models."""
+        if self._waiting is not None:
+            self._take_back()
+        else:
+            self._session.stop()
+
+    # ------------------------------------------------------------------ waiting for the models
+
+    def _take_back(self) -> None:
+        """What waits for the models goes back to the prompt box."""
+        if self._waiting is not None:
+            text, self._waiting = self._waiting, None
+            self._page.prompt.set_busy(False)
+            self._page.prompt.put_back(text)
+            self.shown.say_empty()
+
+    @Slot(object)
+    def _activity_changed(self, activity: Activity) -> None:
+        self._page.prompt.set_busy(activity in BUSY or self._waiting is not None)
+        if activity is Activity.READY:  # why nothing could be asked holds no longer
+            for message, _hint in map(why_not, Activity):
+                self._page.prompt.notices.withdraw(message)
+        if activity is Activity.READY and self._waiting is not None:
+            text, self._waiting = self._waiting, None
+            self.shown.say_empty()
+            self.send(text)
+        elif activity is Activity.EMPTY and self._waiting is not None:
+            self._take_back()
+            self._page.prompt.show_error(*why_not(activity))
+
+    # ------------------------------------------------------------------ which chat
+
+    def _leave(self) -> None:
+        """Another chat comes: nothing that was typed in this one is lost."""
+        self._take_back()
+        self._page.prompt.tell_system()
+
+    def _new(self, mode: str = "") -> Conversation:
+        settings = self._settings.now
+        return self._store.new(mode or settings.mode, settings.system_prompt)
+
+    @Slot()
+    def new_chat(self) -> None:
+        """Begin an empty chat."""
+        self._leave()
+        self.shown.show(self._new())
+        self._page.prompt.setFocus()
+
+    @Slot(str)
+    def open_chat(self, chat_id: str) -> None:
+        """Show a saved chat; an answer that is being written for it goes on there."""
+        if chat_id == self.shown.chat.id and not self._is_stale():
+            return
+        self._leave()
+        live = self.answers.of(chat_id)
+        try:
+            chat = live.chat if live is not None else self._store.load(chat_id)
+        except UserError as error:
+            self._page.prompt.show_error(error.message, error.hint)
+            self._page.chats.set_current(self.shown.chat.id)
+            return
+        self.shown.show(chat, live)
+        if chat.head.damaged:
+            hint = (
+                "" if chat.head.newer else "What goes on from here is saved anew, beside a copy of that file."
+            )
+            self._page.prompt.show_error(chat.head.damaged, hint)
+
+    def _is_stale(self) -> bool:
+        """Whether another window has changed the chat on the screen."""
+        shown = self.shown.chat.head
+        return self.shown.live is None and any(
+            head.id == shown.id and head.revision > shown.revision for head in self.chats.heads()
+        )
+
+    def open_last(self, chat_id: str) -> None:
+        """Show the chat that was on the screen when the window was closed, if it is still there."""
+        if any(head.id == chat_id for head in self.chats.heads()):
+            self.open_chat(chat_id)
+
+    def show_trace(self, trace: Trace, file: str) -> None:
+        """Show a recorded trace as a chat of its own; asking something starts a new chat."""
+        self.shown.open_trace(trace, file, self._new())
+
+    @Slot()
+    def clear(self) -> None:
+        """Put the chat on the screen into the trash, where Undo finds it, and begin a new one."""
+        if self.shown.chat.turns:
+            self._page.prompt.tell_system()
+            self.chats.delete(self.shown.chat.id)
+        else:
+            self.new_chat()
+
+    @Slot(str)
+    def _deleted(self, chat_id: str) -> None:
+        if chat_id == self.shown.chat.id:
+            self.new_chat()
+
+    @Slot(str)
+    def _change_mode(self, mode: str) -> None:
+        self._change(lambda: self._store.set_mode(self.shown.chat, mode))
+
+    @Slot(str)
+    def _change_system(self, text: str) -> None:
+        self._change(lambda: self._store.set_system_prompt(self.shown.chat, text))
+        self.shown.show_system()
+
+    @Slot(dict)
+    def _change_options(self, options: TemplateOptions) -> None:
+        self._change(lambda: self._store.set_template_options(self.shown.chat, options))
+
+    def _change(self, change: Callable[[], Conversation]) -> None:
+        """Change what the chat on the screen is asked with."""
+        before, live = self.shown.chat, self.shown.live
+        try:
+            self.shown.chat = change()
+        except UserError as error:
+            self._page.prompt.show_error(error.message, error.hint)
+            return
+        if live is not None:
+            live.chat = self.shown.chat
+        if self.shown.chat.head.revision != before.head.revision:  # another window was there in between
+            self.shown.show(self.shown.chat, live)
+
+
+def _can_go_on(chat: Conversation, trace: Trace) -> bool:
+    """Whether it is known what to go on from. Traces before format 1.4 do not hold a chat's messages."""
+    return trace.totals is not None and (bool(trace.header.messages) or chat.head.mode == "completion")

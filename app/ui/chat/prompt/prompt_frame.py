@@ -1,0 +1,39 @@
+"""What the prompt box is drawn on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from app.ui.chat.prompt.prompt_edit import PromptEdit
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+
+
+class PromptFrame(QWidget):
+    """The rounded ground of the box; its border tells whether the keyboard is inside."""
+
+    def __init__(self, theme: Theme, edits: Sequence[PromptEdit]) -> None:
+        super().__init__()
+        self._theme = theme
+        self._edits = edits
+        for edit in edits:
+            edit.focus_changed.connect(self.update)
+            edit.viewport().setAutoFillBackground(False)
+            edit.setAutoFillBackground(False)
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(QColor(colours.panel))
+        border, width = blend(colours.text, colours.ground, 0.15), 1.0
+        if any(edit.hasFocus() for edit in self._edits):
+            # The caret tells where typing goes; this is on the screen nearly always, and stays quiet.
+            border, width = colours.faint, 1.0
+        painter.setPen(QPen(QColor(border), width))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)

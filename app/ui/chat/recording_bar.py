@@ -1,0 +1,86 @@
+"""The strip above an opened trace: that it is a recording, of what, when and where."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.trace import Trace
+from app.engine.types import TraceHeader
+from app.ui.theme import Theme
+from app.ui.transcript.text.answer_words import manner
+from app.ui.widgets.words.numbers import count
+
+
+class RecordingBar(QWidget):
+    """Stands in place of what is loaded now, which has nothing to do with the recording."""
+
+    close_requested = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.name = QLabel()
+        self.facts = QLabel()
+        for label in (self.name, self.facts):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)  # names of files may be anything
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.close_it = QPushButton("Close recording")
+        self.close_it.clicked.connect(self.close_requested)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.name)
+        words.addWidget(self.facts)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 10, 16, 10)
+        row.setSpacing(16)
+        row.addLayout(words, 1)
+        row.addWidget(self.close_it, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAccessibleName("Recording")
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.hide()
+
+    def show_recording(self, trace: Trace, file: str) -> None:
+        """Say what a trace is that was read from a file."""
+        self.name.setText(f"Recording · {file}")
+        self.facts.setText("\n".join(recording_facts(trace.header)))
+        self.setAccessibleDescription(f"{self.name.text()}. {self.facts.text()}")
+        self.show()
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        palette = self._theme.palette
+        self.setStyleSheet(
+            f"RecordingBar {{ background: {palette.panel}; border-bottom: 1px solid {palette.line}; }}"
+        )
+        self.name.setFont(self._theme.sans(0, QFont.Weight.Medium))
+        self.facts.setFont(self._theme.sans(-1))
+        self.facts.setStyleSheet(f"color: {palette.secondary}")
+
+
+def recording_facts(header: TraceHeader) -> tuple[str, str]:
+    """When and where a trace was made, and with what: one line each."""
+    pair = header.pair
+    threads = pair.target.threads
+    where = [header.machine, pair.devices, f"{threads} thread{'s' * (threads != 1)}"]
+    made = [_moment(header.started_at), *where, f"Draftscope {header.app_version}"]
+    models = [
+        f"{one.name} {one.quantisation}".strip() for one in (pair.target, pair.draft) if one is not None
+    ]
+    settings = [" ← ".join(models), header.strategy, manner(header).replace("  ", " ")]
+    settings += [f"seed {header.seed}", f"at most {count(header.max_tokens)} tokens"]
+    return " · ".join(filter(None, made)), " · ".join(filter(None, settings))
+
+
+def _moment(stamp: str) -> str:
+    """A time of this place; as it is written where it is none."""
+    try:
+        return datetime.fromisoformat(stamp).astimezone().strftime("%d %B %Y, %H:%M").lstrip("0")
+    except ValueError:
+        return stamp

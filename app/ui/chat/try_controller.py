@@ -1,0 +1,176 @@
+"""Makes the prompts to try act: sets what each is asked with, asks it, and says what to look for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, Qt, Slot
+
+from app.base.paths import BUNDLED_TARGET
+from app.demo import DemoPrompt
+from app.engine.errors import UserError
+from app.engine.types import ModelOptions
+from app.saved.presets import Preset
+from app.saved.settings import Settings
+from app.ui.chat.chat_controller import ChatController
+from app.ui.chat.prompt.prompt_box import PromptBox
+from app.ui.chat.try_panel import manner_words
+from app.ui.setup.sampling_panel import chip_words
+from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.transcript import TranscriptView
+from app.ui.widgets.words.model_words import file_name
+
+PUT_BACK = "Put back"
+
+
+class TryController(QObject):
+    """Between the panel by the prompt box, the empty chat, which shows the first of them, and the settings.
+
+    The remark is a function of the last message on the screen and of the settings, so it is there for a
+    prompt that was typed, in a chat that was opened again, and gone with the chat.
+    """
+
+    def __init__(
+        self,
+        box: PromptBox,
+        transcript: TranscriptView,
+        chat: ChatController,
+        session: EngineSession,
+        prompts: Sequence[DemoPrompt],
+        settings: SettingsInUse,
+        apply: Callable[[Preset], None],
+    ) -> None:
+        """`apply` puts a preset into use, or raises UserError."""
+        super().__init__(box)
+        self._box = box
+        self._transcript = transcript
+        self._chat = chat
+        self._session = session
+        self._prompts = {one.prompt: one for one in prompts}
+        self._settings = settings
+        self._apply = apply
+        self._before: Preset | None = None  # what was in use before a prompt changed it
+        self._set: Preset | None = None  # what that prompt put into use
+        self._dismissed = ""
+        self._offered = False
+        box.try_panel.set_prompts(prompts)
+        box.try_panel.chosen.connect(lambda prompt: self._choose(prompt, box.try_panel.notice.show_error))
+        transcript.suggestion_chosen.connect(lambda prompt: self._choose(prompt, box.show_error))
+        box.remark.acted.connect(self._put_back)
+        box.remark.dismissed.connect(self._dismiss)
+        chat.shown.answer_shown.connect(self.refresh)
+        self.refresh()
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether the pair is the one that the prompts were made for."""
+        return bool(self._prompts) and self._settings.now.target.path == BUNDLED_TARGET
+
+    def open(self) -> None:
+        """Open the menu, or say why there is none."""
+        if self.is_offered:
+            self._box.open_try_panel()
+        else:
+            self._box.show_error(
+                "The prompts to try were made for the bundled pair, and another target is in use.",
+                "Choose “Bundled demo” in the panel of the target chip.",
+            )
+
+    # ------------------------------------------------------------------ choosing
+
+    def _choose(self, prompt: str, tell: Callable[[str, str], None]) -> None:
+        """Ask a prompt in a new chat, with its own settings; `tell` says why not."""
+        one = self._prompts[prompt]
+        self._box.try_panel.notice.clear()
+        if self._session.activity in BUSY or self._session.activity is Activity.LENT:
+            tell("The engine is at work.", "Stop it, or wait until it is done.")
+            return
+        settings = self._settings.now
+        before = Preset.of("", settings)
+        try:
+            self._apply(self._wanted(one, settings))
+        except UserError as error:
+            tell(error.message, error.hint)
+            return
+        if self._set is None or not self._set.in_use(settings):
+            self._before = before  # and not what the prompt before this one had set
+        self._set = Preset.of(one.title, self._settings.now)
+        self._dismissed = ""
+        self._box.try_this.close_panel()
+        self._chat.ask_in_new_chat(prompt)
+        self._box.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.refresh()
+
+    def _wanted(self, one: DemoPrompt, settings: Settings) -> Preset:
+        """What is in use, but for what the prompt names."""
+        draft = settings.draft
+        if one.spec.needs_draft and (draft is None or draft.path != one.draft_path):
+            draft = ModelOptions(one.draft_path)
+        sampling = dataclasses.replace(settings.sampling, temperature=one.temperature)
+        return dataclasses.replace(
+            Preset.of(one.title, settings), strategy=str(one.spec), sampling=sampling, draft=draft
+        )
+
+    @Slot()
+    def _put_back(self) -> None:
+        """What was in use before is in use again, from the next answer on."""
+        if self._before is None:
+            return
+        try:
+            self._apply(self._before)
+        except UserError as error:
+            self._box.show_error(error.message, error.hint)
+            return
+        self._before = self._set = None
+        self.refresh()
+
+    # ------------------------------------------------------------------ showing
+
+    @Slot()
+    def _dismiss(self) -> None:
+        self._dismissed = self._chat.question
+
+    def _offer(self) -> None:
+        """Offer the prompts, or no longer: they are for one pair."""
+        offered = self._prompts if self._offered else {}
+        self._box.set_try_offered(self._offered)
+        self._box.set_suggestion(next(iter(offered), ""))
+        self._transcript.set_suggestions({prompt: one.title for prompt, one in offered.items()})
+        self._chat.shown.say_empty()
+
+    @Slot()
+    def refresh(self) -> None:
+        """The chat, or what it is answered with, is another one."""
+        box, settings = self._box, self._settings.now
+        if self._offered != self.is_offered:
+            self._offered = self.is_offered
+            self._offer()
+        one = self._prompts.get(self._chat.question) if self.is_offered else None
+        box.try_panel.set_current(one.prompt if one is not None else "")
+        if one is None or one.prompt == self._dismissed:
+            box.remark.clear()
+            return
+        hint = action = ""
+        if self._before is not None and self._set is not None and self._set == Preset.of(one.title, settings):
+            hint = change_words(self._before, self._set)
+            action = PUT_BACK if hint else ""
+        elif not self._wanted(one, settings).in_use(settings):
+            hint = f"Made for {manner_words(one)}. Choose it in “Try this” to have that set."
+        box.remark.show_remark(f"What to look for: {one.look}", hint, action)
+
+
+def change_words(before: Preset, after: Preset) -> str:
+    """What a prompt changed: "Set for it: strategy none (was suffix)."; "" where nothing did."""
+    pairs = {
+        "strategy": (before.strategy, after.strategy),
+        "sampling": (chip_words(before.sampling)[0], chip_words(after.sampling)[0]),
+        "draft": (_file(before.draft), _file(after.draft)),
+    }
+    changed = [f"{name} {new} (was {old})" for name, (old, new) in pairs.items() if old != new]
+    return f"Set for it: {', '.join(changed)}." if changed else ""
+
+
+def _file(options: ModelOptions | None) -> str:
+    return file_name(options.path) if options is not None else "none"

@@ -1,0 +1,96 @@
+"""The panel of prompts to try: each shows something different of the bundled pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from app.base.paths import BUNDLED_DRAFT
+from app.demo import DemoPrompt
+from app.engine.types import Sampling
+from app.ui.setup.sampling_panel import chip_words
+from app.ui.theme import Theme
+from app.ui.widgets.fields.grid_keys import Grid, GridKeys
+from app.ui.widgets.fields.two_line_button import TwoLineButton
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.tips import as_text
+
+WIDTH = 720  # of the panel's popover
+_TWO_COLUMNS = 560  # at text scale 1
+
+
+def manner_words(one: DemoPrompt) -> str:
+    """How a prompt is asked: "draft-simple:n_max=4 · greedy"."""
+    words = [str(one.spec), chip_words(Sampling(temperature=one.temperature))[0]]
+    if one.spec.needs_draft and one.draft_path != BUNDLED_DRAFT:
+        words.append(one.draft.removesuffix(".gguf"))
+    return " · ".join(words)
+
+
+class TryPanel(QWidget):
+    """Shows the prompts; what is chosen is told by a signal and asked elsewhere."""
+
+    chosen = Signal(str)
+    """The prompt."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.rows: dict[str, TwoLineButton] = {}  # by prompt
+        self._keys = GridKeys(self, self._rows_shown)
+        title = QLabel("Try this")
+        title.setProperty("role", "title")
+        help_line = QLabel(
+            "Made for the bundled pair. Each starts a new chat with the strategy and the sampling below its"
+            " title, and says what to look for."
+        )
+        help_line.setProperty("role", "caption")
+        help_line.setWordWrap(True)
+        self.notice = Notice(theme)
+        holder = QWidget()
+        self._grid = QGridLayout(holder)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(2)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addWidget(title)
+        layout.addWidget(help_line)
+        layout.addWidget(self.notice)
+        layout.addWidget(holder)
+
+    def set_prompts(self, prompts: Sequence[DemoPrompt]) -> None:
+        """The prompts to choose from; called once."""
+        for one in prompts:
+            row = TwoLineButton(self._theme, one.title, manner_words(one), self)
+            row.setToolTip(as_text(f"Ask:\n{one.prompt}"))
+            row.clicked.connect(lambda _checked=False, prompt=one.prompt: self.chosen.emit(prompt))
+            self._keys.watch(row)
+            self.rows[one.prompt] = row
+        self._lay_out()
+
+    def set_current(self, prompt: str) -> None:
+        """Mark the one that the chat on the screen asks; "" for none."""
+        for key, row in self.rows.items():
+            row.set_current(key == prompt)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def _rows_shown(self) -> Grid:
+        """One beside the other where there is room, the order row by row."""
+        columns = 2 if self.width() >= round(_TWO_COLUMNS * self._theme.scale) else 1
+        rows = list(self.rows.values())
+        return [rows[at : at + columns] for at in range(0, len(rows), columns)]
+
+    def _lay_out(self) -> None:
+        grid = self._rows_shown()
+        for column in range(2):
+            self._grid.setColumnStretch(column, int(column < max(map(len, grid), default=0)))
+        for y, row in enumerate(grid):
+            for x, button in enumerate(row):
+                self._grid.addWidget(button, y, x)

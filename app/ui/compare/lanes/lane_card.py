@@ -1,0 +1,176 @@
+"""One lane: numbers and a plot on top, below them its answer, token by token in the colours of fates."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.engine.trace import Trace
+from app.ui.compare.lanes.lane_plot import LanePlot
+from app.ui.compare.lanes.small_theme import SmallTheme
+from app.ui.theme import Theme
+from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.tips import as_text
+
+WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
+TEXT_HEIGHT = 72  # of the answer, at least
+_ROUND = 8.0
+TURN = "answer"  # the one turn of each lane's text
+
+
+class LaneCard(QWidget):
+    """Shows a trace up to a round, and what it is told about it."""
+
+    def __init__(self, theme: Theme, name: str, detail: str, choose: ChooseFile) -> None:
+        """`name` is what the lane is called, `detail` the whole of it."""
+        super().__init__()
+        self._theme = theme
+        self._trace: Trace | None = None
+        self._rounds = 0
+        self._finished = False
+        self._best = False
+        self._at_work = False
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("role", "mono")
+        self._name.set_text(name)
+        self._name.setToolTip(as_text(detail or name))
+        self.speed = QLabel("–")
+        self.speed.setToolTip("Emitted tokens / wall time from the start of round 0")
+        self._unit = QLabel("tok/s")
+        self._unit.setProperty("role", "caption")
+        self.factor = QLabel()
+        self.factor.setToolTip(
+            "Speed-up: tokens/s over that of the baseline, same prompt, seed and sampling, same run"
+        )
+        self.caption = ElidedLabel()
+        self.caption.setProperty("role", "caption")
+        self.badge = ElidedLabel()
+        self.badge.setProperty("role", "caption")
+        self.plot = LanePlot(theme, choose, name)
+        self.text = TranscriptView(SmallTheme(theme, self))
+        self.text.regenerates = False
+        self.text.setAccessibleName(f"Answer of {name}")
+        self.text.set_empty_words("", "")
+        self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        numbers = QHBoxLayout()
+        numbers.setSpacing(6)
+        numbers.addWidget(self.speed, 0, Qt.AlignmentFlag.AlignBaseline)
+        numbers.addWidget(self._unit, 0, Qt.AlignmentFlag.AlignBaseline)
+        numbers.addStretch(1)
+        numbers.addWidget(self.factor, 0, Qt.AlignmentFlag.AlignBaseline)
+        self._head = QWidget()
+        head = QVBoxLayout(self._head)
+        head.setContentsMargins(12, 8, 12, 10)
+        head.setSpacing(2)
+        head.addWidget(self._name)
+        head.addLayout(numbers)
+        head.addWidget(self.caption)
+        head.addWidget(self.badge)
+        head.addSpacing(4)
+        head.addWidget(self.plot)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2, 2, 2, 6)
+        column.setSpacing(0)
+        self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        column.addWidget(self._head)
+        column.addWidget(self.text, 1)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    # ------------------------------------------------------------------ the answer
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are shown."""
+        return self._rounds
+
+    def clear(self, words: str = "") -> None:
+        """No answer: say why."""
+        self._trace, self._rounds, self._finished = None, 0, False
+        self.text.set_empty_words("", words)
+        self.text.set_turns(())
+        self.plot.show_trace(None, 0)
+
+    def show_trace(self, trace: Trace, rounds: int) -> None:
+        """The answer up to a round; going on costs what is new, going back all of it."""
+        whole = trace.totals is not None and rounds >= len(trace.rounds)
+        rounds = min(rounds, len(trace.rounds))
+        self.plot.show_trace(trace, rounds)
+        if trace is not self._trace or rounds < self._rounds or (self._finished and not whole):
+            self.text.set_turns(())
+            self.text.begin_answer(AnswerTurn(TURN, ""))
+            self.text.set_header(trace.header)
+            self._trace, self._rounds, self._finished = trace, 0, False
+        if rounds > self._rounds:
+            self.text.append_rounds(trace.rounds[self._rounds : rounds])
+            self._rounds = rounds
+        if whole and not self._finished:
+            self.text.finish(trace.totals)
+            self._finished = True
+
+    # ------------------------------------------------------------------ the numbers
+
+    def set_numbers(self, speed: str, factor: str, caption: str) -> None:
+        """Tokens/s, the speed-up, and what they are of."""
+        self.speed.setText(speed)
+        self.factor.setText(factor)
+        self.caption.set_text(caption)
+        self.caption.setToolTip(as_text(caption))
+
+    def set_badge(self, text: str, definition: str) -> None:
+        """Whether the answer is the baseline's."""
+        self.badge.set_text(text)
+        self.badge.setToolTip(as_text(definition))
+
+    def set_best(self, best: bool) -> None:
+        """This one is the fastest over all runs."""
+        if best != self._best:
+            self._best = best
+            self.setToolTip("The fastest over all runs" if best else "")
+            self.update()
+
+    def set_at_work(self, at_work: bool) -> None:
+        """This one is answering now."""
+        if at_work != self._at_work:
+            self._at_work = at_work
+            self.update()
+
+    # ------------------------------------------------------------------ looks
+
+    def minimumSizeHint(self) -> QSize:
+        scale = self._theme.scale
+        return QSize(round(WIDTH * scale), self._head.sizeHint().height() + round(TEXT_HEIGHT * scale) + 8)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        edge = colours.accepted if self._best else colours.secondary if self._at_work else colours.line
+        card = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.ground))
+        painter.drawRoundedRect(card, _ROUND, _ROUND)
+        painter.save()
+        head = self._head.geometry()
+        painter.setClipRect(QRectF(0, 0, self.width(), head.bottom() + 1))
+        painter.setBrush(QColor(colours.panel))
+        painter.drawRoundedRect(card, _ROUND, _ROUND)
+        painter.restore()
+        painter.fillRect(1, head.bottom() + 1, self.width() - 2, 1, QColor(colours.line))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(edge), 1))
+        painter.drawRoundedRect(card, _ROUND, _ROUND)
+
+    @Slot()
+    def _restyle(self) -> None:
+        theme = self._theme
+        self._name.setFont(theme.mono(-0.5))
+        self.speed.setFont(theme.sans(6, QFont.Weight.Medium))
+        self.factor.setFont(theme.sans(1.5, QFont.Weight.Medium))
+        self.plot.setFixedHeight(self.plot.sizeHint().height())
+        self.text.setMinimumHeight(round(TEXT_HEIGHT * theme.scale))
+        self.setMinimumWidth(round(WIDTH * theme.scale))
+        self.update()

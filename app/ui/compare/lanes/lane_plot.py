@@ -1,0 +1,180 @@
+"""A lane's answer as a small plot: its speed round by round, and what became of each round's draft."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QToolTip
+
+from app.engine.trace import Trace
+from app.ui.state.series import RATE_WINDOW, RoundSeries
+from app.ui.theme import Theme
+from app.ui.widgets.export import Cell, ChooseFile
+from app.ui.widgets.plot import Plot
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import SPACE, count, per_second, significant
+
+HEIGHT = 56  # pixels at text scale 1
+_STRIP = 8
+_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
+class LanePlot(Plot):
+    """Tokens of the answer across, tokens/s up, the baseline's speed dashed; below it a strip of rounds, as
+    full as their drafts were accepted. All lanes share their axes, so that they can be held side by side."""
+
+    def __init__(self, theme: Theme, choose: ChooseFile, name: str) -> None:
+        super().__init__(theme, choose)
+        self.file_stem = "tokens-per-second"
+        self.setMouseTracking(True)
+        self.setAccessibleName(f"Tokens per second and acceptance of {name}, round by round")
+        self._across, self._top = 1, 1.0
+        self._baseline: float | None = None
+        self._forget(None)
+
+    def _forget(self, trace: Trace | None) -> None:
+        self._trace = trace
+        self._shown = 0
+        self._series = RoundSeries()
+        self._ends: list[int] = []  # tokens of the answer behind each round
+        self._rates: list[float] = []
+        self.peak = 0.0
+        """The highest speed of the answer, tokens/s."""
+
+    @property
+    def tokens(self) -> int:
+        """Of the answer, as far as it is known."""
+        return self._ends[-1] if self._ends else 0
+
+    def show_trace(self, trace: Trace | None, rounds: int) -> None:
+        """The answer up to a round; None shows nothing."""
+        if trace is self._trace and rounds == self._shown:
+            return
+        if trace is not self._trace:
+            self._forget(trace)
+        new = trace.rounds[len(self._ends) :] if trace is not None else []
+        self._series.add(new)
+        for one in new:
+            self._ends.append(self.tokens + len(one.emitted))
+            rate = self._series.rate_at(len(self._rates)) or 0.0
+            self._rates.append(rate)
+            # Before the window is full one lucky round would be the highest of all.
+            self.peak = max(self.peak, rate) if len(self._rates) > RATE_WINDOW else rate
+        self._shown = rounds
+        self.update()
+
+    def set_axes(self, across: int, top: float, baseline: float | None) -> None:
+        """Tokens across and tokens/s up, those of all lanes; the speed of this lane's baseline."""
+        axes = max(across, 1), _rounded_up(top), baseline
+        if axes != (self._across, self._top, self._baseline):
+            self._across, self._top, self._baseline = axes
+            self.update()
+
+    def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+        names = ("round", "tokens", "tokens_per_second", "drafted", "accepted")
+        rounds = self._trace.rounds[: self._shown] if self._trace is not None else []
+        rows = [
+            (one.index, self._ends[at], self._rates[at], len(one.drafted), one.accepted)
+            for at, one in enumerate(rounds)
+        ]
+        return names, rows
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, round(HEIGHT * self._theme.scale))
+
+    # ------------------------------------------------------------------ painting
+
+    def _plot(self) -> QRectF:
+        top = QFontMetricsF(self._theme.sans(-2)).height()  # the label stands above
+        return QRectF(0.5, top, self.width() - 1, self.height() - top - _STRIP - 5)
+
+    def _x(self, tokens: float) -> float:
+        return 0.5 + (self.width() - 1) * tokens / self._across
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours, plot = self._theme.palette, self._plot()
+        painter.fillRect(QRectF(0, plot.bottom(), self.width(), 1), QColor(colours.line))
+        if not self._shown:
+            return
+        done = self._x(self._ends[self._shown - 1])
+        painter.fillRect(QRectF(0, plot.bottom() - 0.5, done, 2), QColor(colours.secondary))
+        self._draw_baseline(painter, plot)
+        self._draw_strip(painter)
+        starts = [0, *self._ends]
+        points = [
+            QPointF(self._x((starts[at] + starts[at + 1]) / 2), self._y(plot, self._rates[at]))
+            for at in range(self._shown)
+        ]
+        painter.setPen(QPen(QColor(colours.text), 1.4))
+        painter.drawPolyline(QPolygonF(points))
+        painter.setFont(self._theme.sans(-2))
+        painter.setPen(QColor(colours.secondary))
+        label = f"{significant(self._top)}{SPACE}tok/s"
+        painter.drawText(QRectF(0, 0, self.width(), plot.top()), Qt.AlignmentFlag.AlignRight, label)
+
+    def _y(self, plot: QRectF, rate: float) -> float:
+        return plot.bottom() - plot.height() * min(rate / self._top, 1.0)
+
+    def _draw_baseline(self, painter: QPainter, plot: QRectF) -> None:
+        if self._baseline is None:
+            return
+        pen = QPen(QColor(self._theme.palette.secondary), 1)
+        pen.setDashPattern([4, 3])
+        painter.setPen(pen)
+        y = round(self._y(plot, self._baseline)) + 0.5
+        painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
+
+    def _draw_strip(self, painter: QPainter) -> None:
+        assert self._trace is not None
+        colours, bottom = self._theme.palette, float(self.height())
+        starts = [0, *self._ends]
+        for at, one in enumerate(self._trace.rounds[: self._shown]):
+            if not one.drafted:
+                continue
+            left, right = self._x(starts[at]), self._x(starts[at + 1])
+            width = max(right - left - (0.5 if right - left > 2 else 0.0), 0.5)
+            full = _STRIP * one.accepted / len(one.drafted)
+            painter.fillRect(QRectF(left, bottom - _STRIP, width, _STRIP), QColor(colours.tint("rejected")))
+            painter.fillRect(QRectF(left, bottom - full, width, full), QColor(colours.accepted))
+
+    # ------------------------------------------------------------------ reading
+
+    def reading(self, x: float) -> str:
+        """The numbers of the round that stands there; "" where there is none."""
+        at = bisect_right(self._ends, x / max(self.width(), 1) * self._across)
+        if self._trace is None or at >= self._shown:
+            return ""
+        one = self._trace.rounds[at]
+        lines = [
+            f"round {count(one.index)}, up to token {count(self._ends[at])}",
+            f"{per_second(self._rates[at])} over the last {RATE_WINDOW} rounds",
+            f"{one.accepted} of {len(one.drafted)} drafted tokens accepted" if one.drafted else "no draft",
+        ]
+        if self._baseline is not None:
+            lines.append(f"dashed: none, {per_second(self._baseline)}")
+        return "\n".join(lines)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        text = self.reading(event.position().x())
+        if text:
+            QToolTip.showText(event.globalPosition().toPoint(), as_text(text), self)
+        else:
+            QToolTip.hideText()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        QToolTip.hideText()
+
+
+def _rounded_up(rate: float) -> float:
+    """The top of an axis that does not move with every round."""
+    ten = 1.0
+    while rate > 10 * ten:
+        ten *= 10
+    while 0 < rate < ten:
+        ten /= 10
+    return next((step * ten for step in _STEPS if step * ten >= rate * 0.999999), 10 * ten)

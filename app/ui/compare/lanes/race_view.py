@@ -1,0 +1,327 @@
+"""The lanes and the race: which run each lane shows, and its numbers."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.engine.errors import TraceError
+from app.engine.trace import Trace
+from app.lab import words
+from app.lab.experiment import Experiment, Job, Lane
+from app.lab.race import LaneAt, Race
+from app.ui.compare.lanes.lane_card import TURN
+from app.ui.compare.lanes.lanes_view import LanesView
+from app.ui.compare.lanes.race_bar import RaceBar
+from app.ui.compare.words import ahead_words, badge, lane_words, place_words, prompt_words
+from app.ui.compare.works.lab_session import LabSession
+from app.ui.compare.works.work import Stage
+from app.ui.theme import Theme
+from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.throttle import Throttle
+from app.ui.widgets.words.model_words import file_name
+from app.ui.widgets.words.numbers import duration, significant
+
+
+class StageView(QWidget):
+    """Follows the run at hand, or shows one prompt as a race."""
+
+    following_changed = Signal()
+
+    def __init__(self, theme: Theme, session: LabSession, choose: ChooseFile) -> None:
+        super().__init__()
+        self._session = session
+        self.lanes = LanesView(theme, choose)
+        self.bar = RaceBar(theme)
+        self.bar.moved.connect(self._show_moment)
+        self.bar.chosen.connect(self.show_prompt)
+        self._following = True
+        self._race: Race | None = None
+        self._traces: dict[int, Trace] = {}  # of the prompt that is shown
+        self._shown = (0, 0)  # repeat, prompt
+        self._at_hand = (0, 0)  # repeat, prompt that were begun last
+        self._best: int | None = None  # the lane that is shown to be the fastest of all runs
+        self._known = 0  # lanes that had answered it when it was shown
+        self._seldom = Throttle(self._show_live_numbers, self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.lanes, 1)
+        column.addWidget(self.bar)
+        session.lanes_changed.connect(self._show_live)
+        session.run_over.connect(self._renew)
+        session.stage_changed.connect(self._stage_changed)
+
+    @property
+    def following(self) -> bool:
+        """The lanes show what is being measured."""
+        return self._following
+
+    @property
+    def race(self) -> Race | None:
+        return self._race
+
+    def set_lanes(self, lanes: tuple[Lane, ...]) -> None:
+        """The lanes of a set-up that was not measured yet, the baseline first."""
+        self.lanes.set_lanes([(_title(one), _whole(one)) for one in lanes])
+        self._race, self._traces = None, {}
+        self.bar.hide()
+        for card, lane in zip(self.lanes.cards, lanes, strict=True):
+            card.clear(lane_words(lane.strategy))
+            card.set_numbers("–", "", "not measured yet")
+
+    def set_best(self, lane: int | None) -> None:
+        """Frame the lane that is the fastest over all runs, whichever run is shown."""
+        self._best = lane
+        for at, card in enumerate(self.lanes.cards):
+            card.set_best(at == lane and not self._following)
+
+    # ------------------------------------------------------------------ which run
+
+    @Slot()
+    def follow(self) -> None:
+        """Show what is being measured."""
+        self._following = True
+        self._race, self._traces = None, {}
+        self.bar.set_seconds(0.0)
+        for card in self.lanes.cards:
+            card.set_best(False)
+        self._show_live()
+        self._seldom.now()
+        self.following_changed.emit()
+
+    @Slot(int, int)
+    def show_prompt(self, repeat: int, prompt: int) -> None:
+        """Show all lanes' answers to a prompt in one repeat, as the end of their race."""
+        experiment = self._session.experiment
+        if experiment is None:
+            return
+        self._following = False
+        self._shown = repeat, prompt
+        self.bar.set_choice(repeat, prompt)
+        self._traces = {}
+        for lane in range(len(experiment.lanes)):
+            trace = self._read(Job(repeat, prompt, lane))
+            if trace is not None:
+                self._traces[lane] = trace
+        self._known = self._answered()
+        self._race = Race(self._traces, experiment.baseline_of) if self._traces else None
+        self.bar.set_seconds(self._race.seconds if self._race is not None else 0.0)
+        self._show_moment(self.bar.at)
+        self.following_changed.emit()
+
+    @Slot(object)
+    def show_parting(self, job: Job) -> None:
+        """Show where a run leaves its baseline's text, in both lanes."""
+        self.show_prompt(job.repeat, job.prompt)
+        experiment, record = self._session.experiment, self._session.records.get(job)
+        if experiment is None or record is None or record.first_divergence is None:
+            return
+        for lane in (experiment.baseline_of(job.lane), job.lane):
+            trace = self._traces.get(lane)
+            at = _round_of(trace, record.first_divergence.index) if trace is not None else None
+            if at is not None:
+                self.lanes.cards[lane].text.show_round(TURN, at)
+
+    def _read(self, job: Job) -> Trace | None:
+        if job not in self._session.records:
+            return None
+        try:
+            return self._session.trace(job)
+        except TraceError:
+            return None  # a damaged file: the numbers are still there
+
+    # ------------------------------------------------------------------ what is being measured
+
+    @Slot()
+    def _stage_changed(self) -> None:
+        session = self._session
+        if session.experiment is None:
+            return
+        if session.stage is Stage.FREEING:
+            self._begin(session.experiment)
+        elif not session.at_work and self._following:
+            self._show_first()
+
+    def _begin(self, experiment: Experiment) -> None:
+        self.lanes.set_lanes([(_title(one), _whole(one)) for one in experiment.lanes])
+        self.bar.show()
+        self.bar.set_choices(
+            [prompt_words(experiment, one) for one in range(len(experiment.prompts))], experiment.repeats
+        )
+        for card in self.lanes.cards:
+            card.clear()
+            card.set_numbers("–", "", "waits for its turn")
+            card.set_badge("", "")
+        self.follow()
+
+    def _show_first(self) -> None:
+        """Nothing runs: the first prompt that all lanes have answered."""
+        session = self._session
+        experiment = session.experiment
+        assert experiment is not None
+        for card in self.lanes.cards:
+            card.set_at_work(False)
+        whole = [
+            (job.repeat, job.prompt)
+            for job in session.records
+            if all(
+                Job(job.repeat, job.prompt, lane) in session.records for lane in range(len(experiment.lanes))
+            )
+        ]
+        if whole:
+            self.show_prompt(*min(whole))
+
+    @Slot()
+    def _renew(self) -> None:
+        """More runs are over: what is shown may have more lanes now."""
+        session = self._session
+        experiment = session.experiment
+        if experiment is None:
+            return
+        if len(self.lanes.cards) != len(experiment.lanes) or self.bar.prompt.count() == 0:
+            self._begin(experiment)
+        if not self._following and not self.bar.playing and self._has_more():
+            self.show_prompt(*self._shown)
+
+    def _has_more(self) -> bool:
+        """Lanes have answered the prompt that is shown since it was."""
+        return self._answered() > self._known
+
+    def _answered(self) -> int:
+        """Lanes that have answered the prompt that is shown."""
+        lanes = range(len(self.lanes.cards))
+        return sum(Job(*self._shown, lane) in self._session.records for lane in lanes)
+
+    @Slot()
+    def _show_live(self) -> None:
+        if not self._following or not self._session.at_work:
+            return
+        at_hand = self._session.job
+        if at_hand is not None:
+            self._at_hand = at_hand.repeat, at_hand.prompt
+        for lane, card in enumerate(self.lanes.cards):
+            trace = self._session.live.get(lane)
+            if trace is not None and self._is_current(lane):
+                card.show_trace(trace, len(trace.rounds))
+            elif card.rounds:
+                card.clear()
+        self._seldom.request()
+
+    def _is_current(self, lane: int) -> bool:
+        """The lane's latest answer is to the prompt at hand, so that all lanes show the same one."""
+        job = self._session.jobs.get(lane)
+        return job is not None and (job.repeat, job.prompt) == self._at_hand
+
+    def _show_live_numbers(self) -> None:
+        session = self._session
+        experiment = session.experiment
+        if not self._following or experiment is None or not session.at_work:
+            return
+        at_hand = session.job
+        if at_hand is not None:
+            self.bar.set_choice(at_hand.repeat, at_hand.prompt)
+        for lane, card in enumerate(self.lanes.cards):
+            job = session.jobs.get(lane)
+            record = session.records.get(job) if job is not None else None
+            trace = session.live.get(lane)
+            card.set_at_work(at_hand is not None and at_hand.lane == lane and record is None)
+            if not self._is_current(lane):
+                card.set_numbers("–", "", "waits for its turn")
+                card.set_badge("", "")
+            elif record is not None:
+                self._show_record(lane, "")
+            elif trace is not None and job is not None:
+                tokens = sum(len(one.emitted) for one in trace.rounds)
+                last = trace.rounds[-1] if trace.rounds else None
+                rate = tokens / (last.offset + last.seconds) if last is not None else None
+                card.set_numbers(significant(rate), "", "answers now")
+                card.set_badge("", "")
+        self._share_axes(experiment, *self._at_hand)
+
+    def _share_axes(self, experiment: Experiment, repeat: int, prompt: int) -> None:
+        """Draw the plots of all lanes over the same tokens and as high, each with its baseline's speed."""
+        jobs = [Job(repeat, prompt, lane) for lane in range(len(experiment.lanes))]
+        records = [self._session.records.get(job) for job in jobs]
+        ended = [one.n_tokens for one in records if one is not None]
+        tokens = [card.plot.tokens for card in self.lanes.cards]
+        bases = [self._session.records.get(experiment.baseline_job(job)) for job in jobs]
+        rates = [one.tokens_per_second if one is not None else None for one in bases]
+        self.lanes.share_axes(max([*(ended or [experiment.max_tokens]), *tokens]), rates)
+
+    def _show_record(self, lane: int, caption: str) -> None:
+        """The numbers of a run that is over."""
+        session = self._session
+        job = session.jobs.get(lane) if self._following else Job(*self._shown, lane)
+        record = session.records.get(job) if job is not None else None
+        experiment = session.experiment
+        if record is None or experiment is None:
+            return
+        card = self.lanes.cards[lane]
+        shown = words.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
+        if record.failure:
+            card.clear(record.failure)
+            shown = "failed"
+        card.set_numbers(
+            significant(record.tokens_per_second) if not record.failure else "–",
+            words.factor(record.speedup) if record.speedup is not None else "",
+            caption or shown,
+        )
+        card.set_badge(*badge(record, experiment.lanes[lane].strategy, experiment.sampling.temperature))
+
+    # ------------------------------------------------------------------ the race
+
+    @Slot(float)
+    def _show_moment(self, at: float) -> None:
+        """Every lane as it was so many seconds after the start."""
+        experiment = self._session.experiment
+        if self._following or experiment is None:
+            return
+        state = self._race.at(at) if self._race is not None else {}
+        for lane, card in enumerate(self.lanes.cards):
+            card.set_at_work(False)
+            card.set_best(lane == self._best)
+            trace = self._traces.get(lane)
+            record = self._session.records.get(Job(*self._shown, lane))
+            if trace is None:
+                card.clear(record.failure if record is not None else "not measured yet")
+                card.set_numbers("–", "", "failed" if record is not None else "")
+                card.set_badge("", "")
+            elif lane in state:
+                self._show_runner(lane, trace, state[lane], at)
+            else:
+                card.show_trace(trace, len(trace.rounds))
+                self._show_record(lane, "")
+        self._share_axes(experiment, *self._shown)
+
+    def _show_runner(self, lane: int, trace: Trace, now: LaneAt, at: float) -> None:
+        assert self._race is not None
+        card, one = self.lanes.cards[lane], self._race.lanes[lane]
+        card.show_trace(trace, now.rounds)
+        gap = "" if now.ahead is None else ahead_words(now.ahead)
+        if now.finished and now.place is not None:
+            place = f"this run: {place_words(now.place)}, {duration(one.finish)}"
+            self._show_record(lane, " · ".join(part for part in (place, gap) if part))
+            return
+        card.set_numbers(significant(now.tokens / at if at > 0 else None), "", gap or f"{now.tokens} tokens")
+        card.set_badge("", "")
+
+
+def _round_of(trace: Trace, token: int) -> int | None:
+    """The round that emitted a token, by its place in the answer."""
+    for one in trace.rounds:
+        token -= len(one.emitted)
+        if token < 0:
+            return one.index
+    return None
+
+
+def _title(lane: Lane) -> str:
+    """What a lane is called; with the model that only it has."""
+    if lane.label or lane.pair is None:
+        return lane.name
+    return f"{lane.name} · {file_name((lane.pair.draft or lane.pair.target).path)}"
+
+
+def _whole(lane: Lane) -> str:
+    return lane.strategy if lane.pair is None else f"{lane.strategy}\non {lane.pair.target.path}"

@@ -1,0 +1,145 @@
+"""The menu behind Export: files of what was measured, and texts for the clipboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QWidget
+
+from app.lab.facts import Digest
+from app.lab.report import Report, make_report
+from app.lab.tune_report import TuneReport
+from app.ui.compare.results import exports
+from app.ui.compare.results.summary_table import table_text
+from app.ui.compare.works.lab_session import LabSession
+from app.ui.compare.works.works import Works
+from app.ui.theme import Theme
+from app.ui.widgets.export import ChooseFile, png_picture, write_export
+
+
+class ExportMenu(QObject):
+    """Fills a menu; files are written on threads of their own."""
+
+    failed = Signal(object)  # UserError
+    saved = Signal(str)  # the file's name
+
+    def __init__(
+        self,
+        theme: Theme,
+        menu: QMenu,
+        works: Works,
+        chart: Callable[[], QWidget],
+        choose: ChooseFile,
+    ) -> None:
+        """`chart` is the one that is on the screen."""
+        super().__init__(menu)
+        self._theme = theme
+        self._works = works
+        self._chart = chart
+        self.choose = choose
+        self.saving: list[exports.Saving] = []
+        self._of_search = [
+            menu.addAction(title, partial(self._save_search, name, pattern, made))
+            for title, name, pattern, made in exports.TUNE_KINDS
+        ]
+        for title, name, pattern, made in exports.KINDS:
+            menu.addAction(title, partial(self._save_report, name, pattern, made))
+        menu.addAction(exports.TRACES[0], self._save_traces)
+        menu.addAction("Picture of the chart as PNG…", self._save_chart)
+        menu.addSeparator()
+        menu.addAction("Copy the table", self._copy_table)
+        commands = QMenu("Copy the llama.cpp command of", menu)
+        commands.aboutToShow.connect(lambda: self._list_commands(commands))
+        menu.addMenu(commands)
+        menu.aboutToShow.connect(self._fit)
+
+    def copy_command(self, lane: int) -> None:
+        """Put the llama.cpp command of a lane on the clipboard, with what llama.cpp does otherwise."""
+        report = self._session().report()
+        if report is not None:
+            one = report.lanes[lane]
+            notes = [f"# {difference}" for difference in one.differences]
+            QGuiApplication.clipboard().setText("\n".join([*notes, one.command]))
+
+    def close(self) -> None:
+        """The window goes: end what is being written."""
+        for saving in list(self.saving):
+            saving.end()
+
+    # ------------------------------------------------------------------ inside
+
+    @Slot()
+    def _fit(self) -> None:
+        """Show what there is of the work that is shown."""
+        searched = self._works.shown is self._works.tune
+        menu = self.parent()
+        assert isinstance(menu, QMenu)
+        for action in menu.actions():
+            action.setVisible((action in self._of_search) is searched)
+
+    def _session(self) -> LabSession:
+        return self._works.measured
+
+    def _measuring(self) -> bool:
+        return self._works.at_work
+
+    def _save_search(self, name: str, pattern: str, made: Callable[[TuneReport], bytes]) -> None:
+        tune = self._works.tune
+        result, experiment, pair = tune.result, tune.experiment, tune.pair
+        path = self._ask(name, pattern) if result is not None else None
+        if path is None or result is None or experiment is None:
+            return
+        report = partial(TuneReport.of, result, experiment, pair)
+        self._save(exports.save_report(report, made, path, self._measuring))
+
+    def _ask(self, name: str, pattern: str) -> Path | None:
+        chosen = self.choose(self._chart().window(), name, pattern)
+        return Path(chosen) if chosen else None
+
+    def _save_report(self, name: str, pattern: str, made: exports.Made) -> None:
+        session = self._session()
+        experiment, sweep = session.experiment, session.sweep
+        records, pairs = dict(session.records), dict(session.pairs)  # as they are now: a person takes time
+        path = self._ask(name, pattern) if records else None
+        if path is None or experiment is None:
+            return
+
+        def report(digest: Digest) -> Report:
+            return make_report(experiment, records, pairs, digest, sweep)
+
+        self._save(exports.save_report(report, made, path, self._measuring))
+
+    def _save_traces(self) -> None:
+        traces = self._session().traces
+        path = self._ask(*exports.TRACES[1:]) if traces is not None else None
+        if traces is not None and path is not None:
+            self._save(exports.save_traces(traces, path))
+
+    def _save_chart(self) -> None:
+        path = self._ask("chart.png", "PNG picture (*.png)")
+        if path is not None:
+            picture = png_picture(self._chart(), self._theme.palette.ground)
+            self._save(exports.Saving(lambda _stopped: write_export(path, picture), path.name))
+
+    def _copy_table(self) -> None:
+        report = self._session().report()
+        if report is not None:
+            rows = list(zip(report.summary, report.lanes, strict=True))
+            QGuiApplication.clipboard().setText(table_text(rows))
+
+    def _list_commands(self, menu: QMenu) -> None:
+        menu.clear()
+        report = self._session().report()
+        for lane, one in enumerate(report.lanes if report is not None else ()):
+            menu.addAction(one.name, partial(self.copy_command, lane))
+
+    def _save(self, saving: exports.Saving) -> None:
+        self.saving.append(saving)
+        saving.failed.connect(self.failed)
+        saving.done.connect(self.saved)
+        saving.finished.connect(lambda: self.saving.remove(saving))
+        saving.start()

@@ -1,0 +1,91 @@
+"""What can be saved of a measurement."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QThread, Signal
+
+from app.base.files import reason
+from app.engine.errors import UserError
+from app.lab.csv_export import csv_table
+from app.lab.facts import Digest, sha256
+from app.lab.markdown_export import markdown
+from app.lab.page.page import html_page
+from app.lab.page.tune_page import tune_html
+from app.lab.report import Report
+from app.lab.traces import TraceStore
+from app.lab.tune_report import TuneReport
+from app.ui.widgets.export import write_export
+
+R = TypeVar("R", Report, TuneReport)
+Made = Callable[[Report], bytes]
+
+KINDS: tuple[tuple[str, str, str, Made], ...] = (
+    (
+        "Report as one HTML page…",
+        "comparison.html",
+        "HTML page (*.html)",
+        lambda one: html_page(one).encode(),
+    ),
+    ("Markdown for an issue…", "comparison.md", "Markdown (*.md)", lambda one: markdown(one).encode()),
+    ("Everything as JSON…", "comparison.json", "JSON (*.json)", lambda one: one.to_json()),
+    ("Runs as CSV…", "runs.csv", "CSV table (*.csv)", lambda one: csv_table(one).encode()),
+)
+TUNE_KINDS: tuple[tuple[str, str, str, Callable[[TuneReport], bytes]], ...] = (
+    ("Report as one HTML page…", "search.html", "HTML page (*.html)", lambda one: tune_html(one).encode()),
+    ("Everything as JSON…", "search.json", "JSON (*.json)", lambda one: one.to_json()),
+)
+TRACES = ("Traces of all runs…", "traces.zip", "Archive (*.zip)")
+
+
+class Saving(QThread):
+    """Writes one file away from the window's thread: digests read whole models."""
+
+    done = Signal(str)  # the file's name
+    failed = Signal(object)  # UserError
+
+    def __init__(self, write: Callable[[Callable[[], bool]], None], name: str) -> None:
+        """`write` is given a function that says whether to stop."""
+        super().__init__()
+        self._write = write
+        self._name = name
+        self._stopped = False
+
+    def run(self) -> None:
+        try:
+            self._write(lambda: self._stopped)
+        except UserError as error:
+            self.failed.emit(error)
+        except OSError as error:
+            self.failed.emit(
+                UserError(f"{self._name} was not saved: {reason(error)}.", "Choose another folder.")
+            )
+        else:
+            self.done.emit(self._name)
+
+    def end(self) -> None:
+        """The window goes: do not read on."""
+        self._stopped = True
+        self.wait()
+
+
+def save_report(
+    report: Callable[[Digest], R], made: Callable[[R], bytes], path: Path, measuring: Callable[[], bool]
+) -> Saving:
+    """Writes a report, with the digests of its model files; without them while something is `measuring`,
+    which reading whole models would slow down."""
+
+    def write(stopped: Callable[[], bool]) -> None:
+        digest = functools.partial(sha256, stopped=lambda: stopped() or measuring())
+        write_export(path, made(report(digest)))
+
+    return Saving(write, path.name)
+
+
+def save_traces(traces: TraceStore, path: Path) -> Saving:
+    """Writes all traces into one archive."""
+    return Saving(lambda stopped: traces.archive(path, stopped), path.name)

@@ -1,0 +1,201 @@
+"""A grid of two parameters, each cell as dark as its number is high."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QToolTip
+
+from app.lab import words
+from app.lab.report import SweepFacts
+from app.lab.sweep import Heat, best_cell
+from app.ui.theme import Theme
+from app.ui.theme.palette import Palette, blend
+from app.ui.theme.rings import ring_shown
+from app.ui.widgets.export import Cell, ChooseFile, choose_file
+from app.ui.widgets.plot import Plot
+from app.ui.widgets.text.tips import as_text
+
+METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None], str]]] = {
+    "tokens/s": (lambda one: one.tokens_per_second, words.digits),
+    "speed-up": (lambda one: one.speedup, words.factor),
+    "acceptance": (lambda one: one.acceptance_rate, words.percent),
+}
+_MOST_INK = 0.36  # numbers stay legible on it
+
+
+def shade(colours: Palette, share: float) -> str:
+    """The colour of a cell, for a number so far from the lowest to the highest; the text colour is on it."""
+    return blend(colours.text, colours.ground, 0.03 + (_MOST_INK - 0.03) * share)
+
+
+class HeatView(Plot):
+    """The fastest cell is framed; one is chosen by a click or the arrow keys."""
+
+    chosen = Signal(object)
+    """The Heat of the cell."""
+
+    file_stem = "heat-map"
+
+    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+        super().__init__(theme, choose)
+        self._facts: SweepFacts | None = None
+        self._cells: tuple[Heat, ...] = ()
+        self._metric = "tokens/s"
+        self._at = 0
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Heat map")
+
+    @property
+    def current(self) -> Heat | None:
+        """The cell that is chosen."""
+        return self._cells[self._at] if self._at < len(self._cells) else None
+
+    def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...]) -> None:
+        """Show these, row by row."""
+        if facts != self._facts:
+            self._at = 0
+        self._facts, self._cells = facts, cells
+        self.update()
+
+    def set_metric(self, metric: str) -> None:
+        """Show one of METRICS."""
+        self._metric = metric
+        self.update()
+
+    def choose(self, at: int) -> None:
+        """Choose a cell by its place."""
+        if 0 <= at < len(self._cells):
+            self._at = at
+            self.update()
+            self.chosen.emit(self._cells[at])
+
+    def sizeHint(self) -> QSize:
+        return QSize(520, 320)
+
+    def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+        facts = self._facts
+        shown = (facts.x, facts.y) if facts is not None else ()
+        names = (*shown, "strategy", "tokens_per_second", "speedup", "acceptance_rate")
+        rows = [
+            (one.cell.x, one.cell.y, one.strategy, *(value(one) for value, _text in METRICS.values()))
+            for one in self._cells
+        ]
+        return names, rows
+
+    # ------------------------------------------------------------------ where things are
+
+    def _grid(self) -> QRectF:
+        metrics = QFontMetricsF(self._theme.sans(-0.5))
+        facts = self._facts
+        widest = max((metrics.horizontalAdvance(one) for one in facts.y_values), default=0) if facts else 0
+        left = widest + 20
+        top = 2 * metrics.height() + 12
+        return QRectF(left, top, max(self.width() - left - 4, 1), max(self.height() - top - 4, 1))
+
+    def _place(self, at: int) -> QRectF:
+        assert self._facts is not None
+        grid, across, down = self._grid(), len(self._facts.x_values), len(self._facts.y_values)
+        width, height = grid.width() / across, grid.height() / down
+        return QRectF(grid.left() + at % across * width, grid.top() + at // across * height, width, height)
+
+    def _cell_at(self, x: float, y: float) -> int | None:
+        return next((at for at in range(len(self._cells)) if self._place(at).contains(x, y)), None)
+
+    # ------------------------------------------------------------------ painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._facts is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._draw_axes(painter, self._facts)
+        value, text = METRICS[self._metric]
+        known = [number for one in self._cells if (number := value(one)) is not None]
+        low, high = min(known, default=0.0), max(known, default=1.0)
+        best = best_cell(self._cells)
+        for at, one in enumerate(self._cells):
+            number = value(one)
+            share = 0.0 if number is None else (number - low) / (high - low) if high > low else 0.5
+            self._draw_cell(painter, at, share, text(number), one is best)
+
+    def _draw_axes(self, painter: QPainter, facts: SweepFacts) -> None:
+        colours, grid = self._theme.palette, self._grid()
+        painter.setFont(self._theme.sans(-0.5))
+        painter.setPen(QColor(colours.secondary))
+        line = QFontMetricsF(painter.font()).height()
+        painter.drawText(QRectF(grid.left(), 0, grid.width(), line), f"{facts.x} across, {facts.y} down")
+        centre = Qt.AlignmentFlag.AlignCenter
+        for at, value in enumerate(facts.x_values):
+            place = self._place(at)
+            painter.drawText(QRectF(place.left(), grid.top() - line - 4, place.width(), line), centre, value)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        for row, value in enumerate(facts.y_values):
+            place = self._place(row * len(facts.x_values))
+            painter.drawText(QRectF(0, place.top(), grid.left() - 8, place.height()), right, value)
+
+    def _draw_cell(self, painter: QPainter, at: int, share: float, text: str, best: bool) -> None:
+        colours, place = self._theme.palette, self._place(at).adjusted(2, 2, -2, -2)
+        refused = self._cells[at].cell.lane is None
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.ground if refused else shade(colours, share)))
+        if refused:
+            painter.setPen(QPen(QColor(colours.line), 1, Qt.PenStyle.DashLine))
+        painter.drawRoundedRect(place, 4, 4)
+        frame = place.adjusted(1, 1, -1, -1)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if best:
+            painter.setPen(QPen(QColor(colours.accepted), 2))
+            painter.drawRoundedRect(frame, 4, 4)
+        if at == self._at:
+            painter.setPen(QPen(QColor(colours.text), 2 if ring_shown(self) else 1))
+            painter.drawRoundedRect(frame.adjusted(3, 3, -3, -3), 3, 3)
+        painter.setFont(self._theme.sans())
+        painter.setPen(QColor(colours.secondary if refused else colours.text))
+        painter.drawText(place, Qt.AlignmentFlag.AlignCenter, "not allowed" if refused else text)
+
+    # ------------------------------------------------------------------ what people do
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        at = self._cell_at(event.position().x(), event.position().y())
+        if at is not None:
+            self.choose(at)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        across = len(self._facts.x_values) if self._facts is not None else 1
+        keys = Qt.Key
+        step = {keys.Key_Left: -1, keys.Key_Right: 1, keys.Key_Up: -across, keys.Key_Down: across}
+        by = step.get(Qt.Key(event.key()))
+        if by is None:
+            super().keyPressEvent(event)
+        else:
+            self.choose(self._at + by)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent):
+            at = self._cell_at(event.x(), event.y())
+            if at is not None:
+                QToolTip.showText(event.globalPos(), as_text(cell_words(self._cells[at])), self)
+                return True
+        return super().event(event)
+
+
+def cell_words(one: Heat) -> str:
+    """All numbers of a cell."""
+    if one.cell.lane is None:
+        return one.cell.refused
+    return (
+        f"{one.name}: {words.digits(one.tokens_per_second)} tokens/s, speed-up "
+        f"{words.factor(one.speedup)}, acceptance {words.percent(one.acceptance_rate)}"
+    )

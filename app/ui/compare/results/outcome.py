@@ -1,0 +1,185 @@
+"""Below the head: the work that is shown, how far it is, and what came out of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QSplitter, QStackedWidget
+
+from app.engine.strategy import NONE
+from app.lab import words
+from app.lab.disturbance import disturbances
+from app.lab.experiment import Lane
+from app.lab.report import Report
+from app.lab.verdict import fastest, verdict
+from app.ui.compare.lanes.race_view import StageView
+from app.ui.compare.results.heat_view import HeatView
+from app.ui.compare.results.results import Results
+from app.ui.compare.results.scatter import Scatter
+from app.ui.compare.results.sweep_page import SweepPage
+from app.ui.compare.results.tune_page import TunePage
+from app.ui.compare.setup.chips import Chips
+from app.ui.compare.words import left_words
+from app.ui.compare.works.lab_session import LabSession
+from app.ui.compare.works.progress import run_words, search_words
+from app.ui.compare.works.run_strip import RunStrip
+from app.ui.compare.works.work import LabWork, Stage
+from app.ui.compare.works.works import Works
+from app.ui.theme import Theme
+from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.throttle import Throttle
+
+REPORT_MILLISECONDS = 500  # the table is folded from all runs: not for every one of them
+
+
+class Outcome(QStackedWidget):
+    """A page for each of the works; the strip above says in one line how it stands."""
+
+    not_saved = Signal(object)
+    """The UserError of a plot that could not be saved."""
+
+    def __init__(self, theme: Theme, works: Works, chips: Chips, strip: RunStrip, choose: ChooseFile) -> None:
+        super().__init__()
+        self._works = works
+        self._chips = chips
+        self._head = chips.head
+        self._strip = strip
+        self.report: Report | None = None
+        """Of the experiment that is shown."""
+        self._doubts: list[str] = []  # what disturbed it
+        self.stage = StageView(theme, works.session, choose)
+        self.results = Results(theme, choose)
+        self.results.hide()
+        self.lanes = QSplitter(Qt.Orientation.Vertical)
+        self.lanes.setChildrenCollapsible(False)
+        self.lanes.addWidget(self.stage)
+        self.lanes.addWidget(self.results)
+        self.lanes.setStretchFactor(0, 1)
+        self.lanes.setStretchFactor(1, 0)
+        self.sweep_page = SweepPage(theme, choose)
+        self.tune_page = TunePage(theme, works.tune)
+        self._pages = {works.session: self.lanes, works.sweep: self.sweep_page, works.tune: self.tune_page}
+        for page in self._pages.values():
+            self.addWidget(page)
+        self._seldom = Throttle(self._show_report, self, REPORT_MILLISECONDS)
+        for plots in (self.stage.lanes, self.results.scatter, self.sweep_page.heat):
+            plots.failed.connect(self.not_saved)
+        chips.changed.connect(self._show_setup)
+        strip.follow.clicked.connect(self.stage.follow)
+        self.stage.following_changed.connect(self._show_progress)
+        self.results.job_chosen.connect(self.stage.show_parting)
+        works.stage_changed.connect(self.show_stage)
+        works.progressed.connect(self._show_progress)
+        works.run_over.connect(self._seldom.request)
+
+    def chart(self) -> HeatView | Scatter:
+        """The one that is on the screen, or would be."""
+        return self.sweep_page.heat if self._works.shown is self._works.sweep else self.results.scatter
+
+    def show_work(self, work: LabWork) -> None:
+        """Turn to the page of this work."""
+        self._works.shown = work
+        self.setCurrentWidget(self._pages[work])
+        self._seldom.now()
+        self.show_stage()
+
+    # ------------------------------------------------------------------ how it stands
+
+    @Slot()
+    def _show_setup(self) -> None:
+        """What a press of Run would do, as long as nothing was measured."""
+        session = self._works.session
+        if session.experiment is None:
+            self.stage.set_lanes((Lane(NONE), *self._chips.setup.lanes))
+        if self._works.shown is session and session.stage is Stage.NONE:
+            self._strip.say(f"{self._chips.amount}, one after another on the loaded weights.")
+            self._strip.set_share(None)
+        elif not self._works.shown.at_work:
+            self._show_progress()  # what was measured may not be what is set up any more
+
+    @Slot()
+    def show_stage(self) -> None:
+        """Buttons, page and words for what the shown work does now."""
+        work = self._works.shown
+        can_pause = work.stage in (Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAUSED)
+        head, strip = self._head, self._strip
+        held = any(one.hasFocus() for one in (head.run, head.sweep, head.tune, strip.pause, strip.cancel))
+        head.set_at_work(self._works.at_work)
+        strip.set_at_work(work.at_work, may_pause=can_pause, paused=work.stage is Stage.PAUSED)
+        if held and not strip.pause.hasFocus():
+            self.setFocus()  # a key that is pressed twice neither ends nor begins anything
+        if work.at_work:
+            self._head.export.setEnabled(self._may_export())  # what was measured before is gone
+        else:
+            self._seldom.now()
+        self._show_progress()
+
+    def _may_export(self) -> bool:
+        works = self._works
+        if works.shown is works.tune:
+            return works.tune.result is not None
+        return bool(works.measured.records)
+
+    @Slot()
+    def _show_progress(self) -> None:
+        works, strip = self._works, self._strip
+        session = works.measured
+        strip.follow.setVisible(
+            works.shown is works.session and works.session.at_work and not self.stage.following
+        )
+        if works.shown is works.tune:
+            strip.set_share(works.tune.share if works.tune.at_work else None)
+            strip.say(*search_words(works.tune))
+        elif session.stage is Stage.NONE:
+            self._show_setup()
+        elif session.at_work:
+            strip.set_share(session.done / max(session.total, 1))
+            left = left_words(session.seconds_left) if session.stage is Stage.RUNNING else ""
+            strip.say(run_words(session), left, self._doubts)
+        elif self.report is None:
+            strip.set_share(None)
+            strip.say("Nothing was measured.")
+        else:
+            strip.set_share(None)
+            came = "All runs" if self.report.complete else f"{session.done:,} of {session.total:,} runs"
+            strip.conclude(f"{came}: {verdict(self.report)}", [*self._changed(session), *self._doubts])
+
+    def _changed(self, session: LabSession) -> list[str]:
+        """What was set up otherwise since the session was measured, in a sentence; none where nothing was."""
+        if session.experiment is None:
+            return []
+        what = self._chips.changed_since(session.experiment, of_lanes=session.sweep is None)
+        if not what:
+            return []
+        text = f"{words.listed(what)} changed since this was measured."
+        return [f"{text.capitalize()} Run measures what is set up now."]
+
+    # ------------------------------------------------------------------ what came out of it
+
+    def _show_report(self) -> None:
+        works, session = self._works, self._works.measured
+        live_grid = works.shown is works.sweep and session.at_work  # needs its cells alone
+        self.report = None if live_grid else session.report()
+        self._doubts = disturbances(self.report) if self.report is not None else []
+        self.stage.set_best(fastest(self.report) if self.report is not None else None)
+        self._head.export.setEnabled(self._may_export())
+        if works.shown is works.sweep:
+            if session.sweep is not None:
+                self.sweep_page.set_cells(session.sweep, session.cells(), session.at_work)
+        else:
+            self._show_results()
+        if not session.at_work:
+            self._show_progress()
+
+    def _show_results(self) -> None:
+        first = self.results.isHidden() and self.report is not None
+        self.results.setVisible(self.report is not None)
+        if first:
+            self._share_room()
+        self.results.set_report(self.report, self._works.session.experiment)
+
+    def _share_room(self) -> None:
+        """The results take what their table needs, the lanes all the rest."""
+        wanted = self.results.wanted_height(len(self.stage.lanes.cards))
+        room = self.lanes.height()
+        below = min(wanted, round(room * 0.45))
+        self.lanes.setSizes([room - below, below])

@@ -1,0 +1,125 @@
+"""Divergences: where answers leave their baseline's, both tokens there, and how close the call was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
+
+from app.lab import words
+from app.lab.compare import keeps_text
+from app.lab.experiment import Experiment, Job
+from app.lab.lane_names import lane_names
+from app.lab.run_record import RunRecord
+from app.ui.compare.words import token_words
+from app.ui.theme import Theme
+from app.ui.widgets.quiet_table import fit_rows, quiet_table
+
+TITLES = (
+    ("lane", "The lane whose text differs from its baseline's"),
+    ("prompt", "Number of the prompt"),
+    ("repeat", "Number of the repeat"),
+    ("token", "Place of the first token that differs, from 1"),
+    ("baseline", "The baseline's token there"),
+    ("this lane", "This lane's token there"),
+    ("logit gap", "Between the baseline's logits of the two tokens"),
+    (
+        "moved by",
+        "How far that gap is from the one in this lane's own pass: what rounding in other batches changes",
+    ),
+    ("why", "A near-tie is a difference that rounding alone explains"),
+)
+RIGHT = (1, 2, 3, 6, 7)
+
+
+class Parting(NamedTuple):
+    """One row."""
+
+    job: Job
+    cells: tuple[str, ...]
+
+
+def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]:
+    """All partings of all runs, lane by lane."""
+    temperature = experiment.sampling.temperature
+    names = lane_names(experiment)
+    found = []
+    for run in sorted(runs, key=lambda one: (one.lane, one.prompt_index, one.repeat)):
+        parting = run.first_divergence
+        if parting is None:
+            continue
+        why = "another text"
+        if not keeps_text(run.strategy, temperature):
+            why = "the rule keeps the distribution, not the text"
+        elif parting.near_tie:
+            why = "near-tie: rounding"
+        cells = (
+            names[run.lane],
+            str(run.prompt_index + 1),
+            str(run.repeat + 1),
+            str(parting.index + 1),
+            token_words(parting, own=False),
+            token_words(parting, own=True),
+            words.digits(parting.logit_gap),
+            words.digits(parting.difference),
+            why,
+        )
+        found.append(Parting(Job(run.repeat, run.prompt_index, run.lane), cells))
+    return found
+
+
+class PartingTable(QTableWidget):
+    """A row a parting; choosing one shows it in the lanes."""
+
+    chosen = Signal(object)
+    """The Job of the row."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(0, len(TITLES))
+        self._theme = theme
+        self._partings: list[Parting] = []
+        self.setAccessibleName("Divergences")
+        quiet_table(self)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.horizontalHeader().setStretchLastSection(True)
+        for column, (title, definition) in enumerate(TITLES):
+            item = QTableWidgetItem(title)
+            item.setToolTip(definition)
+            item.setTextAlignment(_side(column))
+            self.setHorizontalHeaderItem(column, item)
+        self.itemSelectionChanged.connect(self._choose)
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    def set_partings(self, found: list[Parting]) -> None:
+        """Show these."""
+        if found == self._partings:
+            return
+        self._partings = found
+        self.blockSignals(True)
+        self.setRowCount(len(found))
+        for row, one in enumerate(found):
+            for column, text in enumerate(one.cells):
+                item = QTableWidgetItem(text)
+                item.setTextAlignment(_side(column))
+                if column in (0, 4, 5):
+                    item.setFont(self._theme.mono(-0.5))
+                self.setItem(row, column, item)
+        self.blockSignals(False)
+
+    @Slot()
+    def _choose(self) -> None:
+        rows = self.selectionModel().selectedRows()
+        if rows:
+            self.chosen.emit(self._partings[rows[0].row()].job)
+
+    @Slot()
+    def _fit(self) -> None:
+        fit_rows(self, self._theme)
+
+
+def _side(column: int) -> Qt.AlignmentFlag:
+    sides = Qt.AlignmentFlag
+    return (sides.AlignRight if column in RIGHT else sides.AlignLeft) | sides.AlignVCenter

@@ -1,0 +1,271 @@
+"""The table: one row a lane, the columns and definitions of every report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSortFilterProxyModel,
+    Qt,
+    Signal,
+    SignalInstance,
+    Slot,
+)
+from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QWidget
+
+from app.lab.columns import COLUMNS
+from app.lab.report import ReportLane
+from app.lab.summary import Summary
+from app.ui.theme import Theme
+from app.ui.widgets.quiet_table import fit_rows, quiet_table
+from app.ui.widgets.text.tips import as_text
+
+_NAMES_SHARE = 0.25  # of the width, at most
+_NAMES_LEAST = 160  # pixels
+_GAP = 22  # pixels between columns, at text scale 1
+_ARROW = 18  # the same, of the column that is sorted by
+
+Index = QModelIndex | QPersistentModelIndex
+SORT = Qt.ItemDataRole.UserRole
+Rows = Sequence[tuple[Summary, ReportLane]]
+
+
+class SummaryRows(QAbstractTableModel):
+    """The lane's name, then COLUMNS."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.rows: list[tuple[Summary, ReportLane]] = []
+        theme.changed.connect(self._recolour)
+
+    def set_rows(self, rows: Rows) -> None:
+        """Show these; where there are as many as before, selection and order stay."""
+        same = len(rows) == len(self.rows)
+        if same:
+            self.rows = list(rows)
+            if rows:
+                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(COLUMNS)))
+            return
+        self.beginResetModel()
+        self.rows = list(rows)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(COLUMNS) + 1
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> object:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return _narrow(COLUMNS[section - 1].title) if section else "lane"
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return COLUMNS[section - 1].definition if section else "Its label, or its strategy"
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        (summary, lane), column = self.rows[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[column - 1].text(summary, lane) if column else lane.name
+        if role == SORT:
+            return _sort_key(summary, lane, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            failed = f"\n{summary.failed} of its runs failed." if summary.failed else ""
+            name = lane.name if lane.name == lane.strategy else f"{lane.name}\n{lane.strategy}"
+            return as_text(f"{name}{failed}") if not column else COLUMNS[column - 1].definition
+        if role == Qt.ItemDataRole.FontRole:
+            return self._theme.mono(-0.5) if not column else self._theme.sans()
+        if role == Qt.ItemDataRole.ForegroundRole and summary.failed and not column:
+            return QColor(self._theme.palette.rejected)
+        return None
+
+    @Slot()
+    def _recolour(self) -> None:
+        if self.rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(COLUMNS)))
+
+
+class SummaryTable(QTableView):
+    """Sorted by what its head is clicked for; copied by Ctrl+C."""
+
+    command_wanted = Signal(int)
+    """Copy the llama.cpp command of this lane."""
+    use_wanted = Signal(int)
+    """Answer with this lane's strategy in the chat."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.rows = SummaryRows(theme, self)
+        self.sorted = QSortFilterProxyModel(self)
+        self.sorted.setSourceModel(self.rows)
+        self.sorted.setSortRole(SORT)
+        self.setModel(self.sorted)
+        self.setAccessibleName("Lanes")
+        quiet_table(self)
+        head = self.horizontalHeader()
+        head.setSectionsClickable(True)
+        head.setSortIndicatorShown(True)
+        self.sorted.sort(-1)  # as they were given, until someone wants another order
+        head.setSortIndicatorClearable(True)
+        head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.setSortingEnabled(True)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self._action("Copy", self.copy, QKeySequence.StandardKey.Copy)
+        self._action("Copy the whole table", self.copy_all)
+        self._action("Copy the llama.cpp command of this lane", lambda: self._about_lane(self.command_wanted))
+        self._action("Use this lane's strategy in the chat", lambda: self._about_lane(self.use_wanted))
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)  # its own widths leave room for 13 arrows
+        head.sortIndicatorChanged.connect(self._fit_columns)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.names = LaneColumn(self)
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    def set_rows(self, rows: Rows) -> None:
+        """Show these, in the columns that have something for one of them."""
+        self.rows.set_rows(rows)
+        for column, one in enumerate(COLUMNS, start=1):
+            known = any(one.value(summary, lane) is not None for summary, lane in rows)
+            self.setColumnHidden(column, not known)
+        self._fit_columns()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    @Slot()
+    def _fit_columns(self) -> None:
+        """As narrow as their numbers and titles are; names leave most of the width to these."""
+        numbers, titles = QFontMetrics(self._theme.sans()), QFontMetrics(self._theme.sans(-1))
+        gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
+        for column, one in enumerate(COLUMNS, start=1):
+            texts = [numbers.horizontalAdvance(one.text(summary, lane)) for summary, lane in self.rows.rows]
+            lines = [titles.horizontalAdvance(line) for line in _narrow(one.title).split("\n")]
+            sorted_by = self.horizontalHeader().sortIndicatorSection() == column
+            self.setColumnWidth(column, max([*texts, *lines]) + gap + arrow * sorted_by)
+        most = round(self.viewport().width() * _NAMES_SHARE)
+        self.setColumnWidth(0, min(self.sizeHintForColumn(0), max(most, _NAMES_LEAST)))
+        self.names.fit()
+
+    @Slot()
+    def copy(self) -> None:
+        """The selected rows, with a line of names, as cells that a spreadsheet takes; none: all."""
+        rows = sorted(one.row() for one in self.selectionModel().selectedRows())
+        if not rows:
+            self.copy_all()
+            return
+        columns = range(self.sorted.columnCount())
+        lines = [["lane", *(one.title for one in COLUMNS)]]
+        lines += [[str(self.sorted.index(row, column).data()) for column in columns] for row in rows]
+        QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
+
+    @Slot()
+    def copy_all(self) -> None:
+        QGuiApplication.clipboard().setText(table_text(self.rows.rows))
+
+    def _about_lane(self, signal: SignalInstance) -> None:
+        current = self.sorted.mapToSource(self.currentIndex())
+        if current.isValid():
+            signal.emit(self.rows.rows[current.row()][0].lane)
+
+    def _action(self, words: str, act: object, key: QKeySequence.StandardKey | None = None) -> None:
+        action = QAction(words, self)
+        if key is not None:
+            action.setShortcut(QKeySequence(key))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(act)
+        self.addAction(action)
+
+    @Slot()
+    def _fit(self) -> None:
+        fit_rows(self, self._theme)
+        fit_rows(self.names, self._theme)
+        self._fit_columns()
+
+
+class LaneColumn(QTableView):
+    """The first column of a table once more, over it: it stays where the others are scrolled away."""
+
+    def __init__(self, table: QTableView) -> None:
+        super().__init__(table)
+        self._table = table
+        self.setModel(table.model())
+        self.setSelectionModel(table.selectionModel())
+        quiet_table(self)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTextElideMode(table.textElideMode())
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys, copying and the menu are the table's
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        for hide in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
+            hide(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(table.verticalScrollMode())
+        for column in range(1, table.model().columnCount()):
+            self.setColumnHidden(column, True)
+        mine, theirs = self.horizontalHeader(), table.horizontalHeader()
+        mine.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        mine.setSectionsClickable(True)
+        mine.setSortIndicatorShown(True)
+        mine.setSortIndicatorClearable(True)
+        mine.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        mine.sortIndicatorChanged.connect(self._sort_table)
+        theirs.sortIndicatorChanged.connect(self._show_sorting)
+        table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
+        self.verticalScrollBar().valueChanged.connect(table.verticalScrollBar().setValue)
+
+    @Slot(int, Qt.SortOrder)
+    def _sort_table(self, column: int, order: Qt.SortOrder) -> None:
+        self._table.horizontalHeader().setSortIndicator(column, order)
+
+    @Slot(int, Qt.SortOrder)
+    def _show_sorting(self, column: int, order: Qt.SortOrder) -> None:
+        self.horizontalHeader().setSortIndicator(column, order)
+
+    def fit(self) -> None:
+        """Lie over the table's own column."""
+        table, edge = self._table, self._table.frameWidth()
+        head = table.horizontalHeader().height()
+        self.setColumnWidth(0, table.columnWidth(0))
+        self.horizontalHeader().setFixedHeight(head)
+        self.setGeometry(edge, edge, table.columnWidth(0), table.viewport().height() + head)
+
+
+def table_text(rows: Rows) -> str:
+    """The whole table as lines of tab-separated cells, which a spreadsheet takes."""
+    lines = [["lane", *(one.title for one in COLUMNS)]]
+    lines += [[lane.name, *(one.text(summary, lane) for one in COLUMNS)] for summary, lane in rows]
+    return "\n".join("\t".join(line) for line in lines)
+
+
+def _narrow(title: str) -> str:
+    """In two lines where its numbers are narrower than it."""
+    if " " in title:
+        breaks = [at for at, letter in enumerate(title) if letter == " "]
+        middle = min(breaks, key=lambda at: abs(2 * at - len(title)))
+        return f"{title[:middle]}\n{title[middle + 1 :]}"
+    return title.replace("/", "/\n", 1) if len(title) > len("tokens/s") else title
+
+
+def _sort_key(summary: Summary, lane: ReportLane, column: int) -> object:
+    if not column:
+        return lane.name.lower()
+    value = COLUMNS[column - 1].value(summary, lane)
+    return float("-inf") if value is None else float(value)
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    sides = Qt.AlignmentFlag
+    return (sides.AlignRight if column else sides.AlignLeft) | sides.AlignVCenter

@@ -1,0 +1,79 @@
+"""A sweep as it goes: the heat map, and what to do with a cell."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.lab.report import SweepFacts
+from app.lab.sweep import Heat
+from app.ui.compare.results.heat_view import METRICS, HeatView, cell_words
+from app.ui.theme import Theme
+from app.ui.widgets.export import ChooseFile
+from app.ui.widgets.fields.segmented import Segmented
+
+
+class SweepPage(QWidget):
+    """One number of METRICS at a time."""
+
+    use_wanted = Signal(str)
+    compare_wanted = Signal(object)
+    """Compare these strategies side by side (a tuple of specs)."""
+    closed = Signal()
+
+    def __init__(self, theme: Theme, choose: ChooseFile) -> None:
+        super().__init__()
+        self.number = Segmented(theme, "Number", tuple(METRICS))
+        self.heat = HeatView(theme, choose)
+        self.number.picked.connect(self.heat.set_metric)
+        self.heat.chosen.connect(self._show_cell)
+        self.cell = QLabel()
+        self.cell.setTextFormat(Qt.TextFormat.PlainText)
+        self.cell.setWordWrap(True)
+        self.cell.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.use = QPushButton("Use it in the chat")
+        self.use.clicked.connect(self._use)
+        self.compare = QPushButton("Compare it side by side")
+        self.compare.clicked.connect(self._compare)
+        self.close_button = QPushButton("Back to the lanes")
+        self.close_button.clicked.connect(self.closed)
+        self._at_work = False
+        top = QHBoxLayout()
+        top.addWidget(self.number)
+        top.addStretch(1)
+        top.addWidget(self.close_button)
+        below = QHBoxLayout()
+        below.setSpacing(8)
+        below.addWidget(self.cell, 1)
+        below.addWidget(self.use)
+        below.addWidget(self.compare)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 12)
+        column.setSpacing(12)
+        column.addLayout(top)
+        column.addWidget(self.heat, 1)
+        column.addLayout(below)
+
+    def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...], at_work: bool) -> None:
+        """Show what was measured up to now, row by row."""
+        self._at_work = at_work
+        self.heat.set_cells(facts, cells)
+        self.close_button.setVisible(not at_work)
+        self._show_cell(self.heat.current)
+
+    @Slot(object)
+    def _show_cell(self, one: Heat | None) -> None:
+        usable = one is not None and one.cell.lane is not None and not self._at_work
+        self.cell.setText(cell_words(one) if one is not None else "")
+        self.use.setVisible(usable)
+        self.compare.setVisible(usable)
+
+    @Slot()
+    def _use(self) -> None:
+        if self.heat.current is not None:
+            self.use_wanted.emit(self.heat.current.strategy)
+
+    @Slot()
+    def _compare(self) -> None:
+        if self.heat.current is not None:
+            self.compare_wanted.emit((self.heat.current.strategy,))

@@ -1,0 +1,92 @@
+"""The strip on top of Compare: what is compared, as chips, and what can be done at once."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+
+from app.ui.compare.setup.lanes_panel import LanesPanel
+from app.ui.compare.setup.pair_panel import PairPanel
+from app.ui.compare.setup.prompts_panel import PromptsPanel
+from app.ui.compare.setup.sweep_panel import SweepPanel
+from app.ui.compare.setup.tune_panel import TunePanel
+from app.ui.setup.sampling_panel import SamplingPanel
+from app.ui.theme import Theme
+from app.ui.widgets.chip import Chip
+from app.ui.widgets.chip_row import ChipRow
+from app.ui.widgets.popover import Popover
+
+PANEL_WIDTH = 880  # of the lanes' popover: the strategy panel needs two columns
+
+
+class Head(ChipRow):
+    """Chips with their panels, and buttons; the place fills and connects them."""
+
+    def __init__(self, theme: Theme, lanes: LanesPanel, prompts: PromptsPanel, sweep: SweepPanel) -> None:
+        super().__init__(theme)
+        self.pair_panel = PairPanel()
+        self.lanes_panel = lanes
+        self.prompts_panel = prompts
+        self.sampling_panel = SamplingPanel(theme)
+        self.sampling_panel.hide_limit()  # the prompts say how long their answers are
+        self.pair = self._chip("pair", self.pair_panel)
+        self.lanes = self._chip("lanes", lanes, PANEL_WIDTH)
+        self.prompts = self._chip("prompts", prompts)
+        self.sampling = self._chip("sampling", self.sampling_panel)
+        self.sweep_panel = sweep
+        self.sweep = QPushButton("Sweep")
+        self.sweep.setToolTip("Measure a grid of two parameters")
+        self.sweep.clicked.connect(self._open_sweep)
+        self._sweep_popover = Popover(theme, sweep)
+        self._sweep_popover.setParent(self)
+        self._sweep_popover.opened.connect(sweep.check)
+        self.tune_panel = TunePanel()
+        self.tune = QPushButton("Tune for me")
+        self.tune.setToolTip("Search for the fastest setting on these prompts")
+        self.tune.clicked.connect(self._open_tune)
+        self._tune_popover = Popover(theme, self.tune_panel)
+        self._tune_popover.setParent(self)
+        self.export_menu = QMenu(self)
+        self.export = QPushButton("Export")
+        self.export.clicked.connect(self._open_exports)
+        self.export.setEnabled(False)
+        self.run = QPushButton("Run")
+        self.run.setProperty("kind", "primary")
+        self.chips = (self.pair, self.lanes, self.sampling, self.prompts)
+        self.others = (self.sweep, self.tune, self.export, self.run)
+        for chip in (self.pair, self.lanes, self.prompts, self.sampling):
+            self.row.addWidget(chip)
+        self.row.addStretch(1)
+        for button in self.others:
+            self.row.addWidget(button)
+        self.restyle()
+
+    def close_panels(self) -> None:
+        """What is measured now does not change by them any more."""
+        for chip in self.chips:
+            if chip.isChecked():
+                chip.click()
+        for popover in (self._tune_popover, self._sweep_popover):
+            popover.close_panel()
+
+    def set_at_work(self, at_work: bool) -> None:
+        """What begins something, and what it is made of, waits for its end; all keep their places."""
+        for widget in (self.sweep, self.tune, self.run, self.lanes, self.prompts, self.sampling):
+            widget.setEnabled(not at_work)
+
+    def _chip(self, caption: str, panel: QWidget, width: int = 480) -> Chip:
+        chip = Chip(self._theme, caption)
+        chip.set_popover(Popover(self._theme, panel, width))
+        return chip
+
+    @Slot()
+    def _open_sweep(self) -> None:
+        self._sweep_popover.open_below(self.sweep)
+
+    @Slot()
+    def _open_tune(self) -> None:
+        self._tune_popover.open_below(self.tune)
+
+    @Slot()
+    def _open_exports(self) -> None:
+        self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))

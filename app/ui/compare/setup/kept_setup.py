@@ -1,0 +1,74 @@
+"""The set-up of the Compare place, kept from one start to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import write_atomic
+from app.base.paths import make_folder
+from app.engine.errors import SettingError
+from app.engine.params import check_params
+from app.hub.kept_file import decode_kept, put_aside
+from app.lab.experiment import MOST_LANES, Lane
+from app.lab.suites import Suite
+from app.ui.compare.setup.setup import Amount, Setup, Source
+from app.ui.setup.sampling_panel import AnswerOptions
+
+_VERSION = 1
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    suite: str  # by its name: its prompts come with the app
+    lanes: tuple[Lane, ...]
+    source: Source
+    categories: tuple[str, ...]
+    own: str
+    file: Suite | None
+    chat: bool
+    amount: Amount
+    options: AnswerOptions
+    version: int = _VERSION
+
+
+_FIELDS = ("lanes", "source", "categories", "own", "file", "chat", "amount", "options")
+
+
+class KeptSetup:
+    """Its file."""
+
+    def __init__(self, path: Path, suites: Sequence[Suite]) -> None:
+        """The first of `suites` stands in for one that is there no more."""
+        self._path = path
+        self._suites = tuple(suites)
+
+    def load(self) -> tuple[Setup | None, str]:
+        """The set-up of the last time, and what was wrong with its file, in a sentence."""
+        try:
+            kept = _checked(decode_kept(self._path.read_bytes(), _Kept, _VERSION))
+        except FileNotFoundError:
+            return None, ""
+        except (OSError, ValueError) as error:
+            return None, put_aside(self._path, "What was set up in Compare", error)
+        suite = next((one for one in self._suites if one.name == kept.suite), self._suites[0])
+        return Setup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
+
+    def save(self, setup: Setup) -> None:
+        """Write it, whole or not at all; raises UserError where the folder cannot be used, OSError."""
+        kept = _Kept(setup.suite.name, **{name: getattr(setup, name) for name in _FIELDS})
+        make_folder(self._path.parent)
+        write_atomic(self._path, msgspec.json.encode(kept))
+
+
+def _checked(kept: _Kept) -> _Kept:
+    """Raises ValueError for values that the panels would not take."""
+    try:
+        check_params(kept.amount)
+        check_params(kept.options.sampling)
+    except SettingError as error:
+        raise ValueError(str(error)) from error
+    if not 0 < len(kept.lanes) < MOST_LANES:
+        raise ValueError("it has no lanes, or too many")
+    return kept

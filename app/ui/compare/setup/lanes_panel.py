@@ -1,0 +1,285 @@
+"""The panel behind the lanes chip: which strategies run beside the baseline, each on which pair."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import msgspec
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.errors import SettingError
+from app.engine.types import ModelOptions
+from app.lab.experiment import MOST_LANES, Lane, Pair
+from app.ui.compare.setup.setup import Setup
+from app.ui.pair.model_panel import FileChooser
+from app.ui.setup.strategy.strategy_panel import StrategyPanel, Surroundings
+from app.ui.theme import Theme
+from app.ui.theme.style import chosen
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
+from app.ui.widgets.words.model_words import file_name
+
+MORE = ("draft-simple:n_max=8", "suffix", "ngram-mod", "draft-simple:n_max=2", "prompt-lookup", "ngram-cache")
+"""What a new lane begins with: the first of these that is not there yet."""
+
+
+def pair_words(pair: Pair) -> str:
+    """Target and draft by their files."""
+    draft = f" ← {file_name(pair.draft.path)}" if pair.draft is not None else ", no draft"
+    return f"{file_name(pair.target.path)}{draft}"
+
+
+class LanesPanel(QWidget):
+    """A list of lanes, and below it the one that is chosen."""
+
+    changed = Signal(object)
+    """The Setup as it is now."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        choose_file: FileChooser,
+        own_pair: Callable[[], Pair],
+        n_ctx: Callable[[ModelOptions], int],
+    ) -> None:
+        """`own_pair` tells the pair of the lanes that have none of their own, `n_ctx` the context that a
+        target was loaded with, 0 where it was not."""
+        super().__init__()
+        self._theme = theme
+        self._choose = choose_file
+        self._own_pair = own_pair
+        self._n_ctx = n_ctx
+        self._setup: Setup | None = None
+        self._at = 0
+        self._group = QButtonGroup(self)
+        title = QLabel("Lanes")
+        title.setProperty("role", "title")
+        base = QLabel("none is the baseline: it is always measured, and every lane is compared with it.")
+        base.setProperty("role", "secondary")
+        self._list = QVBoxLayout()
+        self._list.setSpacing(2)
+        self.add = QPushButton("Add a lane")
+        self.add.clicked.connect(self._add)
+        self._room = QLabel()
+        self._room.setProperty("role", "caption")
+        add_row = QHBoxLayout()
+        add_row.setSpacing(12)
+        add_row.addWidget(self.add)
+        add_row.addWidget(self._room)
+        add_row.addStretch(1)
+        line = QFrame()
+        line.setProperty("kind", "line")
+        self._editor = QWidget()
+        self._build_editor()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(title)
+        column.addWidget(base)
+        column.addLayout(self._list)
+        column.addLayout(add_row)
+        column.addWidget(line)
+        column.addWidget(self._editor)
+
+    def _build_editor(self) -> None:
+        self.label = QLineEdit()
+        self.label.setAccessibleName("Label of the lane")
+        self.label.setPlaceholderText("by default its strategy")
+        self.label.textEdited.connect(self._label_edited)
+        self._pair = ElidedLabel()
+        self.target = QPushButton("Another target…")
+        self.draft = QPushButton("Another draft…")
+        self.same = QPushButton("The chat's pair")
+        for button, act in (
+            (self.target, self._ask_target),
+            (self.draft, self._ask_draft),
+            (self.same, self._use_own),
+        ):
+            button.clicked.connect(act)
+        self.strategy = StrategyPanel(self._theme)
+        self.strategy.spec_changed.connect(self._spec_changed)
+        names = QHBoxLayout()
+        names.setSpacing(12)
+        names.addWidget(QLabel("Label"))
+        names.addWidget(self.label, 1)
+        pair = QHBoxLayout()
+        pair.setSpacing(8)
+        pair.addWidget(QLabel("Pair"))
+        pair.addWidget(self._pair, 1)
+        for button in (self.same, self.target, self.draft):
+            pair.addWidget(button)
+        column = QVBoxLayout(self._editor)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(names)
+        column.addLayout(pair)
+        column.addWidget(self.strategy)
+
+    @property
+    def lane(self) -> Lane:
+        """The one that is edited."""
+        assert self._setup is not None
+        return self._setup.lanes[self._at]
+
+    def set_setup(self, setup: Setup) -> None:
+        """Show a set-up, without telling anyone."""
+        before = self._setup
+        self._setup = setup
+        self._at = min(self._at, max(len(setup.lanes) - 1, 0))
+        if before is None or before.lanes != setup.lanes:
+            self._list_lanes()
+            self._show_lane()
+        else:
+            self._show_surroundings()
+
+    # ------------------------------------------------------------------ showing
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._setup is not None and not event.spontaneous():
+            self._show_lane()  # its drafter may have been read again, with other parameters
+
+    def _list_lanes(self) -> None:
+        assert self._setup is not None
+        while (item := self._list.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for index, lane in enumerate(self._setup.lanes):
+            self._list.addWidget(self._row(index, lane))
+        full = len(self._setup.lanes) >= MOST_LANES - 1
+        self.add.setEnabled(not full)
+        self._room.setText(f"{MOST_LANES} lanes with the baseline are the most." if full else "")
+
+    def _row(self, index: int, lane: Lane) -> QWidget:
+        words = f"{lane.label}   {lane.strategy}" if lane.label else lane.strategy
+        if lane.pair is not None:
+            words += f"   on {pair_words(lane.pair)}"
+        choose = ElidedButton(words)
+        choose.setProperty("kind", "row")
+        choose.setCheckable(True)
+        choose.setChecked(index == self._at)
+        choose.setFont(self._theme.mono(-0.5))
+        choose.setStyleSheet(f"QPushButton:checked {{ background: {chosen(self._theme.palette)}; }}")
+        choose.clicked.connect(lambda: self._select(index))
+        self._group.addButton(choose)
+        remove = IconButton(self._theme, "trash", f"Remove {lane.name}")
+        remove.clicked.connect(lambda: self._remove(index))
+        remove.setVisible(len(self._setup.lanes if self._setup else ()) > 1)
+        row = QWidget()
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(choose, 1)
+        layout.addWidget(remove)
+        return row
+
+    def _show_lane(self) -> None:
+        lane = self.lane
+        self.label.setText(lane.label)
+        try:
+            self.strategy.set_spec(lane.strategy)
+        except SettingError as error:  # its drafter was taken away
+            self.strategy.text.set_spec(lane.strategy)
+            self.strategy.text.show_error(str(error))
+        self._show_surroundings()
+
+    def _show_surroundings(self) -> None:
+        assert self._setup is not None
+        lane = self.lane
+        pair = lane.pair or self._own_pair()
+        own = "" if lane.pair is not None else "the chat's: "
+        self._pair.set_text(f"{own}{pair_words(pair)}")
+        self.same.setVisible(lane.pair is not None)
+        options = self._setup.options
+        self.strategy.set_surroundings(
+            Surroundings(
+                pair.target,
+                pair.draft,
+                options.sampling,
+                self._setup.max_tokens,
+                n_ctx=self._n_ctx(pair.target),
+            )
+        )
+
+    # ------------------------------------------------------------------ what the user does
+
+    def _select(self, index: int) -> None:
+        self._at = index
+        self._show_lane()
+
+    def _change(self, lanes: tuple[Lane, ...]) -> None:
+        assert self._setup is not None
+        self._setup = dataclasses.replace(self._setup, lanes=lanes)
+        self._list_lanes()
+        self._show_surroundings()
+        self.changed.emit(self._setup)
+
+    def _edit(self, **changes: object) -> None:
+        assert self._setup is not None
+        lanes = list(self._setup.lanes)
+        lanes[self._at] = msgspec.structs.replace(lanes[self._at], **changes)
+        self._change(tuple(lanes))
+
+    @Slot()
+    def _add(self) -> None:
+        assert self._setup is not None
+        lanes = self._setup.lanes
+        there = {one.strategy for one in lanes}
+        has_draft = self._own_pair().draft is not None
+        fits = [one for one in MORE if has_draft or not one.startswith("draft")]
+        spec = next((one for one in fits if one not in there), "prompt-lookup:num_pred_tokens=16")
+        self._at = len(lanes)
+        self._change((*lanes, Lane(spec)))
+        self._show_lane()
+
+    def _remove(self, index: int) -> None:
+        assert self._setup is not None
+        lanes = self._setup.lanes
+        self._at = min(self._at - (index < self._at), len(lanes) - 2)
+        self._change(lanes[:index] + lanes[index + 1 :])
+        self._show_lane()
+
+    @Slot(str)
+    def _label_edited(self, text: str) -> None:
+        self._edit(label=text.strip())
+
+    @Slot(str)
+    def _spec_changed(self, spec: str) -> None:
+        self._edit(strategy=spec)
+
+    @Slot()
+    def _ask_target(self) -> None:
+        pair = self.lane.pair or self._own_pair()
+        picked = self._ask(pair.target)
+        if picked is not None:
+            self._edit(pair=Pair(picked, pair.draft))
+
+    @Slot()
+    def _ask_draft(self) -> None:
+        pair = self.lane.pair or self._own_pair()
+        picked = self._ask(pair.draft or pair.target)
+        if picked is not None:
+            self._edit(pair=Pair(pair.target, picked))
+
+    @Slot()
+    def _use_own(self) -> None:
+        self._edit(pair=None)
+
+    def _ask(self, before: ModelOptions) -> ModelOptions | None:
+        folder = before.path.replace("\\", "/").rpartition("/")[0]
+        path = self._choose(self, folder)
+        return dataclasses.replace(before, path=path) if path else None

@@ -1,0 +1,173 @@
+"""What is set up to be measured, and the experiment that it makes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.engine.errors import SettingError
+from app.engine.params import param
+from app.engine.strategy import NONE
+from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
+from app.lab.suites import Suite
+from app.ui.setup.sampling_panel import AnswerOptions
+
+SUGGESTED = ("prompt-lookup", "draft-simple:n_max=4", "prompt-lookup+draft-simple:n_max=4")
+"""Lanes to begin with: what a prompt gives for nothing, what a draft model gives, and both."""
+SUGGESTED_ALONE = ("prompt-lookup", "suffix", "ngram-mod")
+"""The same where there is no draft model."""
+_NO_SUITE = Suite("", "", ())  # how long answers are to a prompt of one's own
+
+
+class Source(StrEnum):
+    """Where the prompts come from."""
+
+    SUITE = "Built in"
+    OWN = "My prompt"
+    FILE = "My file"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much is measured."""
+
+    repeats: int = param(
+        3,
+        "Each lane answers each prompt this often; below three, an interval needs three prompts or more.",
+        low=1,
+        high=100,
+    )
+    per_category: int = param(
+        1, "Prompts taken of each category, from the front; 0 takes all.", low=0, high=10_000
+    )
+    max_tokens: int = param(
+        0,
+        "An answer ends after so many tokens; 0 takes what the prompts themselves ask for.",
+        low=0,
+        high=1_000_000,
+        unit="tokens",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Everything that can be chosen but the pair, which is the chat's."""
+
+    suite: Suite  # the built-in one
+    lanes: tuple[Lane, ...] = ()  # without the baseline
+    source: Source = Source.SUITE
+    categories: tuple[str, ...] = ()  # of the built-in suite or the file; none: all
+    own: str = ""
+    file: Suite | None = None
+    chat: bool = True
+    amount: Amount = field(default_factory=Amount)
+    options: AnswerOptions = field(default_factory=AnswerOptions)  # but for max_tokens, which is in `amount`
+
+    @property
+    def listed(self) -> Suite | None:
+        """The suite that prompts are taken from; None for a prompt of one's own."""
+        return {Source.SUITE: self.suite, Source.FILE: self.file, Source.OWN: None}[self.source]
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """Those that are measured."""
+        listed = self.listed
+        if self.source is Source.OWN:
+            return (Prompt(self.own.strip()),) if self.own.strip() else ()
+        if listed is None:
+            return ()
+        taken: Counter[str | None] = Counter()
+        kept = []
+        for one in listed.prompts:
+            if self.categories and one.category not in self.categories:
+                continue
+            if self.amount.per_category and taken[one.category] >= self.amount.per_category:
+                continue
+            taken[one.category] += 1
+            kept.append(one)
+        return tuple(kept)
+
+    @property
+    def max_tokens(self) -> int:
+        """The length of an answer at most: what was chosen, or else what the prompts ask for."""
+        listed = self.listed
+        return self.amount.max_tokens or (listed or _NO_SUITE).max_tokens
+
+    @property
+    def title(self) -> str:
+        """The prompts in a few words."""
+        listed = self.listed
+        if self.source is Source.OWN:
+            return "My prompt"
+        if listed is None:
+            return "no file"
+        return ", ".join(self.categories) if 0 < len(self.categories) < 3 else listed.title
+
+    def experiment(self, pair: Pair, drafters: tuple[str, ...] = ()) -> Experiment:
+        """What Run measures; raises SettingError."""
+        if not self.prompts:
+            raise SettingError(*self._why_no_prompt())
+        return make_experiment(
+            Experiment(
+                pair=pair,
+                lanes=self.lanes,
+                prompts=self.prompts,
+                sampling=self.options.sampling,
+                max_tokens=self.max_tokens,
+                repeats=self.amount.repeats,
+                chat=self.chat,
+                stop=self.options.stop,
+                drafters=drafters,
+                title=self.title,
+            )
+        )
+
+    def _why_no_prompt(self) -> tuple[str, str]:
+        if self.source is Source.OWN:
+            return "There is no prompt.", "Write one, or choose built-in prompts."
+        if self.source is Source.FILE:
+            return "There is no file of prompts.", "Choose one, or choose built-in prompts."
+        return "There is no prompt.", "Choose at least one category."
+
+
+def first_setup(suite: Suite, has_draft: bool) -> Setup:
+    """What a newcomer finds: a true result after one press."""
+    specs = SUGGESTED if has_draft else SUGGESTED_ALONE
+    return Setup(suite, tuple(Lane(spec) for spec in specs), chat=suite.chat)
+
+
+def setup_of(experiment: Experiment, before: Setup) -> Setup:
+    """The set-up that an experiment was made from, as far as it can be told."""
+    lanes = tuple(one for one in experiment.lanes if one.strategy != NONE)
+    again = Suite(
+        experiment.title,
+        experiment.title or "Earlier prompts",
+        experiment.prompts,
+        max_tokens=experiment.max_tokens,
+        chat=experiment.chat,
+    )
+    return dataclasses.replace(
+        before,
+        lanes=lanes,
+        source=Source.FILE,
+        file=again,
+        categories=(),
+        chat=experiment.chat,
+        amount=Amount(experiment.repeats, 0),
+        options=AnswerOptions(experiment.sampling, stop=experiment.stop),
+    )
+
+
+def changes(measured: Experiment, now: Experiment, *, of_lanes: bool) -> list[str]:
+    """What of an experiment is another thing now, each in a word; `now` may have drawn another seed."""
+    seed = measured.sampling.seed
+    parts = {
+        "the pair": lambda one: one.pair,
+        "lanes": lambda one: one.lanes if of_lanes else (),
+        "prompts": lambda one: (one.prompts, one.chat),
+        "sampling": lambda one: (dataclasses.replace(one.sampling, seed=seed), one.stop),
+        "the amount": lambda one: (one.repeats, one.max_tokens),
+    }
+    return [name for name, part in parts.items() if part(measured) != part(now)]

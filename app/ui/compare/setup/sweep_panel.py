@@ -1,0 +1,172 @@
+"""The panel behind "Sweep": a strategy, and two of its parameters over some values each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.errors import SettingError
+from app.engine.params import Param, params_of
+from app.engine.strategy import StrategySpec
+from app.lab import words
+from app.lab.experiment import Experiment
+from app.lab.report import SweepFacts
+from app.lab.sweep import Axis, make_sweep
+from app.ui.theme.style import set_role
+from app.ui.widgets.fields.field import QuietCombo
+from app.ui.widgets.fields.typing import Typing
+
+Sweep = tuple[Experiment, SweepFacts]
+WORDS = (
+    "Measures a strategy with every pair of two settings' values, on the prompts that are chosen here. "
+    "Separate values with commas; whole numbers also as 1..8."
+)
+_STEPS = {int: ("1", "2", "4", "8"), float: ("0", "0.25", "0.5", "0.75"), bool: ("0", "1"), str: ()}
+
+
+def keys_of(strategy: str) -> dict[str, Param]:
+    """The parameters that a sweep can go through, under names that are unambiguous."""
+    parts = StrategySpec.parse(strategy).parts
+    every = [(part.name, one) for part in parts for one in params_of(type(part.params))]
+    names = [one.name for _, one in every]
+    return {one.name if names.count(one.name) == 1 else f"{part}.{one.name}": one for part, one in every}
+
+
+def suggested(param: Param) -> str:
+    """Values to begin with."""
+    if param.choices:
+        return ",".join(param.choices)
+    low = param.low if param.low is not None else float("-inf")
+    high = param.high if param.high is not None else float("inf")
+    fits = [one for one in _STEPS[param.kind] if low <= float(one) <= high]
+    return ",".join(fits) or param.format(param.default)
+
+
+class AxisRow:
+    """A parameter and its values."""
+
+    def __init__(self, name: str) -> None:
+        self.name = QLabel(name)
+        self.key = QuietCombo()
+        self.key.setAccessibleName(f"Parameter, {name}")
+        self.values = QLineEdit()
+        self.values.setProperty("kind", "mono")
+        self.values.setAccessibleName(f"Values, {name}")
+
+    @property
+    def axis(self) -> Axis:
+        """Raises SettingError where the values are none."""
+        return Axis.parse(f"{self.key.currentText()}={self.values.text()}")
+
+
+class SweepPanel(QWidget):
+    """What is asked for is checked when it is typed."""
+
+    wanted = Signal(object)
+    """Measure this Sweep."""
+    last_wanted = Signal()
+    """Show the grid that was measured last."""
+
+    def __init__(self, base: Callable[[], Experiment], strategy: str) -> None:
+        """`base` gives pair, prompts and sampling, without lanes; it raises SettingError."""
+        super().__init__()
+        self._base = base
+        self._keys: dict[str, Param] = {}
+        title = QLabel("Sweep")
+        title.setProperty("role", "title")
+        told = QLabel(WORDS)
+        told.setProperty("role", "secondary")
+        told.setWordWrap(True)
+        self.strategy = QLineEdit(strategy)
+        self.strategy.setProperty("kind", "mono")
+        self.strategy.setAccessibleName("Strategy")
+        Typing(self.strategy, self.strategy.textEdited).settled.connect(self._strategy_edited)
+        self.across, self.down = AxisRow("across"), AxisRow("down")
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(8)
+        grid.setColumnStretch(2, 1)
+        grid.addWidget(QLabel("strategy"), 0, 0)
+        grid.addWidget(self.strategy, 0, 1, 1, 2)
+        for line, one in enumerate((self.across, self.down), start=1):
+            one.key.activated.connect(self._key_chosen)
+            Typing(one.values, one.values.textEdited).settled.connect(self.check)
+            for place, widget in enumerate((one.name, one.key, one.values)):
+                grid.addWidget(widget, line, place)
+        self.amount = QLabel()
+        self.amount.setWordWrap(True)
+        self.start = QPushButton("Measure the grid")
+        self.start.setProperty("kind", "primary")
+        self.start.clicked.connect(self._start)
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        self.last = QPushButton("Show the last grid")
+        self.last.clicked.connect(self.last_wanted)
+        self.last.hide()
+        row.addWidget(self.amount, 1)
+        row.addWidget(self.last)
+        row.addWidget(self.start)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        column.addWidget(title)
+        column.addWidget(told)
+        column.addLayout(grid)
+        column.addLayout(row)
+        self._strategy_edited()
+
+    def sweep(self) -> Sweep:
+        """The experiment and its grid; raises SettingError."""
+        return make_sweep(self._base(), self.strategy.text(), self.across.axis, self.down.axis)
+
+    @Slot()
+    def check(self) -> None:
+        """Say how much it is, or what is wrong."""
+        try:
+            experiment, facts = self.sweep()
+        except SettingError as error:
+            self.start.setEnabled(False)
+            self.amount.setText(str(error))
+            set_role(self.amount, role="error")
+            return
+        cells = sum(one.lane is not None for one in facts.cells)
+        runs = words.count(len(experiment.jobs()), "cold run")
+        self.start.setEnabled(True)
+        self.amount.setText(f"{words.count(cells, 'cell')} and the baseline: {runs}")
+        set_role(self.amount, role="secondary")
+
+    @Slot()
+    def _strategy_edited(self) -> None:
+        try:
+            keys = keys_of(self.strategy.text())
+        except SettingError:
+            keys = self._keys  # what is wrong stands below
+        if list(keys) != list(self._keys):
+            self._keys = keys
+            for at, one in enumerate((self.across, self.down)):
+                one.key.clear()
+                one.key.addItems(list(keys))
+                one.key.setCurrentIndex(_second(keys) if at else 0)
+                self._suggest(one)
+        self.check()
+
+    @Slot()
+    def _key_chosen(self) -> None:
+        self._suggest(self.across if self.sender() is self.across.key else self.down)
+        self.check()
+
+    def _suggest(self, row: AxisRow) -> None:
+        param = self._keys.get(row.key.currentText())
+        row.values.setText(suggested(param) if param is not None else "")
+
+    @Slot()
+    def _start(self) -> None:
+        self.wanted.emit(self.sweep())
+
+
+def _second(keys: Mapping[str, Param]) -> int:
+    """The parameter down: the first that is another kind of number than the one across."""
+    kinds = [one.kind for one in keys.values()]
+    return next((at for at, kind in enumerate(kinds) if kind is not kinds[0]), min(1, len(kinds) - 1))

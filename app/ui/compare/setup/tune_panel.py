@@ -1,0 +1,67 @@
+"""The panel behind "Tune for me": how long it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.params import param, params_of
+from app.ui.widgets.fields.field import NumberField
+
+WORDS = (
+    "Tries many settings of every strategy on the prompts that are chosen here, in rounds: slower settings "
+    "drop out; the rest get longer answers. Says what it tried, and which setting is the fastest, or that "
+    "none is."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long a search may take."""
+
+    seconds: int = param(60, "Time for the search; loading is not part of it.", low=5, high=86_400, unit="s")
+
+
+class TunePanel(QWidget):
+    """A budget, and the way to begin."""
+
+    wanted = Signal(int)
+    """Search for so many seconds."""
+    last_wanted = Signal()
+    """Show what the last search found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        title = QLabel("Tune for me")
+        title.setProperty("role", "title")
+        words = QLabel(WORDS)
+        words.setProperty("role", "secondary")
+        words.setWordWrap(True)
+        self.seconds = NumberField(params_of(Budget)[0])
+        self.seconds.edited.connect(self._edited)
+        self.start = QPushButton("Search")
+        self.start.setProperty("kind", "primary")
+        self.start.clicked.connect(self._start)
+        self.last = QPushButton("Show the last result")
+        self.last.clicked.connect(self.last_wanted)
+        self.last.hide()
+        row = QHBoxLayout()
+        row.addWidget(self.last)
+        row.addStretch(1)
+        row.addWidget(self.start)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        for part in (title, words, self.seconds):
+            column.addWidget(part)
+        column.addLayout(row)
+
+    @Slot()
+    def _edited(self) -> None:
+        self.start.setEnabled(self.seconds.error() is None)
+
+    @Slot()
+    def _start(self) -> None:
+        self.wanted.emit(int(self.seconds.value()))

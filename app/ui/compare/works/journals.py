@@ -1,0 +1,127 @@
+"""Where measurements are kept while they run, so that one that was broken off can go on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import DamagedError, decode, reason, write_atomic
+from app.base.paths import make_folder
+from app.engine.errors import UserError
+from app.engine.types import FinishReason
+from app.lab.journal import Journal, is_free, lock_of, trace_folder_of
+from app.lab.report import SweepFacts
+
+KEPT = 5
+"""Journals that stay; with their traces a long one takes some megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A measurement that was begun before."""
+
+    path: Path
+    journal: Journal
+    sweep: SweepFacts | None = None  # its grid, where its lanes are cells
+
+    @property
+    def total(self) -> int:
+        return len(self.journal.experiment.jobs())
+
+    @property
+    def failed(self) -> int:
+        """Runs that going on tries again."""
+        return sum(one.finish_reason is FinishReason.FAILED for one in self.journal.records.values())
+
+    @property
+    def done(self) -> int:
+        return len(self.journal.records) - self.failed
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is left to do."""
+        return self.done >= self.total
+
+    @property
+    def broken_off(self) -> bool:
+        """It has runs, and not all were tried."""
+        return self.done > 0 and len(self.journal.records) < self.total
+
+    @property
+    def begun(self) -> datetime:
+        return datetime.strptime(self.path.stem[:15], "%Y%m%d-%H%M%S")
+
+
+_sweep = msgspec.json.Decoder(SweepFacts)
+
+
+class Journals:
+    """The folder of them. One that is being written is locked: it is no offer, and stays."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def new(self, sweep: SweepFacts | None = None) -> Path:
+        """A name for the next one; others go. Raises UserError."""
+        make_folder(self.folder)
+        path = self.folder / f"{datetime.now():%Y%m%d-%H%M%S-%f}.jsonl"  # names sort by time
+        if sweep is not None:
+            try:
+                write_atomic(_grid_of(path), msgspec.json.encode(sweep))
+            except OSError as error:
+                raise UserError(f"The grid cannot be kept: {reason(error)}.", "Make room.") from error
+        for old in self._to_remove(KEPT - 1):
+            self.remove(old)
+        return path
+
+    def latest(self) -> Earlier | None:
+        """The newest with a run that can be read and that nobody is writing."""
+        return next((one for one in self._readable() if one.done), None)
+
+    def broken_off(self) -> Earlier | None:
+        """The newest of those that can go on where they are."""
+        return next((one for one in self._readable() if one.broken_off), None)
+
+    def discard(self, earlier: Earlier) -> None:
+        """Remove a measurement, unless it went on since it was read, perhaps in another window."""
+        now = next((one for one in self._readable() if one.path == earlier.path), None)
+        if now is not None and now.journal.records == earlier.journal.records:
+            self.remove(earlier.path)
+
+    def remove(self, path: Path) -> None:
+        """Remove a journal and its traces."""
+        shutil.rmtree(trace_folder_of(path), ignore_errors=True)
+        for file in (path, _grid_of(path), lock_of(path)):
+            file.unlink(missing_ok=True)
+
+    def _paths(self) -> list[Path]:
+        """The newest first."""
+        return sorted(self.folder.glob("*.jsonl"), reverse=True)
+
+    def _readable(self) -> Iterator[Earlier]:
+        """The newest first; damaged ones are left out."""
+        for path in self._paths():
+            if not is_free(path):
+                continue
+            try:
+                journal = Journal.read(path)
+                grid = _grid_of(path)
+                sweep = decode(_sweep, grid.read_bytes()) if grid.exists() else None
+            except (UserError, OSError, DamagedError):
+                continue
+            yield Earlier(path, journal, sweep)
+
+    def _to_remove(self, keep: int) -> list[Path]:
+        """All but `keep`: what can still go on stays longest, what has no run goes first, then the oldest."""
+        worth = {one.path: 1 + one.broken_off for one in self._readable() if one.done}
+        free = [path for path in self._paths() if is_free(path)]
+        return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]
+
+
+def _grid_of(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-sweep.json")

@@ -1,0 +1,149 @@
+"""One experiment in the window: what it does now, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+
+from app.engine.trace import Trace
+from app.engine.types import PairInfo
+from app.lab.control import Control
+from app.lab.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
+from app.lab.experiment import Experiment, Job
+from app.lab.journal import Journal
+from app.lab.report import Report, SweepFacts, make_report, summaries
+from app.lab.run_record import RunRecord
+from app.lab.runner import MakeHome, Runner
+from app.lab.sweep import Heat, heats
+from app.lab.traces import TraceStore
+from app.ui.compare.works.kept_runs import KeptRuns
+from app.ui.compare.works.lab_thread import LabThread, Worker
+from app.ui.compare.works.work import LabWork, Stage
+from app.ui.state.engine_session import EngineSession
+
+
+class LabSession(LabWork):
+    """The runs of an experiment as they come."""
+
+    lanes_changed = Signal()  # other rounds, runs, numbers
+    run_over = Signal()  # the report is another one
+
+    def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
+        super().__init__(engine)
+        self._make_home = make_home
+        self.runner: Runner | KeptRuns | None = None  # has the traces, also when it is over
+        self.experiment: Experiment | None = None
+        self.sweep: SweepFacts | None = None  # the grid, where the lanes are its cells
+        self.records: dict[Job, RunRecord] = {}
+        self.pairs: dict[int, PairInfo] = {}
+        self.live: dict[int, Trace] = {}  # by lane: the run at hand, or the last one
+        self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
+        self.job: Job | None = None  # the run at hand
+        self.done = 0
+        self.total = 0
+        self.seconds_left: float | None = None
+
+    def start(self, experiment: Experiment, journal: Path, sweep: SweepFacts | None = None) -> None:
+        """Measure, or go on where the journal is."""
+        self._prepare(experiment, sweep)
+
+        def make(control: Control) -> Worker:
+            self.runner = Runner(experiment, self._make_home, journal=journal, control=control)
+            return self.runner
+
+        self._begin(make, needs_engine=True)
+
+    def show(self, journal: Journal, sweep: SweepFacts | None = None) -> None:
+        """Show what a complete journal holds; no engine is needed for that."""
+        self._prepare(journal.experiment, sweep)
+
+        def make(_control: Control) -> Worker:
+            self.runner = KeptRuns(journal)
+            return self.runner
+
+        self._begin(make, needs_engine=False)
+
+    def close(self) -> None:
+        super().close()
+        if self.runner is not None:
+            self.runner.close()
+
+    def trace(self, job: Job) -> Trace | None:
+        """The trace of a run that is over. Raises TraceError where its file is damaged."""
+        return self.runner.traces.get(job) if self.runner is not None else None
+
+    @property
+    def traces(self) -> TraceStore | None:
+        """What was written down of all runs; None before the first."""
+        return self.runner.traces if self.runner is not None and self.records else None
+
+    def cells(self) -> tuple[Heat, ...]:
+        """The cells of the grid with what was measured up to now; without the rest of a report, which takes
+        ten times as long."""
+        if self.experiment is None or self.sweep is None:
+            return ()
+        strategies = [lane.strategy for lane in self.experiment.lanes]
+        whole, _parts = summaries(strategies, tuple(self.records.values()), ())
+        return heats(self.sweep, whole)
+
+    def report(self) -> Report | None:
+        """The report of what was measured up to now; None without a run."""
+        if self.experiment is None or not self.records:
+            return None
+        return make_report(self.experiment, self.records, self.pairs, sweep=self.sweep)
+
+    # ------------------------------------------------------------------ inside
+
+    def _prepare(self, experiment: Experiment, sweep: SweepFacts | None) -> None:
+        if self.runner is not None:
+            self.runner.close()
+        self.runner, self.experiment, self.sweep = None, experiment, sweep
+        self.total = len(experiment.jobs())
+        self.records, self.pairs, self.live, self.jobs = {}, {}, {}, {}
+        self.job, self.done, self.seconds_left = None, 0, None
+
+    def _folded(self, events: list[LabEvent]) -> None:
+        self.lanes_changed.emit()
+        if any(isinstance(one, RunDone | Begun | Ended | PairLoaded) for one in events):
+            self.run_over.emit()
+
+    def _over(self, thread: LabThread) -> None:
+        self.job = None
+
+    def _fold(self, event: LabEvent) -> None:
+        if isinstance(event, RunRound):
+            self.live[event.job.lane].rounds.append(event.round)
+        elif isinstance(event, RunStarted):
+            self.job, self.jobs[event.job.lane] = event.job, event.job
+            self.live[event.job.lane] = Trace(event.header)
+            if self.stage not in (Stage.ENDING, Stage.RUNNING):
+                self._set(Stage.RUNNING)
+        elif isinstance(event, RunDone):
+            self._keep(event)
+        elif isinstance(event, RunDropped):
+            self.live.pop(event.job.lane, None)
+            self.jobs.pop(event.job.lane, None)
+            self.job = None
+        elif isinstance(event, Begun):
+            self.experiment, self.done, self.total = event.experiment, event.done, event.total
+            if self.runner is not None:
+                self.records, self.pairs = self.runner.records, dict(self.runner.pairs)
+        elif isinstance(event, PairLoaded):
+            self.pairs |= dict.fromkeys(event.lanes, event.pair)
+        elif isinstance(event, Ended):
+            self._set(Stage.ENDED)
+        else:
+            super()._fold(event)
+
+    def _keep(self, event: RunDone) -> None:
+        job = event.job
+        self.records[job] = event.record
+        for one in event.others:
+            self.records[Job(one.repeat, one.prompt_index, one.lane)] = one
+        self.done, self.total, self.seconds_left = event.done, event.total, event.seconds_left
+        if event.trace is None:
+            self.live.pop(job.lane, None)
+        elif job.lane in self.live:
+            self.live[job.lane].totals = event.trace.totals
+        self.jobs[job.lane] = job

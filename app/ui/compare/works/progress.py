@@ -1,0 +1,54 @@
+"""How far a measurement or a search is, in one line."""
+
+from __future__ import annotations
+
+from app.lab import words
+from app.lab.lane_names import lane_names
+from app.ui.compare.works.lab_session import LabSession
+from app.ui.compare.works.tune_session import TuneSession
+from app.ui.compare.works.work import LabWork, Stage
+
+
+def run_words(session: LabSession) -> str:
+    """What an experiment does now."""
+    done = f"{session.done:,} of {words.count(session.total, 'run')}"
+    job, experiment = session.job, session.experiment
+    shown = _stage_words(session, done)
+    if shown or job is None or experiment is None:
+        return shown or done
+    return (
+        f"{done} · repeat {job.repeat + 1} of {experiment.repeats} · prompt {job.prompt + 1} of "
+        f"{len(experiment.prompts)} · {lane_names(experiment)[job.lane]}"
+    )
+
+
+def search_words(tuning: TuneSession) -> tuple[str, str]:
+    """What a search does now or has done, and the time that its round has left."""
+    runs = words.count(tuning.runs, "run")
+    result = tuning.result
+    if not tuning.at_work:
+        tried = f"{result.tried} of {result.candidates} settings tried, {runs}" if result is not None else ""
+        return tried or "Nothing was measured.", ""
+    done = f"round {tuning.rung + 1} of {tuning.of}" if tuning.of else "the search is starting"
+    shown = _stage_words(tuning, done)
+    left = tuning.seconds * (1 - tuning.rung_share)
+    return (
+        shown or f"{done} · {words.count(len(tuning.strategies), 'setting')} · {runs}",
+        f"{words.duration(left)} left in this round" if left >= 1 and not shown else "",
+    )
+
+
+def _stage_words(work: LabWork, done: str) -> str:
+    """What goes on besides measuring, behind how much is `done`; "" where it measures."""
+    match work.stage:
+        case Stage.FREEING:
+            return "Unloading the chat's models…"
+        case Stage.LOADING:
+            return f"{done} · loading {work.words}"
+        case Stage.WARMING:
+            return f"{done} · warming up; that is not measured"
+        case Stage.PAUSED:
+            return f"{done} · paused; the current run will restart"
+        case Stage.ENDING:
+            return f"{done} · ending"
+    return ""

@@ -1,0 +1,95 @@
+"""Below the head: how far the measurement is, with what stops it; then what came out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.ui.widgets.text.elided import ElidedLabel
+
+
+class RunStrip(QWidget):
+    """One line while something runs, its buttons on the right; a result in as many lines as it takes.
+
+    Nothing comes into the place of Pause and Cancel when they go: a click that is a moment late does nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ElidedLabel(Qt.TextElideMode.ElideRight)
+        self.result = _wrapped("")
+        self.remarks = _wrapped("secondary")
+        self.left = QLabel()
+        self.left.setProperty("role", "secondary")
+        self.follow = QPushButton("Follow the run")
+        self.follow.setProperty("kind", "flat")
+        self.follow.setToolTip("Show what is being measured again")
+        self.follow.hide()
+        self.pause = QPushButton("Pause")
+        self.pause.setToolTip("The current run will restart when the measurement goes on")
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setToolTip("Stop for good; what was measured stays")
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setRange(0, 1000)
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addStrut(self.cancel.sizeHint().height())  # what stands below does not jump
+        row.addWidget(self.words, 1)
+        row.addWidget(self.result, 1)
+        for widget in (self.follow, self.left, self.pause, self.cancel):
+            row.addWidget(widget)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 6, 24, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.remarks)
+        column.addWidget(self.bar)
+        self.set_at_work(False, may_pause=False, paused=False)
+
+    @property
+    def text(self) -> str:
+        """What is said, without the remarks."""
+        return self.words.text() or self.result.text()
+
+    def say(self, words: str, left: str = "", remarks: Sequence[str] = ()) -> None:
+        """Show one line that changes often."""
+        self._show(words, "", remarks)
+        self.left.setText(left)
+
+    def conclude(self, result: str, remarks: Sequence[str] = ()) -> None:
+        """Show a result whole, and below it what to know about it."""
+        self._show("", result, remarks)
+        self.left.setText("")
+
+    def set_share(self, share: float | None) -> None:
+        """How much is done, in [0, 1]; None hides the bar."""
+        self.bar.setVisible(share is not None)
+        if share is not None:
+            self.bar.setValue(round(1000 * share))
+
+    def set_at_work(self, at_work: bool, *, may_pause: bool, paused: bool) -> None:
+        """Offer what a run can be told."""
+        self.cancel.setVisible(at_work)
+        self.pause.setVisible(at_work and may_pause)
+        self.pause.setText("Resume" if paused else "Pause")
+
+    def _show(self, words: str, result: str, remarks: Sequence[str]) -> None:
+        self.words.set_text(words)
+        self.words.setToolTip(words)
+        self.words.setVisible(not result)
+        self.result.setText(result)
+        self.result.setVisible(bool(result))
+        self.remarks.setText("\n".join(remarks))
+        self.remarks.setVisible(bool(remarks))
+
+
+def _wrapped(role: str) -> QLabel:
+    label = QLabel()
+    label.setProperty("role", role)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label

@@ -1,0 +1,100 @@
+"""One search for the best setting in the window."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import Signal
+
+from app.engine.types import PairInfo
+from app.lab.control import Control
+from app.lab.events import LabEvent, PairLoaded, RunDone, RunStarted
+from app.lab.experiment import Experiment
+from app.lab.runner import MakeHome
+from app.lab.tune import RungBegun, RungDone, TuneEnded, Tuner
+from app.lab.tuned import Rung, Tuned
+from app.ui.compare.works.lab_thread import LabThread, Worker
+from app.ui.compare.works.work import LabWork, Stage
+from app.ui.state.engine_session import EngineSession
+
+
+class TuneSession(LabWork):
+    """The rounds of a search as they come."""
+
+    changed = Signal()
+
+    def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
+        super().__init__(engine)
+        self._make_home = make_home
+        self._rung_began: float | None = None
+        self.rungs: list[Rung] = []
+        self.rung = 0
+        self.of = 0
+        self.strategies: tuple[str, ...] = ()  # still in
+        self.seconds = 0.0  # that the round at hand may take
+        self.runs = 0
+        self.result: Tuned | None = None
+        self.experiment: Experiment | None = None
+        self.pair: PairInfo | None = None  # that was loaded
+        self._before: Tuned | None = None  # what was found before the search went on
+
+    @property
+    def rung_share(self) -> float:
+        """How much of its time the round at hand has had, in [0, 1]."""
+        if self._rung_began is None or self.seconds <= 0:
+            return 0.0
+        return min(1.0, (time.monotonic() - self._rung_began) / self.seconds)
+
+    @property
+    def share(self) -> float:
+        """How much of the search is done, by its rounds, in [0, 1]."""
+        return (self.rung + self.rung_share) / self.of if self.of else 0.0
+
+    def start(self, experiment: Experiment, budget: float) -> None:
+        """Search for so many seconds; the experiment's lanes do not count."""
+        self.experiment, self.pair = experiment, None
+        self.rungs, self.runs = [], 0
+        self._search(experiment, budget, None)
+
+    def go_on(self, budget: float) -> None:
+        """Search for so many seconds more, with the settings that are still in."""
+        assert self.experiment is not None
+        self._search(self.experiment, budget, self.result)
+
+    def _search(self, experiment: Experiment, budget: float, before: Tuned | None) -> None:
+        self.rung, self.of, self.strategies = 0, 0, ()
+        self.result, self._rung_began, self._before = None, None, before
+
+        def make(control: Control) -> Worker:
+            return Tuner(experiment, self._make_home, budget, control=control, before=before)
+
+        self._begin(make, needs_engine=True)
+
+    def _folded(self, events: list[LabEvent]) -> None:
+        self.changed.emit()
+
+    def _over(self, thread: LabThread) -> None:
+        self._rung_began = None
+        self.result = self.result or self._before  # it broke: what was found before still holds
+
+    def _fold(self, event: LabEvent) -> None:
+        if isinstance(event, RungBegun):
+            self.rung, self.of, self.strategies = event.rung, event.of, event.strategies
+            self.seconds, self._rung_began = event.seconds, None
+        elif isinstance(event, RunStarted):
+            if self._rung_began is None:
+                self._rung_began = time.monotonic()
+            if self.stage not in (Stage.ENDING, Stage.RUNNING):
+                self._set(Stage.RUNNING)
+        elif isinstance(event, RunDone):
+            self.runs += 1
+        elif isinstance(event, PairLoaded):
+            self.pair = event.pair
+        elif isinstance(event, RungDone):
+            self.rungs.append(event.result)
+        elif isinstance(event, TuneEnded):
+            self.result = event.result
+            self.rungs = list(event.result.rungs)
+            self._set(Stage.ENDED)
+        else:
+            super()._fold(event)

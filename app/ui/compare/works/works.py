@@ -1,0 +1,74 @@
+"""What this place can do: measure lanes, measure a grid, search. One at a time; one of them is shown."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.lab.runner import MakeHome
+from app.ui.compare.works.lab_session import LabSession
+from app.ui.compare.works.tune_session import TuneSession
+from app.ui.compare.works.work import LabWork, Stage
+from app.ui.state.engine_session import EngineSession
+
+
+class Works(QObject):
+    """The three of them, and what any of them tells."""
+
+    stage_changed = Signal()
+    progressed = Signal()  # other rounds, runs, numbers
+    run_over = Signal()  # a report is another one
+    replaced = Signal(str)  # the engine died, and another one goes on
+    failed = Signal(object)  # UserError: it cannot go on
+    over = Signal()  # nothing is measured any more, and the machine is free
+
+    def __init__(self, engine: EngineSession, make_home: MakeHome, parent: QObject) -> None:
+        super().__init__(parent)
+        self.session = LabSession(engine, make_home)
+        self.sweep = LabSession(engine, make_home)
+        self.tune = TuneSession(engine, make_home)
+        self.shown: LabWork = self.session
+        for work in self._every:
+            work.setParent(self)
+            work.stage_changed.connect(self.stage_changed)
+            work.replaced.connect(self.replaced)
+            work.failed.connect(self.failed)
+            work.over.connect(self.over)
+        for experiment in (self.session, self.sweep):
+            experiment.lanes_changed.connect(self.progressed)
+            experiment.run_over.connect(self.run_over)
+        self.tune.changed.connect(self.progressed)
+
+    @property
+    def at_work(self) -> bool:
+        return any(one.at_work for one in self._every)
+
+    @property
+    def may_start(self) -> bool:
+        """Nothing is measured, and the chat is not writing an answer."""
+        return all(one.may_start for one in self._every)
+
+    @property
+    def measured(self) -> LabSession:
+        """The experiment that is shown, and exported."""
+        return self.sweep if self.shown is self.sweep else self.session
+
+    @Slot()
+    def cancel(self) -> None:
+        self.shown.cancel()
+
+    @Slot()
+    def pause(self) -> None:
+        """Pause, or go on."""
+        if self.shown.stage is Stage.PAUSED:
+            self.shown.resume()
+        else:
+            self.shown.pause()
+
+    def close(self) -> None:
+        """Before the window goes: end what runs."""
+        for work in self._every:
+            work.close()
+
+    @property
+    def _every(self) -> tuple[LabWork, ...]:
+        return self.session, self.sweep, self.tune

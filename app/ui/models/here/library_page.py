@@ -1,0 +1,195 @@
+"""The library: what is here, adding to it, and the details of the model that is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.errors import UserError
+from app.ui.models.door import ModelsInUse
+from app.ui.models.here.library_table import LibraryTable
+from app.ui.models.hub.model_details import ModelDetails
+from app.ui.models.hub_session import HubSession
+from app.ui.theme import Theme
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.notice import Notices
+from app.ui.widgets.text.placeholder import Placeholder
+from app.ui.widgets.words.numbers import file_size
+from app.ui.widgets.work.background import Question
+
+Chooser = Callable[[QWidget], Sequence[str]]
+"""Lets the user choose files or a folder; nothing where they did not."""
+
+
+def ask_for_files(parent: QWidget) -> Sequence[str]:
+    """Model files, by the system's dialog."""
+    kinds = "GGUF models (*.gguf);;All files (*)"
+    return QFileDialog.getOpenFileNames(parent, "Add models", str(Path.home()), kinds)[0]
+
+
+def ask_for_folder(parent: QWidget) -> Sequence[str]:
+    """A folder, by the system's dialog."""
+    chosen = QFileDialog.getExistingDirectory(parent, "Add a folder of models", str(Path.home()))
+    return [chosen] if chosen else []
+
+
+class LibraryPage(QWidget):
+    """A table, and at the right what is chosen in it."""
+
+    use_wanted = Signal(object, object)
+    catalogue_wanted = Signal()
+
+    def __init__(
+        self,
+        theme: Theme,
+        session: HubSession,
+        in_use: ModelsInUse,
+        choose_files: Chooser = ask_for_files,
+        choose_folder: Chooser = ask_for_folder,
+    ) -> None:
+        super().__init__()
+        self._session = session
+        self._in_use = in_use
+        self._wanted: Path | None = None  # to be selected when it is there
+        self._noticed = ""  # of the library's own list, told once
+        self._adding: Question[None] = Question(session.askers, self._added, self._not_added)
+        self.add_files = QPushButton("Add files…")
+        self.add_files.clicked.connect(lambda: self._add(choose_files(self)))
+        self.add_folder = QPushButton("Add folder…")
+        self.add_folder.setToolTip("Every model in it and its subfolders, also those added later")
+        self.add_folder.clicked.connect(lambda: self._add(choose_folder(self)))
+        refresh = IconButton(theme, "refresh", "Look for models again")
+        refresh.clicked.connect(session.library.refresh)
+        self._state = QLabel()
+        self._state.setProperty("role", "caption")
+        self.notice = Notices(theme)
+        bar = QHBoxLayout()
+        bar.setSpacing(8)
+        bar.setContentsMargins(8, 16, 8, 12)
+        for widget in (self.add_files, self.add_folder, refresh):
+            bar.addWidget(widget)
+        bar.addStretch(1)
+        bar.addWidget(self._state)
+        told = QHBoxLayout()
+        told.setContentsMargins(8, 0, 8, 0)
+        told.addWidget(self.notice)
+        self.table = LibraryTable(theme)
+        self.table.chosen.connect(self._chosen)
+        self.placeholder = Placeholder()
+        self.placeholder.say("Looking for models…")
+        catalogue = self.placeholder.add_button("Open the catalogue")
+        catalogue.clicked.connect(self.catalogue_wanted)
+        catalogue.hide()
+        self._catalogue = catalogue
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.placeholder)
+        self._stack.addWidget(self.table)
+        left = QWidget()
+        column = QVBoxLayout(left)
+        column.setContentsMargins(16, 0, 8, 8)
+        column.setSpacing(0)
+        column.addLayout(bar)
+        column.addLayout(told)
+        column.addWidget(self._stack, 1)
+        self.details = ModelDetails(theme, session, in_use)
+        self.details.use_wanted.connect(self.use_wanted)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(left)
+        splitter.addWidget(self.details)
+        splitter.setStretchFactor(0, 3)
+        splitter.setStretchFactor(1, 2)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(splitter)
+        self.details.setMinimumWidth(260)
+        left.setMinimumWidth(300)
+        splitter.setSizes([600, 420])
+        session.library_changed.connect(self._show)
+        session.library_problem.connect(self._problem)
+        self._show()
+
+    def show_model(self, path: Path) -> None:
+        """Select a model, as soon as it is known."""
+        self._wanted = path
+        if self.table.select(path):
+            self._wanted = None
+        else:
+            self._session.library.refresh()
+
+    def show_use_error(self, error: UserError) -> None:
+        """What was to be used was not loaded."""
+        self.details.show_error(error.message, error.hint)
+
+    @property
+    def state(self) -> str:
+        return self._state.text()
+
+    @Slot()
+    def _show(self) -> None:
+        models = self._session.models
+        if (notice := self._session.library.notice) != self._noticed:
+            self._noticed = notice
+            self.notice.withdraw("library")
+            if notice:
+                self.notice.show_error(notice, cause="library")
+        self.table.set_models(models)
+        self._stack.setCurrentIndex(1 if models else 0)
+        if not models and not self._session.reading:
+            self.placeholder.say(
+                "No models here yet", "Fetch a pair from the catalogue, or add files that you have."
+            )
+            self._catalogue.show()
+        read = sum(one.is_read for one in models)
+        if self._session.reading:
+            self._state.setText(f"Reading, {read} of {len(models)}" if models else "Looking for models…")
+        else:
+            many = f"{len(models)} model{'s' if len(models) != 1 else ''}"
+            self._state.setText(f"{many}, {file_size(sum(one.size for one in models))}" if models else "")
+        if self._wanted is not None and self.table.select(self._wanted):
+            self._wanted = None
+        if self.table.current is None and models and not self.table.select(Path(self._in_use()[0])):
+            self.table.selectRow(0)
+        self._chosen()
+
+    @Slot()
+    def _chosen(self) -> None:
+        self.details.show_model(self.table.current)
+
+    def _add(self, chosen: Sequence[str]) -> None:
+        if chosen:
+            self.notice.clear()
+            self._state.setText("Looking…")
+            paths = [Path(one) for one in chosen]
+            self._wanted = paths[0] if paths[0].suffix.lower() == ".gguf" else None
+            self._adding.ask(partial(self._session.library.add, paths))
+
+    def _added(self, _nothing: None) -> None:
+        """The library tells what is new."""
+
+    def _not_added(self, error: UserError) -> None:
+        self._wanted = None
+        self.notice.show_error(error.message, error.hint)
+        self._show()
+
+    @Slot(str, str)
+    def _problem(self, message: str, hint: str) -> None:
+        self.details.show_error(message, hint)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._chosen()  # the chat may use others than before

@@ -1,0 +1,207 @@
+"""The catalogue: curated pairs as cards, confirmed with the Hub when they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from app.engine.errors import UserError
+from app.hub.catalogue import Confirmed, Pair, confirm
+from app.hub.errors import HubError, Trouble
+from app.ui.models.hub.pair_card import PairCard
+from app.ui.models.hub_session import HubSession
+from app.ui.theme import Theme
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.work.background import Question
+
+CARD_WIDTH = 400  # pixels at text scale 1, at least
+MOST_COLUMNS = 4
+# One of these is about the network, not about a pair: nothing more is asked.
+OF_ALL = frozenset({Trouble.OFFLINE, Trouble.UNREACHABLE, Trouble.BUSY, Trouble.SERVER})
+INTRO = (
+    "Pairs that are known to go together: a target that writes, and a small draft with the same vocabulary "
+    "that guesses ahead."
+)
+
+
+class CataloguePage(QScrollArea):
+    """All pairs, the first choice first."""
+
+    use_wanted = Signal(object, object)
+    """(target, draft) files; for errors `show_use_error` of the card that asked."""
+    downloads_wanted = Signal()
+
+    def __init__(self, theme: Theme, session: HubSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self._question: Question[tuple[Pair, tuple[Confirmed, ...]]] = Question(
+            session.askers, self._confirmed, self._failed, self._show_state
+        )
+        self._known: set[str] = set()  # pairs that the Hub confirmed, or spoke of, since the start
+        self._asked: PairCard | None = None
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.cards = [PairCard(theme, session, pair) for pair in session.catalogue]
+        self._build()
+        for card in self.cards:
+            card.use_wanted.connect(lambda target, draft, card=card: self._use(card, target, draft))
+            card.downloads_wanted.connect(self.downloads_wanted)
+        session.room_changed.connect(self._show_room)
+        session.downloads_changed.connect(self._show_progress)
+        session.library_changed.connect(self._look)
+        session.offline_changed.connect(self._offline_changed)
+        theme.changed.connect(self._arrange)
+        self._show_state()
+
+    def _build(self) -> None:
+        intro = QLabel(INTRO)
+        intro.setProperty("role", "secondary")
+        intro.setWordWrap(True)
+        self._state = QLabel()
+        self._state.setProperty("role", "caption")
+        self.refresh = IconButton(self._theme, "refresh", "Ask the Hub again for names and sizes")
+        self.refresh.clicked.connect(self.ask)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(intro, 1)
+        head.addWidget(self._state)
+        head.addWidget(self.refresh)
+        self._notice = Notice(self._theme)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(16)
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(24, 16, 24, 24)
+        column.setSpacing(16)
+        column.addLayout(head)
+        column.addWidget(self._notice)
+        column.addLayout(self._grid)
+        column.addStretch(1)
+        self.setWidget(inner)
+        self._columns = 0
+        self._arrange()
+
+    @property
+    def state(self) -> str:
+        return self._state.text()
+
+    @property
+    def error(self) -> str:
+        return self._notice.message
+
+    def show_use_error(self, error: UserError) -> None:
+        """The pair that was to be used was not loaded."""
+        if self._asked is not None:
+            self._asked.show_error(error)
+
+    # ------------------------------------------------------------------ asking the Hub
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask the Hub for names and sizes of all pairs, one after the other."""
+        self._notice.clear()
+        if self._session.is_offline:
+            self._show_state()
+            return
+        self._known.clear()
+        self._question.ask_each(self._answers)
+        self._show_state()
+
+    def _answers(self) -> Iterator[tuple[Pair, tuple[Confirmed, ...]]]:
+        """On an asking thread."""
+        for pair in self._session.catalogue:
+            found = tuple(confirm(self._session.hub, pair))
+            for one in found:
+                if isinstance(one.problem, HubError) and one.problem.trouble in OF_ALL:
+                    raise one.problem
+            yield pair, found
+
+    def _confirmed(self, answer: tuple[Pair, tuple[Confirmed, ...]]) -> None:
+        pair, found = answer
+        self._known.add(pair.id)
+        next(card for card in self.cards if card.pair is pair).show_confirmed(found)
+        self._show_state()
+
+    def _failed(self, error: UserError) -> None:
+        if not self._session.is_offline:
+            self._notice.show_error(error.message, f"{error.hint} Names and sizes below are not confirmed.")
+
+    @Slot()
+    def _show_state(self) -> None:
+        if self._session.is_offline:
+            words = "Offline: names and sizes as listed"
+        elif self._question.pending:
+            words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
+        elif len(self._known) == len(self.cards):
+            words = "Names and sizes confirmed with the Hub"
+        else:
+            words = "Names and sizes as listed, not confirmed"
+        self._state.setText(words)
+        self.refresh.setEnabled(not self._session.is_offline and not self._question.pending)
+
+    # ------------------------------------------------------------------ what changed elsewhere
+
+    def _use(self, card: PairCard, target: object, draft: object) -> None:
+        self._asked = card
+        self.use_wanted.emit(target, draft)
+
+    @Slot()
+    def _show_room(self) -> None:
+        for card in self.cards:
+            card.show_room()
+
+    @Slot()
+    def _show_progress(self) -> None:
+        if self.isVisible():
+            for card in self.cards:
+                card.show_progress()
+
+    @Slot()
+    def _look(self) -> None:
+        if self.isVisible():
+            for card in self.cards:
+                card.look()
+
+    @Slot()
+    def _offline_changed(self) -> None:
+        self._question.drop()
+        self._notice.clear()
+        self._look()
+        if self.isVisible() and len(self._known) < len(self.cards):
+            self.ask()
+        self._show_state()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._look()
+        if len(self._known) < len(self.cards) and not self._question.pending:
+            self.ask()
+        self._show_state()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    @Slot()
+    def _arrange(self) -> None:
+        """As many columns as have room; the cards of a row are equally high."""
+        room = self.viewport().width() - 48
+        columns = max(1, min(MOST_COLUMNS, room // round(CARD_WIDTH * self._theme.scale)))
+        if columns == self._columns:
+            return
+        for column in range(self._columns):
+            self._grid.setColumnStretch(column, 0)
+        self._columns = columns
+        _fill(self._grid, self.cards, columns)
+
+
+def _fill(grid: QGridLayout, cards: Sequence[QWidget], columns: int) -> None:
+    for column in range(columns):
+        grid.setColumnStretch(column, 1)
+    for index, card in enumerate(cards):
+        grid.addWidget(card, index // columns, index % columns)

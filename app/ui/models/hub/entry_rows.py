@@ -1,0 +1,167 @@
+"""A list of entries, each with a title, a detail at the right and words below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app.ui.theme import Theme
+from app.ui.theme.rings import by_mouse
+from app.ui.theme.style import chosen, focus_ring, hover
+from app.ui.widgets.text.tips import as_text
+
+Index = QModelIndex | QPersistentModelIndex
+ENTRY = Qt.ItemDataRole.UserRole
+PADDING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row. A dim one cannot be used."""
+
+    title: str
+    detail: str = ""
+    words: str = ""
+    tooltip: str = ""
+    dim: bool = False
+
+
+class EntryRows(QAbstractListModel):
+    """Entries in the order in which they are given."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._entries: tuple[Entry, ...] = ()
+
+    def set_entries(self, entries: Sequence[Entry]) -> None:
+        """Show these; where there are as many as before, the selection stays."""
+        new = tuple(entries)
+        if new == self._entries:
+            return
+        if len(new) == len(self._entries):
+            self._entries = new
+            self.dataChanged.emit(self.index(0), self.index(len(new) - 1))
+            return
+        self.beginResetModel()
+        self._entries = new
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self._entries)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        entry = self._entries[index.row()]
+        if role == ENTRY:
+            return entry
+        if role == Qt.ItemDataRole.DisplayRole:
+            return entry.title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return as_text(entry.tooltip) or None
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(part for part in (entry.title, entry.detail, entry.words) if part)
+        return None
+
+
+class EntryPainter(QStyledItemDelegate):
+    """Paints an entry; its words take the lines that they need."""
+
+    def __init__(self, theme: Theme, parent: QListView) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._view = parent
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        entry: Entry = index.data(ENTRY)
+        room = self._view.viewport().width() - 2 * PADDING
+        height = QFontMetrics(self._theme.sans()).height() + 2 * PADDING
+        if entry.words:
+            height += 2 + self._words_height(entry.words, room)
+        return QSize(0, height)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        colours = self._theme.palette
+        entry: Entry = index.data(ENTRY)
+        rect: QRect = option.rect
+        state: QStyle.StateFlag = option.state
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        card = QRectF(rect).adjusted(1, 1, -1, -1)
+        if state & QStyle.StateFlag.State_Selected:
+            painter.setBrush(QColor(chosen(colours)))
+            painter.drawRoundedRect(card, 6, 6)
+        elif state & QStyle.StateFlag.State_MouseOver:
+            painter.setBrush(QColor(hover(colours)))
+            painter.drawRoundedRect(card, 6, 6)
+        if state & QStyle.StateFlag.State_HasFocus and not by_mouse(self._view):
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(focus_ring(colours)), 2))
+            painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+        inner = rect.adjusted(PADDING, PADDING, -PADDING, -PADDING)
+        small, font = self._theme.sans(-1), self._theme.sans(0, QFont.Weight.Medium)
+        line = QFontMetrics(font).height()
+        top = QRect(inner.x(), inner.y(), inner.width(), line)
+        detail_width = QFontMetrics(small).horizontalAdvance(entry.detail)
+        middle, left = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignLeft
+        painter.setFont(small)
+        painter.setPen(QColor(colours.secondary))
+        painter.drawText(top, middle | Qt.AlignmentFlag.AlignRight, entry.detail)
+        if entry.words:
+            below = inner.adjusted(0, line + 2, 0, 0)
+            painter.drawText(below, int(left | Qt.TextFlag.TextWordWrap), entry.words)
+        painter.setFont(font)
+        painter.setPen(QColor(colours.secondary if entry.dim else colours.text))
+        room = top.adjusted(0, 0, -detail_width - PADDING, 0)
+        title = QFontMetrics(font).elidedText(entry.title, Qt.TextElideMode.ElideMiddle, room.width())
+        painter.drawText(room, middle | left, title)
+        painter.restore()
+
+    def _words_height(self, words: str, room: int) -> int:
+        metrics = QFontMetrics(self._theme.sans(-1))
+        return metrics.boundingRect(0, 0, max(room, 1), 10_000, Qt.TextFlag.TextWordWrap, words).height()
+
+
+class EntryList(QListView):
+    """Shows entries; Enter and a double click choose, like anywhere."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self.rows = EntryRows(self)
+        self.setModel(self.rows)
+        self.setItemDelegate(EntryPainter(theme, self))
+        self.setAccessibleName(name)
+        self.setMouseTracking(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setResizeMode(QListView.ResizeMode.Adjust)
+        theme.changed.connect(self.scheduleDelayedItemsLayout)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.scheduleDelayedItemsLayout()
+
+    @property
+    def current(self) -> int:
+        """The row that is selected, -1 for none."""
+        rows = self.selectionModel().selectedRows()
+        return rows[0].row() if rows else -1
+
+    def select(self, row: int) -> None:
+        """Select a row; -1 for none."""
+        if row < 0:
+            self.clearSelection()
+        else:
+            self.setCurrentIndex(self.rows.index(row))

@@ -1,0 +1,273 @@
+"""The model that is chosen in the library: what it is, what can be done with it, and its drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+
+from app.engine.errors import UserError
+from app.hub.library import Candidate, DraftsChanged, LocalModel, Origin, Verdict, names_apart
+from app.ui.models.door import ModelsInUse
+from app.ui.models.hub.entry_rows import Entry, EntryList
+from app.ui.models.hub_session import HubSession
+from app.ui.models.words import candidate_words, joined, model_words, more_words
+from app.ui.theme import Theme
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.placeholder import Placeholder
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import file_size
+from app.ui.widgets.work.ask_first import AskFirst, Confirmation
+from app.ui.widgets.wrap_layout import WrapLayout
+
+EMPTY = ("", "Choose a model to see what it is, and which others can draft for it.")
+
+
+class ModelDetails(QWidget):
+    """Shows one model after another."""
+
+    use_wanted = Signal(object, object)
+    """(target, draft): paths, None for what stays, "" for no draft."""
+
+    def __init__(self, theme: Theme, session: HubSession, in_use: ModelsInUse) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self._in_use = in_use
+        self.model: LocalModel | None = None
+        self.candidates: tuple[Candidate, ...] = ()
+        self._reading = True  # more of them are to come
+        self._build()
+        session.drafts_changed.connect(self._show_drafts)
+        self.show_model(None)
+
+    def _build(self) -> None:
+        placeholder = Placeholder()
+        placeholder.say(*EMPTY)
+        inner = QWidget()
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(placeholder)
+        self._stack.addWidget(inner)
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("role", "title")
+        self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._file.setProperty("role", "caption")
+        self._facts = self._label("secondary")
+        self._more = self._label("caption")
+        self._refusal = self._label("error")
+        self.notice = Notice(self._theme)
+        self.asking = AskFirst()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(4)
+        for widget in (self._name, self._file, self._facts, self._more, self._refusal):
+            column.addWidget(widget)
+        column.addSpacing(4)
+        column.addWidget(self._build_buttons())
+        column.addWidget(self.asking)
+        column.addWidget(self.notice)
+        column.addSpacing(12)
+        self._drafts_title = QLabel("Drafts for it")
+        self._drafts_title.setProperty("role", "strong")
+        self._drafts_state = self._label("caption")
+        self.drafts = EntryList(self._theme, "Drafts for it")
+        self.drafts.selectionModel().selectionChanged.connect(self._draft_chosen)
+        self.drafts.doubleClicked.connect(self._use_pair)
+        self.pair = QPushButton("Use this pair")
+        self.pair.setProperty("kind", "primary")
+        self.pair.setToolTip("Load this target and the chosen draft into the chat")
+        self.pair.clicked.connect(self._use_pair)
+        row = QHBoxLayout()
+        row.addWidget(self.pair)
+        row.addStretch(1)
+        column.addWidget(self._drafts_title)
+        column.addWidget(self._drafts_state)
+        column.addWidget(self.drafts, 1)
+        column.addSpacing(4)
+        column.addLayout(row)
+        column.addStretch(0)
+
+    def _build_buttons(self) -> QWidget:
+        self.target = QPushButton("Use as target")
+        self.target.clicked.connect(self._use_target)
+        self.draft = QPushButton("Use as draft")
+        self.draft.clicked.connect(self._use_draft)
+        self.reveal = IconButton(self._theme, "folder", "Show it in the file manager")
+        self.reveal.clicked.connect(self._reveal)
+        self.remove = IconButton(self._theme, "close", "Remove it from the list; the file stays")
+        self.remove.clicked.connect(self._remove)
+        self.delete = IconButton(self._theme, "trash", "Delete it from the disk…")
+        self.delete.clicked.connect(self._ask_to_delete)
+        holder = QWidget()
+        row = WrapLayout(holder, 8)
+        for button in (self.target, self.draft):
+            row.addWidget(button)
+        for icon in (self.reveal, self.remove, self.delete):
+            row.add_at_right(icon)
+        return holder
+
+    def _label(self, role: str) -> QLabel:
+        label = QLabel()
+        label.setProperty("role", role)
+        label.setWordWrap(True)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        return label
+
+    # ------------------------------------------------------------------ what the page says
+
+    def show_model(self, model: LocalModel | None) -> None:
+        """Show a model, or that none is chosen."""
+        other = (model.path if model else None) != (self.model.path if self.model else None)
+        self.model = model
+        self._stack.setCurrentIndex(0 if model is None else 1)
+        self._draft_chosen()
+        self.asking.refresh()
+        if other:
+            self.asking.withdraw()
+            self.notice.clear()
+            self.candidates = ()
+            self._reading = True
+            self.drafts.rows.set_entries(())
+            self._drafts_state.setText("Comparing vocabularies…")
+            self._draft_chosen()
+            self._session.library.find_drafts(model.path if model else None)
+        if model is not None:
+            self._show(model)
+
+    def show_error(self, message: str, hint: str) -> None:
+        """Say why what the user wanted was not done."""
+        self.notice.show_error(message, hint)
+
+    def _show(self, model: LocalModel) -> None:
+        in_use = self._in_use()
+        roles = [
+            role for role, path in zip(("target", "draft"), in_use, strict=True) if path == str(model.path)
+        ]
+        self._name.set_text(model.name)
+        self._file.set_text(joined(model.repo, model.path.name))
+        self._file.setToolTip(as_text("\n".join(map(str, model.files[:12]))))
+        self._facts.setText(model_words(model))
+        used = f"the chat's {' and '.join(roles)}" if roles else ""
+        self._more.setText(joined(more_words(model), used))
+        self._more.setVisible(bool(self._more.text()))
+        self._refusal.setText(f"{model.refusal} {model.hint}".strip() if model.refusal else "")
+        self._refusal.setVisible(bool(model.refusal))
+        usable = not model.refusal
+        self.target.setEnabled(usable)
+        self.target.setToolTip("Load it into the chat" if usable else as_text(model.refusal))
+        self.draft.setEnabled(usable)
+        self.draft.setToolTip("Load it as the chat's draft" if usable else as_text(model.refusal))
+        for part in (self._drafts_title, self.drafts, self.pair):
+            part.setVisible(usable)
+        self._drafts_state.setVisible(usable and bool(self._drafts_state.text()))
+        place = self._session.place_of(model) if model.origin is Origin.ADDED else None
+        self.remove.setVisible(place is not None)
+        if place is not None:
+            what = "it" if place == model.path else f"the folder {place}"
+            self.remove.set_tooltip(f"Remove {what} from the list; the files stay")
+        self.delete.setVisible(model.can_delete)
+
+    @Slot(object)
+    def _show_drafts(self, told: DraftsChanged) -> None:
+        if self.model is None or told.target != self.model.path:
+            return
+        chosen = None if self._reading else self._chosen()  # while more are to come, the best so far
+        self._reading = told.reading
+        self.candidates = told.candidates
+        self.drafts.rows.set_entries(_entries(told.candidates))
+        if told.problem:
+            self._drafts_state.setText(told.problem)
+        elif told.reading:
+            self._drafts_state.setText("Comparing vocabularies…")
+        elif not told.candidates:
+            self._drafts_state.setText("There is no other model here.")
+        else:
+            self._drafts_state.setText("")
+        self._drafts_state.setVisible(bool(self._drafts_state.text()) and not self.model.refusal)
+        paths = [one.model.path for one in told.candidates]
+        kept = paths.index(chosen.model.path) if chosen is not None and chosen.model.path in paths else 0
+        usable = bool(told.candidates) and told.candidates[kept].verdict is not Verdict.CANNOT
+        self.drafts.select(kept if usable else -1)
+        self._draft_chosen()
+
+    # ------------------------------------------------------------------ what the user wants
+
+    def _chosen(self) -> Candidate | None:
+        row = self.drafts.current
+        return self.candidates[row] if 0 <= row < len(self.candidates) else None
+
+    @Slot()
+    def _draft_chosen(self) -> None:
+        one = self._chosen()
+        self.pair.setEnabled(one is not None and one.verdict in (Verdict.GOOD, Verdict.WORKS))
+
+    @Slot()
+    def _use_pair(self) -> None:
+        one = self._chosen()
+        if self.model is not None and one is not None and self.pair.isEnabled():
+            self._want(self.model.path, one.model.path)
+
+    @Slot()
+    def _use_target(self) -> None:
+        """The draft stays, unless it is known that it cannot serve this target."""
+        if self.model is None:
+            return
+        draft = self._in_use()[1]
+        cannot = any(
+            str(one.model.path) == draft and one.verdict is Verdict.CANNOT for one in self.candidates
+        )
+        self._want(self.model.path, "" if cannot else None)
+
+    @Slot()
+    def _use_draft(self) -> None:
+        if self.model is not None:
+            self._want(None, self.model.path)
+
+    def _want(self, target: Path | None, draft: Path | str | None) -> None:
+        self.notice.clear()
+        self.use_wanted.emit(target, draft)
+
+    @Slot()
+    def _reveal(self) -> None:
+        if self.model is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.model.path.parent)))
+
+    @Slot()
+    def _remove(self) -> None:
+        place = self._session.place_of(self.model) if self.model is not None else None
+        if place is None:
+            return
+        try:
+            self._session.library.remove(place)
+        except UserError as error:
+            self.show_error(error.message, error.hint)
+
+    @Slot()
+    def _ask_to_delete(self) -> None:
+        self.asking.ask(self._confirmation)
+
+    def _confirmation(self) -> Confirmation | None:
+        model = self.model
+        if model is None:
+            return None
+        files = f"its {len(model.files)} files" if len(model.files) > 1 else model.path.name
+        used = " The chat uses it now." if str(model.path) in self._in_use() else ""
+        words = f"Delete {files} ({file_size(model.size)}) from the disk?{used}"
+        delete = partial(self._session.library.delete, model)
+        return Confirmation(words, "Delete", delete, (model.files, model.size, model.changed, used))
+
+
+def _entries(candidates: Sequence[Candidate]) -> list[Entry]:
+    names = names_apart([one.model for one in candidates])
+    return [_entry(one, name) for one, name in zip(candidates, names, strict=True)]
+
+
+def _entry(one: Candidate, name: str) -> Entry:
+    detail = joined(one.model.quantisation.replace("?", ""), file_size(one.model.size))
+    return Entry(name, detail, candidate_words(one), str(one.model.path), one.verdict is Verdict.CANNOT)

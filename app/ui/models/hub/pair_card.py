@@ -1,0 +1,326 @@
+"""A curated pair: what it is good for, what it weighs, where it runs, and the one button that fetches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.errors import UserError
+from app.hub.catalogue import Confirmed, Entry, Pair, confirm, wanted_pair
+from app.hub.downloads import Download, State
+from app.hub.errors import Trouble
+from app.hub.repo import HubFile
+from app.ui.models.here.download_row import keep_place
+from app.ui.models.hub.fit_light import FitLight
+from app.ui.models.hub_session import HubSession
+from app.ui.models.words import joined, share, speed, state_words, time_left
+from app.ui.theme import Theme
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import set_role
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import file_size, percent
+from app.ui.widgets.work.background import Question
+
+BARS = 1000  # steps of a progress bar
+
+
+class PairCard(QFrame):
+    """One pair in whatever state it is: listed, confirmed, on its way, here."""
+
+    use_wanted = Signal(object, object)
+    """(target, draft): the files of the pair, which is here whole."""
+    downloads_wanted = Signal()
+    """The user wants to see the queue."""
+
+    def __init__(self, theme: Theme, session: HubSession, pair: Pair) -> None:
+        super().__init__()
+        self.pair = pair
+        self._theme = theme
+        self._session = session
+        self._confirmed: dict[str, Confirmed] = {}  # by role
+        self._fetching: Question[None] = Question(session.askers, self._queued, self._failed)
+        self.setProperty("kind", "card")
+        self._action: Callable[[], None] = lambda: None
+        self._lines: dict[str, tuple[ElidedLabel, QLabel]] = {}
+        self._build()
+        self.show_room()
+        self.look()
+
+    def _build(self) -> None:
+        title = QLabel(self.pair.title)
+        title.setProperty("role", "strong")
+        title.setTextFormat(Qt.TextFormat.PlainText)
+        good_for = QLabel(joined(self.pair.good_for, self.pair.note).replace(". · ", ". "))
+        good_for.setProperty("role", "secondary")
+        good_for.setWordWrap(True)
+        models = QGridLayout()
+        models.setHorizontalSpacing(12)
+        models.setVerticalSpacing(2)
+        models.setColumnStretch(1, 1)
+        for row, entry in enumerate(self._entries()):
+            role, name, told = QLabel(entry.role), ElidedLabel(Qt.TextElideMode.ElideMiddle), QLabel()
+            role.setProperty("role", "caption")
+            told.setProperty("role", "caption")
+            name.set_text(_model_name(entry.file))
+            name.setToolTip(as_text(f"{entry.repo}\n{entry.file}"))
+            models.addWidget(role, row, 0)
+            models.addWidget(name, row, 1)
+            models.addWidget(told, row, 2, Qt.AlignmentFlag.AlignRight)
+            self._lines[entry.role] = name, told
+        self.light = FitLight(self._theme)
+        self._state = QLabel()
+        self._state.setWordWrap(True)
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._state.setProperty("role", "caption")
+        self._bar = QProgressBar()
+        self._bar.setRange(0, BARS)
+        self._bar.setTextVisible(False)
+        self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}")
+        self.pause.clicked.connect(self._pause)
+        self._notice = Notice(self._theme)
+        # What fetches, what pauses and what loads the pair have places of their own: one takes the other's
+        # turn by itself, and would come under a pointer that is on its way.
+        self.button = QPushButton()
+        self.button.clicked.connect(self._act)
+        self.queue = QPushButton("Show downloads")
+        self.queue.setProperty("kind", "flat")
+        self.queue.clicked.connect(self.downloads_wanted)
+        self.use = QPushButton("Use this pair")
+        self.use.setProperty("kind", "primary")
+        self.use.setToolTip("Load both models into the chat")
+        self.use.setAccessibleName(f"Use this pair: {self.pair.title}")
+        self.use.clicked.connect(self._use)
+        self._transport = QWidget()
+        transport = QHBoxLayout(self._transport)
+        transport.setContentsMargins(0, 0, 0, 0)
+        transport.setSpacing(8)
+        transport.addWidget(self._bar, 1)
+        transport.addWidget(self.pause)
+        keep_place(self.pause)
+        row_below = QHBoxLayout()
+        row_below.setSpacing(8)
+        row_below.addWidget(self.button)
+        row_below.addWidget(self.queue)
+        row_below.addStretch(1)
+        row_below.addWidget(self.use)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 16)
+        column.setSpacing(8)
+        column.addWidget(title)
+        column.addWidget(good_for)
+        column.addLayout(models)
+        column.addWidget(self.light)
+        column.addWidget(self._state)
+        column.addWidget(self._transport)
+        column.addWidget(self._notice)
+        column.addStretch(1)
+        column.addLayout(row_below)
+
+    def _entries(self) -> tuple[Entry, ...]:
+        return tuple(one for one in (self.pair.target, self.pair.draft) if one is not None)
+
+    # ------------------------------------------------------------------ what the page says
+
+    def show_confirmed(self, confirmed: Sequence[Confirmed]) -> None:
+        """What the Hub says of the pair now."""
+        self._confirmed = {one.entry.role: one for one in confirmed}
+        self.show_room()
+        self.look()
+
+    def show_room(self) -> None:
+        """The memory that is free is known, or another."""
+        self.light.set_fit(self._session.fit(self.weight))
+
+    @Slot()
+    def look(self) -> None:
+        """Look what is here by now, and what is on its way."""
+        self._paths = {entry.role: self._find(entry) for entry in self._entries()}
+        for entry in self._entries():
+            here = "here" if self._paths[entry.role] is not None else ""
+            found = self._confirmed.get(entry.role)
+            licence = (found.repo.licence if found and found.repo else "") or entry.licence
+            self._lines[entry.role][1].setText(joined(file_size(self._size(entry)), licence, here))
+            if found is not None and found.quantisation is not None and found.replaced:
+                name = _model_name(found.quantisation.file)
+                self._lines[entry.role][0].set_text(name)
+        self.show_progress()
+
+    @Slot()
+    def show_progress(self) -> None:
+        """Show how far the download is, or what can be done."""
+        items = self._items()
+        coming = [one for one in items if one.state is not State.DONE]
+        if items and not coming and not all(self._paths.values()):
+            self._paths = {entry.role: self._find(entry) for entry in self._entries()}
+        here = all(self._paths.values())
+        # A model that another pair fetches, too, does not bring this pair.
+        is_coming = bool(coming) and all(self._paths[one.role] or self._item(one) for one in self._entries())
+        held = [one for one in (self.button, self.queue, self.pause) if one.hasFocus()]
+        by_keys = any(map(ring_shown, held))
+        if is_coming:
+            keep_place(self._transport)  # what stands below would come up to where Pause was
+        self._transport.setVisible(is_coming and not here)
+        self.queue.setVisible(is_coming and not here)
+        self.button.setVisible(not here)
+        self.use.setVisible(here)
+        set_role(self._state, role="caption")
+        if here:
+            self._state.setText("Both files are here." if self.pair.draft else "The file is here.")
+        elif is_coming:
+            self._show_coming(items, coming)
+        elif self._fetching.pending:
+            self._state.setText("Asking for current names and sizes.")
+            # Not disabled: the keyboard's focus would go elsewhere.
+            self._offer("Asking the Hub…", lambda: None)
+        else:
+            self._show_fetchable()
+        if held and not held[0].hasFocus():
+            # The keyboard goes where it starts nothing.
+            next_one = self.queue if by_keys and self.queue.isVisible() else self
+            next_one.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_fetchable(self) -> None:
+        problem = self._problem()
+        missing = [one for one in self._entries() if self._paths[one.role] is None]
+        words = f"Fetch {file_size(sum(map(self._size, missing)))}"
+        if self._session.is_offline:
+            self._state.setText("Offline: it can be fetched once offline mode is off.")
+            self._offer(words, None, "Offline mode is on.")
+            return
+        if problem is not None:
+            set_role(self._state, role="error")
+            self._state.setText(f"{problem.message} {problem.hint}")
+        elif self._confirmed:
+            self._state.setText("Confirmed with the Hub.")
+        else:
+            self._state.setText("Not confirmed yet: sizes as listed.")
+        self._offer(words, self._start, "Download what is missing into the Hugging Face cache")
+
+    @property
+    def weight(self) -> int:
+        """Bytes of both models, by the Hub where it was asked."""
+        return sum(self._size(entry) for entry in self._entries())
+
+    @property
+    def state(self) -> str:
+        return self._state.text()
+
+    @property
+    def error(self) -> str:
+        return self._notice.message
+
+    # ------------------------------------------------------------------ inside
+
+    def _show_coming(self, items: Sequence[Download], coming: Sequence[Download]) -> None:
+        done, total = sum(one.done for one in items), sum(one.total for one in items)
+        self._bar.setValue(BARS * done // total if total else 0)
+        latest = next((one for one in coming if one.state is State.FAILED), coming[0])
+        stopped = latest.state is State.FAILED or all(one.state is State.PAUSED for one in coming)
+        self.pause.setVisible(not stopped)
+        if latest.trouble is Trouble.OFFLINE:
+            self._state.setText("Offline: the download resumes once offline mode is off.")
+            self._offer("Resume", None, "Offline mode is on.")
+            return
+        if latest.state is State.FAILED:
+            set_role(self._state, role="error")
+            self._state.setText(f"{latest.message} {latest.hint}")
+            self._offer("Try again", self._resume)
+            return
+        words = state_words(latest, self._session.retry_in(latest))
+        # In one line: a card that grows and shrinks would move the others.
+        role = next(one.role for one in self._entries() if self._item(one) is latest)
+        numbers = percent(share(latest)), speed(latest.speed), time_left(latest.seconds_left)
+        self._state.setText(joined(f"{role}: {words}", *numbers))
+        if stopped:
+            self._offer("Resume", self._resume)
+        else:
+            self._offer("Fetching…", None)
+
+    @Slot()
+    def _act(self) -> None:
+        self._notice.clear()
+        self._action()
+
+    @Slot()
+    def _use(self) -> None:
+        self._notice.clear()
+        self.use_wanted.emit(self._paths["target"], self._paths.get("draft") or "")
+
+    def _start(self) -> None:
+        self._fetching.ask(self._fetch)
+        self.show_progress()
+
+    @Slot()
+    def _pause(self) -> None:
+        self._notice.clear()
+        for one in self._items():
+            self._session.downloads_queue().pause(one.id)
+
+    def _resume(self) -> None:
+        for one in self._items():
+            self._session.downloads_queue().resume(one.id)
+
+    def _fetch(self) -> None:
+        """On an asking thread: names and sizes are those of now."""
+        self._session.fetch(wanted_pair(confirm(self._session.hub, self.pair)))
+
+    def _queued(self, _nothing: None) -> None:
+        self.show_progress()
+
+    def _failed(self, error: UserError) -> None:
+        self.show_error(error)
+        self.show_progress()
+
+    def show_error(self, error: UserError) -> None:
+        """Say why what the user wanted was not done."""
+        self._notice.show_error(error.message, error.hint)
+
+    def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
+        """What the button that fetches does next; None for something that cannot be done now."""
+        self._action = action or (lambda: None)
+        self.button.setText(words)
+        self.button.setToolTip(as_text(tooltip))
+        self.button.setAccessibleName(f"{words}: {self.pair.title}")
+        self.button.setEnabled(action is not None)
+
+    def _items(self) -> list[Download]:
+        return [one for one in map(self._item, self._entries()) if one is not None]
+
+    def _files(self, entry: Entry) -> tuple[HubFile, ...]:
+        found = self._confirmed.get(entry.role)
+        if found is not None and found.quantisation is not None:
+            return found.quantisation.files
+        return (HubFile(entry.file, 0),)
+
+    def _size(self, entry: Entry) -> int:
+        return sum(one.size for one in self._files(entry)) or entry.size
+
+    def _find(self, entry: Entry) -> Path | None:
+        if self._session.is_offline or entry.role not in self._confirmed:
+            return self._session.find_listed(entry)
+        return self._session.find(entry.repo, self._files(entry))
+
+    def _item(self, entry: Entry) -> Download | None:
+        return self._session.download_of(entry.repo, self._files(entry)[0].name)
+
+    def _problem(self) -> UserError | None:
+        return next((one.problem for one in self._confirmed.values() if one.problem is not None), None)
+
+
+def _model_name(file: str) -> str:
+    return file.rsplit("/", 1)[-1].removesuffix(".gguf")

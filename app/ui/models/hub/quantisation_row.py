@@ -1,0 +1,180 @@
+"""One quantisation of a repository: its size, its light, and fetching it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
+
+from app.engine.errors import UserError
+from app.hub.downloads import Download, State, Wanted
+from app.hub.repo import Quantisation, Repo
+from app.ui.models.hub.fit_light import FitLight, light_words
+from app.ui.models.hub_session import HubSession
+from app.ui.models.words import joined, share, state_words
+from app.ui.theme import Theme
+from app.ui.theme.style import set_role
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import file_size, percent
+from app.ui.widgets.work.background import Question
+
+SIZE_WIDTH, LIGHT_WIDTH, BUTTON_WIDTH = 72, 128, 104  # pixels at text scale 1
+WORDLESS = 460  # a row below this width shows the light without words
+
+
+class QuantisationRow(QFrame):
+    """Tells whether it is here, on its way, or can be fetched."""
+
+    failed = Signal(object)
+    """UserError: it was not queued."""
+    library_wanted = Signal(object)
+    """The path of the file, which is here."""
+    downloads_wanted = Signal()
+
+    def __init__(
+        self,
+        theme: Theme,
+        session: HubSession,
+        repo: Repo,
+        quantisation: Quantisation,
+        *,
+        tell_file: bool = False,
+    ) -> None:
+        """`tell_file`: another row is of the same quantisation."""
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self._repo = repo
+        self.quantisation = quantisation
+        self._action: Callable[[], None] = lambda: None
+        self._path: Path | None = None
+        self._fetching: Question[None] = Question(session.askers, self._queued, self._failed)
+        known = quantisation.name != "?" and not tell_file
+        name: QLabel = QLabel(quantisation.name) if known else ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        if isinstance(name, ElidedLabel):
+            name.set_text(joined(quantisation.name.replace("?", ""), quantisation.file))
+        name.setTextFormat(Qt.TextFormat.PlainText)
+        name.setProperty("role", "strong")
+        files = [one.name for one in quantisation.files]
+        name.setToolTip(as_text("\n".join(files[:12] + ["…"] * (len(files) > 12))))
+        self._parts = f"{len(files)} files" if len(files) > 1 else ""
+        self._size = QLabel(file_size(quantisation.size))
+        self._size.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.light = FitLight(theme, light_words)
+        self._state = ElidedLabel()
+        self._state.setProperty("role", "caption")
+        self.button = QPushButton()
+        self.button.clicked.connect(self._act)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 4, 8, 4)
+        row.setSpacing(16)
+        row.addWidget(name, 0 if known else 2)
+        row.addWidget(self._state, 1)
+        row.addWidget(self._size)
+        row.addWidget(self.light)
+        row.addWidget(self.button)
+        theme.changed.connect(self._fit)
+        self._fit()
+        self.show_room()
+        self.look()
+
+    def drop(self) -> None:
+        """It goes: answers that are on their way find nobody."""
+        self._fetching.drop()
+
+    def show_room(self) -> None:
+        """The memory that is free is known, or another."""
+        self.light.set_fit(self._session.fit(self.quantisation.size))
+
+    def look(self) -> None:
+        """Look whether it is here by now."""
+        self._path = self._session.find(self._repo.repo, self.quantisation.files)
+        self.show_progress()
+
+    def show_progress(self) -> None:
+        """Show how far it is."""
+        one = self._item()
+        set_role(self._state, role="caption")
+        self._state.setToolTip("")
+        if one is not None and one.state is State.DONE and self._path is None:
+            self._path = self._session.find(self._repo.repo, self.quantisation.files)
+        if one is not None and one.state is not State.DONE:
+            self._show_coming(one)
+        elif self._path is not None:
+            self._say("✓ already here")
+            self._offer("Show", self._show_here, "Show it in the library")
+        elif self._fetching.pending:
+            self._say("asking the Hub…")
+            self._offer("Fetch", lambda: None)
+        elif self._session.is_offline:
+            self._say("offline")
+            self._offer("Fetch", None, "Offline mode is on.")
+        else:
+            self._say("")
+            self._offer("Fetch", self._fetch, "Download it into the Hugging Face cache")
+
+    @property
+    def state(self) -> str:
+        return self._state.text()
+
+    def _say(self, words: str) -> None:
+        self._state.set_text(joined(self._parts, words))
+
+    def _show_coming(self, one: Download) -> None:
+        if one.state is State.FAILED:
+            set_role(self._state, role="error")
+            self._say("stopped")
+            self._state.setToolTip(as_text(f"{one.message} {one.hint}"))
+        else:
+            words = state_words(one, self._session.retry_in(one))
+            running = one.state in (State.RUNNING, State.PAUSED)
+            self._say(joined(percent(share(one)) if running else "", words))
+        self._offer("Downloads", self.downloads_wanted.emit, "Show it in the queue")
+
+    @Slot()
+    def _act(self) -> None:
+        self._action()
+
+    def _show_here(self) -> None:
+        self.library_wanted.emit(self._path)
+
+    def _fetch(self) -> None:
+        wanted = Wanted.of(self._repo, self.quantisation)
+        self._fetching.ask(partial(self._session.fetch, (wanted,)))
+        self.show_progress()
+
+    def _queued(self, _nothing: None) -> None:
+        self.show_progress()
+
+    def _failed(self, error: UserError) -> None:
+        self.failed.emit(error)
+        self.show_progress()
+
+    def _item(self) -> Download | None:
+        return self._session.download_of(self._repo.repo, self.quantisation.file)
+
+    def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
+        """What the button does next; None for something that cannot be done now."""
+        self._action = action or (lambda: None)
+        self.button.setText(words)
+        self.button.setToolTip(as_text(tooltip))
+        self.button.setAccessibleName(f"{words} {self.quantisation.name}")
+        self.button.setEnabled(action is not None)
+
+    @Slot()
+    def _fit(self) -> None:
+        scale = self._theme.scale
+        narrow = self.width() < WORDLESS * scale
+        self.light.set_wordless(narrow)
+        self.light.setFixedWidth(self.light.sizeHint().width() if narrow else round(LIGHT_WIDTH * scale))
+        self._size.setFixedWidth(round(SIZE_WIDTH * scale))
+        self.button.setFixedWidth(round(BUTTON_WIDTH * scale))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()

@@ -1,0 +1,257 @@
+"""A repository on the Hub: what it is, whether it is gated, and its quantisations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QShowEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.errors import UserError
+from app.hub.errors import HubError, Trouble
+from app.hub.repo import Quantisation, Repo, read_repo
+from app.ui.models.hub.quantisation_row import QuantisationRow
+from app.ui.models.hub.token_panel import TokenPanel
+from app.ui.models.hub_session import HubSession
+from app.ui.models.words import repo_words
+from app.ui.theme import Theme
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.placeholder import Placeholder
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.numbers import count
+from app.ui.widgets.work.background import Question
+
+MOST_ROWS = 100
+MOST_NOTICES = 10
+EMPTY = ("", "Choose a repository to see its quantisations.")
+
+
+class RepoPage(QWidget):
+    """Shows one repository after another."""
+
+    library_wanted = Signal(object)
+    downloads_wanted = Signal()
+
+    def __init__(self, theme: Theme, session: HubSession) -> None:
+        super().__init__()
+        self._theme = theme
+        self._session = session
+        self._name = ""
+        self._revision = "main"
+        self._file = ""  # that was pasted
+        self._repo: Repo | None = None
+        self._question: Question[Repo] = Question(session.askers, self._show, self._failed)
+        self.rows: list[QuantisationRow] = []
+        self.placeholder = Placeholder()
+        self._again = self.placeholder.add_button("Try again")
+        self._again.clicked.connect(self.ask)
+        self.lost_token = TokenPanel(theme, session)  # where not even the page can be read without
+        self.lost_token.saved.connect(self.ask)
+        self.lost_token.hide()
+        waiting = QWidget()
+        column = QVBoxLayout(waiting)
+        column.setContentsMargins(24, 16, 24, 24)
+        column.addWidget(self.placeholder, 1)
+        column.addWidget(self.lost_token)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(waiting)
+        self._stack.addWidget(self._build())
+        session.room_changed.connect(self._show_room)
+        session.downloads_changed.connect(self._show_progress)
+        session.library_changed.connect(self._look)
+        session.offline_changed.connect(self._offline_changed)
+        self.clear()
+
+    def _build(self) -> QWidget:
+        self._title = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._title.setProperty("role", "title")
+        browse = QPushButton("Open its page")
+        browse.setToolTip("Show the repository in the browser")
+        browse.clicked.connect(self._browse)
+        self._facts = QLabel()
+        self._facts.setProperty("role", "secondary")
+        self._facts.setWordWrap(True)
+        self._facts.setTextFormat(Qt.TextFormat.PlainText)
+        self.token = TokenPanel(self._theme, self._session)
+        self.token.page.hide()  # the one above does the same
+        self._notices = QLabel()
+        self._notices.setProperty("role", "caption")
+        self._notices.setWordWrap(True)
+        self._notices.setTextFormat(Qt.TextFormat.PlainText)
+        self._notice = Notice(self._theme)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(0)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self._title, 1)
+        head.addWidget(browse)
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(24, 16, 24, 24)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self._facts)
+        column.addWidget(self.token)
+        column.addWidget(self._notices)
+        column.addWidget(self._notice)
+        column.addSpacing(8)
+        column.addLayout(self._list)
+        column.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        self._scroll.setWidget(inner)
+        return self._scroll
+
+    # ------------------------------------------------------------------ what the search says
+
+    def clear(self) -> None:
+        """No repository is chosen."""
+        self._question.drop()
+        self._name = ""
+        self._repo = None
+        self._say(*EMPTY)
+
+    def open(self, repo: str, file: str = "", revision: str = "main") -> None:
+        """Show a repository; `file` is marked, and reached by the keyboard, where it has it."""
+        if (repo, revision) == (self._name, self._revision) and self._repo is not None and not file:
+            return
+        self._name, self._file, self._revision = repo, file, revision
+        self.ask()
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask the Hub what the repository holds."""
+        self._repo = None
+        self._say("", f"Asking the Hub for {self._name}…")
+        self._question.ask(partial(read_repo, self._session.hub, self._name, self._revision))
+
+    @property
+    def error(self) -> str:
+        return self._notice.message
+
+    # ------------------------------------------------------------------ showing
+
+    def _say(self, title: str, words: str, again: bool = False) -> None:
+        self.placeholder.say(title, words)
+        self._again.setVisible(again)
+        self.lost_token.hide()
+        self._stack.setCurrentIndex(0)
+
+    def _failed(self, error: UserError) -> None:
+        self._say(error.message, error.hint, again=True)
+        if isinstance(error, HubError) and error.trouble in (Trouble.GATED, Trouble.DENIED):
+            self.lost_token.set_repo(self._name)
+            self.lost_token.show()
+
+    def _show(self, repo: Repo) -> None:
+        self._repo = repo
+        self._title.set_text(repo.repo)
+        self._title.setToolTip(as_text(repo.repo))
+        self._facts.setText(repo_words(repo))
+        self.token.set_repo(repo.repo)
+        self.token.setVisible(repo.gated)
+        notices = list(repo.notices[:MOST_NOTICES])
+        if (more := len(repo.notices) - MOST_NOTICES) > 0:
+            notices.append(f"{count(more)} more files are left out.")
+        if (many := len(repo.quantisations)) > MOST_ROWS:
+            notices.append(
+                f"The {MOST_ROWS} smallest of {count(many)} models are listed. To see another, search for "
+                "the address of its file."
+            )
+        self._notices.setText("\n".join(notices))
+        self._notices.setVisible(bool(notices))
+        self._notice.clear()
+        self._fill(repo)
+        self._scroll.verticalScrollBar().setValue(0)
+        self._stack.setCurrentIndex(1)
+
+    def _fill(self, repo: Repo) -> None:
+        for row in self.rows:
+            row.drop()
+        self.rows = []
+        while (item := self._list.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        if not repo.quantisations:
+            none = QLabel("It holds no GGUF file that can be loaded.")
+            none.setProperty("role", "secondary")
+            self._list.addWidget(none)
+        names = Counter(one.name for one in repo.quantisations)
+        for one in self._shown(repo):
+            row = QuantisationRow(self._theme, self._session, repo, one, tell_file=names[one.name] > 1)
+            row.failed.connect(self._not_queued)
+            row.library_wanted.connect(self.library_wanted)
+            row.downloads_wanted.connect(self.downloads_wanted)
+            if self.rows:
+                line = QFrame()
+                line.setProperty("kind", "line")
+                self._list.addWidget(line)
+            self._list.addWidget(row)
+            self.rows.append(row)
+            if self._file and any(file.name == self._file for file in one.files):
+                # Not before the row has its place.
+                QTimer.singleShot(0, row, partial(self._mark, row))
+
+    def _shown(self, repo: Repo) -> tuple[Quantisation, ...]:
+        """The rows that there are: a window of 100,000 would not be one."""
+        more = repo.quantisations[MOST_ROWS:]
+        pasted = (one for one in more if any(file.name == self._file for file in one.files))
+        return (*repo.quantisations[:MOST_ROWS], *pasted)
+
+    def _mark(self, row: QuantisationRow) -> None:
+        row.setProperty("kind", "card")
+        row.style().unpolish(row)
+        row.style().polish(row)
+        row.button.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._scroll.ensureWidgetVisible(row)
+
+    def _not_queued(self, error: UserError) -> None:
+        self._notice.show_error(error.message, error.hint)
+        if isinstance(error, HubError) and error.trouble in (Trouble.GATED, Trouble.DENIED):
+            self.token.show()
+        self._scroll.ensureWidgetVisible(self._notice)
+
+    @Slot()
+    def _show_room(self) -> None:
+        for row in self.rows:
+            row.show_room()
+
+    @Slot()
+    def _show_progress(self) -> None:
+        if self.isVisible():
+            for row in self.rows:
+                row.show_progress()
+
+    @Slot()
+    def _look(self) -> None:
+        for row in self.rows:
+            row.look()
+
+    @Slot()
+    def _offline_changed(self) -> None:
+        if self._repo is None and self._name:
+            self.ask()
+        for row in self.rows:
+            row.show_progress()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._look()  # nothing is shown of what happens while nobody looks
+
+    @Slot()
+    def _browse(self) -> None:
+        QDesktopServices.openUrl(QUrl(f"{self._session.hub.endpoint}/{self._name}"))

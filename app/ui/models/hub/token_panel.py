@@ -1,0 +1,130 @@
+"""A gated repository: what it asks for, and the field for a token."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.errors import UserError
+from app.hub.token import kept_token, save_token
+from app.ui.models.hub_session import HubSession
+from app.ui.theme import Theme
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.work.background import Question
+
+WITHOUT = (
+    "This repository is gated. Accept its conditions on its page, then enter a Hugging Face token with read "
+    "access. It is saved where Hugging Face's own tools save it."
+)
+WITH = (
+    "This repository is gated. Your Hugging Face token is used; it opens the files once you have accepted "
+    "the conditions on its page."
+)
+
+
+class TokenPanel(QWidget):
+    """Saves a token and forgets what was typed."""
+
+    saved = Signal()
+    """The Hub knows the token, and it is kept."""
+
+    def __init__(self, theme: Theme, session: HubSession) -> None:
+        super().__init__()
+        self._session = session
+        self._repo = ""
+        self._question: Question[None] = Question(session.askers, self._done, self._failed)
+        self.words = QLabel()
+        self.words.setWordWrap(True)
+        self.words.setProperty("role", "secondary")
+        self.page = QPushButton("Open its page")
+        self.page.setToolTip("Show the repository in the browser")
+        self.page.clicked.connect(self._open_page)
+        self.other = QPushButton("Use another token")
+        self.other.clicked.connect(self._show_field)
+        self.field = QLineEdit()
+        self.field.setEchoMode(QLineEdit.EchoMode.Password)
+        self.field.setPlaceholderText("hf_…")
+        self.field.setAccessibleName("Hugging Face token")
+        self.field.returnPressed.connect(self._save)
+        self.field.textChanged.connect(self._refresh)
+        self.save = QPushButton("Save token")
+        self.save.clicked.connect(self._save)
+        self._notice = Notice(theme)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.page)
+        row.addWidget(self.other)
+        row.addWidget(self.field, 1)
+        row.addWidget(self.save)
+        row.addStretch(0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.words)
+        column.addLayout(row)
+        column.addWidget(self._notice)
+        session.offline_changed.connect(self._refresh)
+        session.token_changed.connect(self._show_token)
+        self._show_token()
+
+    @property
+    def error(self) -> str:
+        return self._notice.message
+
+    def set_repo(self, repo: str) -> None:
+        """Whose files the token is for."""
+        self._repo = repo
+        self._notice.clear()
+        self._show_token()
+
+    @Slot()
+    def _show_token(self) -> None:
+        known = kept_token() is not None
+        self.words.setText(WITH if known else WITHOUT)
+        self.other.setVisible(known)
+        self.field.setVisible(not known)
+        self.save.setVisible(not known)
+        self._refresh()
+
+    @Slot()
+    def _show_field(self) -> None:
+        self.other.hide()
+        self.field.show()
+        self.save.show()
+        self.field.setFocus()
+
+    @Slot()
+    def _refresh(self) -> None:
+        offline = self._session.is_offline
+        self.field.setEnabled(not offline)
+        self.field.setReadOnly(
+            self._question.pending
+        )  # not disabled: the keyboard's focus would go elsewhere
+        self.save.setEnabled(not offline and bool(self.field.text().strip()))
+        self.save.setText("Asking the Hub…" if self._question.pending else "Save token")
+        self.save.setToolTip("Offline: a token is tried out on the Hub first." if offline else "")
+        self.page.setEnabled(not offline)
+
+    @Slot()
+    def _save(self) -> None:
+        if self.save.isEnabled() and not self._question.pending:
+            self._notice.clear()
+            self._question.ask(partial(save_token, self._session.hub, self.field.text()))
+            self._refresh()
+
+    def _done(self, _answer: None) -> None:
+        self.field.clear()
+        self._session.token_changed.emit()
+        self.saved.emit()
+
+    def _failed(self, error: UserError) -> None:
+        self.field.clear()
+        self._notice.show_error(error.message, error.hint)
+        self._refresh()
+
+    @Slot()
+    def _open_page(self) -> None:
+        QDesktopServices.openUrl(QUrl(f"{self._session.hub.endpoint}/{self._repo}"))

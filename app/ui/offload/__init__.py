@@ -1,1 +1,0 @@
-"""Where models run: layers, devices, workers elsewhere, and the memory that they take."""

@@ -1,0 +1,234 @@
+"""Asks the engine what the open panel wants to know: devices, memory, and how many layers fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.engine.errors import SettingError
+from app.engine.memory import Device, PairMemory
+from app.engine.messages import DevicesListed, Failed, Measured
+from app.engine.types import ModelOptions
+from app.ui.pair.memory.memory_rows import taken_memory
+from app.ui.pair.memory.memory_view import Files
+from app.ui.pair.model_panel import ModelPanel
+from app.ui.state.engine_session import Activity, EngineSession
+
+DELAY = 250  # milliseconds: a slider that moves is measured once
+IDLE = (Activity.READY, Activity.EMPTY)
+
+Pair = tuple[ModelOptions, ModelOptions | None]
+
+
+class OffloadController(QObject):
+    """One question at a time, while a panel is open and the engine has nothing else to do."""
+
+    def __init__(
+        self,
+        target: ModelPanel,
+        draft: ModelPanel,
+        session: EngineSession,
+        wanted: Callable[[ModelPanel], Pair],
+        real: Callable[[ModelOptions], ModelOptions],
+    ) -> None:
+        """`wanted` is the pair that a panel's Apply would load, or a SettingError; `real` turns symbolic
+        paths into files."""
+        super().__init__(target)  # ends with the panels
+        self._panels = (target, draft)
+        self._session = session
+        self._wanted = wanted
+        self._real = real
+        self._asking = False
+        self._listed_for: str | None = None  # the workers of the devices that are shown
+        self._measured_for: Pair | None = None
+        self._fatal: str | Pair | None = None  # what took the engine along: not asked again by itself
+        self._devices: tuple[Device, ...] = ()
+        self._measured: PairMemory | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._ask)
+        session.activity_changed.connect(self._activity_changed)
+        for panel, other in ((target, draft), (draft, target)):
+            panel.opened.connect(self._look_again)
+            panel.edited.connect(self._edited)
+            panel.form.look_asked.connect(self._look_again)
+            panel.form.workers_changed.connect(other.take_workers)
+            panel.form.fit_asked.connect(self._fit)
+
+    # ------------------------------------------------------------------ when to ask
+
+    @Slot()
+    def _look_again(self) -> None:
+        """What was known may be old."""
+        self._listed_for = self._measured_for = self._fatal = None
+        self._wait()
+        self._timer.start(0)
+
+    @Slot()
+    def _edited(self) -> None:
+        self._wait()
+        self._timer.start(DELAY)
+
+    def _wait(self) -> None:
+        """Numbers of another pair are not shown beside the name of this one."""
+        panel = self._panel()
+        if panel is None:
+            return
+        try:
+            pair = self._wanted(panel)
+        except SettingError:
+            return  # it will be said
+        if pair != self._measured_for:
+            panel.memory.wait(_files_of(pair))
+
+    @Slot()
+    def _activity_changed(self) -> None:
+        # A pair that is loaded or gone changes what is free.
+        if self._session.activity in IDLE:
+            self._listed_for = self._measured_for = None
+            self._timer.start(0)
+
+    def _panel(self) -> ModelPanel | None:
+        return next((one for one in self._panels if one.isVisible()), None)
+
+    @Slot()
+    def _ask(self) -> None:
+        """The next thing to ask, if there is any; each answer comes back here."""
+        panel = self._panel()
+        if panel is None or self._asking:
+            return
+        try:
+            pair = self._wanted(panel)
+        except SettingError:
+            panel.memory.say("Measured when every setting is right.")
+            return
+        if self._session.activity not in IDLE:
+            if pair != self._measured_for and self._fatal is None:
+                panel.memory.say("Measured when the engine is free.")
+            return
+        rpc = _workers(pair)
+        if self._fatal in (rpc, pair):
+            return
+        if rpc != self._listed_for:
+            self._listed_for = rpc
+            self._asking = True
+            self._session.list_devices(rpc, partial(self._listed, rpc))
+        elif pair != self._measured_for:
+            self._measured_for = pair
+            self._asking = True
+            panel.memory.wait(_files_of(pair))
+            self._session.measure(*self._files(pair), partial(self._told, pair))
+        else:
+            self._show()
+
+    def _files(self, pair: Pair) -> Pair:
+        target, draft = pair
+        return self._real(target), self._real(draft) if draft is not None else None
+
+    # ------------------------------------------------------------------ what the engine says
+
+    def _listed(self, rpc: str, answer: DevicesListed | Measured | Failed) -> None:
+        self._asking = False
+        if isinstance(answer, DevicesListed):
+            self._devices = answer.devices
+            for panel in self._panels:
+                panel.form.set_devices(answer.devices, answer.backends)
+                panel.form.workers.show_problem("", "")
+        elif isinstance(answer, Failed):
+            self._fatal = rpc if answer.gone else None
+            self._cannot(answer)
+            if self._devices == () and not answer.gone:
+                # This machine's own devices can be told all the same.
+                self._asking = True
+                self._session.list_devices("", self._own_listed)
+            return
+        self._ask()
+
+    def _own_listed(self, answer: DevicesListed | Measured | Failed) -> None:
+        self._asking = False
+        if isinstance(answer, DevicesListed):
+            for panel in self._panels:
+                panel.form.set_devices(answer.devices, answer.backends)
+
+    def _told(self, pair: Pair, answer: DevicesListed | Measured | Failed) -> None:
+        self._asking = False
+        if isinstance(answer, Measured):
+            self._measured = answer.memory
+        elif isinstance(answer, Failed):
+            self._measured = None
+            self._fatal = pair if answer.gone else None
+            self._cannot(answer)
+            return
+        self._ask()
+
+    def _cannot(self, failed: Failed) -> None:
+        """Say why nothing is known."""
+        panel = self._panel()
+        if panel is None:
+            return
+        if panel.form.workers.blamed(failed.message):
+            panel.form.workers.show_problem(failed.message, failed.hint)
+            panel.form.devices_fold.button.setChecked(True)
+            panel.memory.say("Not measured: a worker does not answer.", error=True)
+        else:
+            panel.memory.say(f"Not measured. {failed.message} {failed.hint}".strip(), error=True)
+
+    def _show(self) -> None:
+        """Show what is known of the pair that the open panel is about."""
+        panel, memory = self._panel(), self._measured
+        if panel is None or memory is None:
+            return
+        for one, model in zip(self._panels, (memory.target, memory.draft), strict=True):
+            one.form.layers.set_most(model.most_layers if model is not None else None)
+        loaded = self._session.pair
+        taken = loaded is not None and not any(one.pending() for one in self._panels)
+        if loaded is not None and taken:
+            memory = taken_memory(loaded, self._devices)
+        panel.memory.show_memory(memory, taken, _files_of(self._wanted(panel)))
+
+    # ------------------------------------------------------------------ fit for me
+
+    @Slot()
+    def _fit(self) -> None:
+        panel = self._panel()
+        if panel is None or self._session.activity not in IDLE:
+            return
+        try:
+            pair = self._wanted(panel)
+        except SettingError:
+            return  # it is said beside the setting
+        for one in self._panels:
+            one.form.layers.set_fitting(True)
+        self._session.fit(*self._files(pair), partial(self._fitted, panel, pair))
+
+    def _fitted(self, panel: ModelPanel, pair: Pair, answer: DevicesListed | Measured | Failed) -> None:
+        target, draft = self._panels
+        for one in self._panels:
+            one.form.layers.set_fitting(False)
+        if not self._still_wanted(panel, pair):
+            return  # the panels were changed meanwhile: these layers are for another file or context
+        if isinstance(answer, Measured):
+            target.take_layers(answer.target.n_gpu_layers)
+            if answer.draft is not None:
+                draft.take_layers(answer.draft.n_gpu_layers)
+        elif isinstance(answer, Failed):
+            self._cannot(answer)
+
+    def _still_wanted(self, panel: ModelPanel, pair: Pair) -> bool:
+        try:
+            return self._wanted(panel) == pair
+        except SettingError:
+            return False
+
+
+def _files_of(pair: Pair) -> Files:
+    target, draft = pair
+    return target.path, draft.path if draft is not None else ""
+
+
+def _workers(pair: Pair) -> str:
+    """All workers of a pair, each once."""
+    found = [one for options in pair if options is not None for one in options.endpoints]
+    return ",".join(dict.fromkeys(found))

@@ -1,0 +1,219 @@
+"""How a model is loaded: a few settings first, the rest folded away in two parts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.builds import gpu_backends
+from app.engine.errors import SettingError
+from app.engine.memory import Device, offload_devices
+from app.engine.params import params_of
+from app.engine.types import ModelOptions
+from app.ui.pair.build_text import BuildText
+from app.ui.pair.placement.layers_field import LayersField
+from app.ui.pair.placement.placement import Placement
+from app.ui.pair.placement.split import with_workers
+from app.ui.pair.worker_list import WorkerList
+from app.ui.theme import Theme
+from app.ui.widgets.fields.field import Field, make_field
+from app.ui.widgets.fold import Fold
+
+GAP = 12
+FIRST = ("ctx_size", "threads")
+MORE = {
+    "KV cache": ("cache_type_k", "cache_type_v", "kv_offload", "flash_attn", "swa_full"),
+    "Experts": ("cpu_moe", "n_cpu_moe"),
+    "Passes": ("threads_batch", "batch_size", "ubatch_size", "repack"),
+    "File": ("load_mode",),
+}
+
+
+class ModelForm(QWidget):
+    """Edits ModelOptions but for the path. What depends on the devices is told by `set_devices`."""
+
+    changed = Signal()
+    """Something was edited; whether all of it is right is for `valid` to say."""
+    workers_changed = Signal(str)
+    """The workers were edited: they serve the pair, so that the other form should have them too."""
+    fit_asked = Signal()
+    look_asked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._base = ModelOptions("")
+        params = {one.name: one for one in params_of(ModelOptions)}
+        names = (*FIRST, *(name for group in MORE.values() for name in group))
+        self._fields = {name: make_field(theme, params[name]) for name in names}
+        self.layers = LayersField(theme, params["n_gpu_layers"])
+        self.layers.hide()
+        self.placement = Placement(theme)
+        self.workers = WorkerList(theme)
+        self.build = BuildText(theme)
+        self._where = QLabel()
+        self._where.setProperty("role", "caption")
+        self._where.setWordWrap(True)
+        self._where.hide()
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(GAP)
+        for name in FIRST:
+            self._layout.addWidget(self._fields[name])
+        self._layout.addWidget(self.layers)
+        self._layout.addWidget(self._where)
+        self._place = self._layout.count()
+        self.devices_fold = Fold(theme, "Devices and workers", self._devices_part())
+        self.more_fold = Fold(theme, f"{len(names) - len(FIRST)} more settings", self._more_part())
+        self._layout.addWidget(self.devices_fold)
+        self._layout.addWidget(self.more_fold)
+        self._reset = QPushButton("Reset to defaults")
+        self._reset.setProperty("kind", "flat")
+        self._reset.clicked.connect(self.reset)
+        foot = QHBoxLayout()
+        foot.addStretch()
+        foot.addWidget(self._reset)
+        self._layout.addLayout(foot)
+        for field in self._fields.values():
+            field.edited.connect(self._edited)
+        self.layers.edited.connect(self._edited)
+        self.layers.fit_asked.connect(self.fit_asked)
+        self.placement.edited.connect(self._edited)
+        self.workers.edited.connect(self._workers_edited)
+        self.workers.look_asked.connect(self.look_asked)
+        self.set_value(self._base)
+
+    def insert_below_layers(self, widget: QWidget) -> None:
+        """A widget between the first settings and the folds."""
+        self._layout.insertWidget(self._place, widget)
+
+    # ------------------------------------------------------------------ the value
+
+    def value(self) -> ModelOptions:
+        """The options as edited; raises SettingError for the first that is wrong."""
+        values = {name: field.value() for name, field in self._fields.items()}
+        values |= {"n_gpu_layers": self.layers.value(), "rpc": self.workers.value()}
+        return self.placement.put_into(dataclasses.replace(self._base, **values))  # type: ignore[arg-type]
+
+    def set_value(self, value: ModelOptions) -> None:
+        """Show options, without telling anyone."""
+        self._base = value
+        for name, field in self._fields.items():
+            field.set_value(getattr(value, name))
+        self.layers.set_value(value.n_gpu_layers)
+        self.workers.set_value(value.rpc)
+        self.placement.set_value(value)
+        self._check()
+
+    def set_workers(self, rpc: str) -> None:
+        """Take over workers that were edited elsewhere, without telling anyone."""
+        self._base = with_workers(self._placed(), rpc)
+        self.placement.set_value(self._base)
+        self.workers.set_value(rpc)
+        self._check()
+
+    def set_layers(self, layers: int) -> None:
+        """Take over `n_gpu_layers`, without telling anyone."""
+        self.layers.set_value(layers)
+        self._check()
+
+    def valid(self) -> bool:
+        """Whether `value` would give one."""
+        try:
+            self.value()
+        except SettingError:
+            return False
+        return True
+
+    def field(self, name: str) -> Field:
+        """The field of a plain parameter."""
+        return self._fields[name]
+
+    # ------------------------------------------------------------------ what the engine says
+
+    def set_devices(self, devices: Sequence[Device], backends: Sequence[str]) -> None:
+        """The devices that there are, and what this build can use."""
+        offload = offload_devices(devices)
+        self.placement.set_devices(devices)
+        self.workers.set_devices(devices)
+        self.build.set_backends(backends)
+        self.layers.setVisible(bool(offload))
+        self._fields["kv_offload"].setVisible(bool(offload))
+        self._where.setText("" if offload else no_device_words(backends))
+        self._where.setVisible(not offload)
+
+    # ------------------------------------------------------------------ building
+
+    def _devices_part(self) -> QWidget:
+        return _column(self.placement, _line(), self.workers, _line(), self.build)
+
+    def _more_part(self) -> QWidget:
+        widgets: list[QWidget] = []
+        for title, names in MORE.items():
+            heading = QLabel(title)
+            heading.setProperty("role", "strong")
+            widgets += [heading, *(self._fields[name] for name in names)]
+        return _column(*widgets)
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot()
+    def reset(self) -> None:
+        """Back to the defaults. The workers stay: they are the pair's."""
+        rpc = self.workers.value()
+        self.set_value(ModelOptions(self._base.path, rpc=rpc))
+        self.changed.emit()
+
+    @Slot()
+    def _edited(self) -> None:
+        self._check()
+        self.changed.emit()
+
+    @Slot()
+    def _workers_edited(self) -> None:
+        rpc = self.workers.value()
+        self.set_workers(rpc)
+        self.workers_changed.emit(rpc)
+        self.changed.emit()
+
+    def _placed(self) -> ModelOptions:
+        """What the placement holds, also where a share in it is wrong."""
+        try:
+            return self.placement.put_into(self._base)
+        except SettingError:
+            return dataclasses.replace(self._base, tensor_split="")
+
+    def _check(self) -> None:
+        self._fields["n_cpu_moe"].setEnabled(not self._fields["cpu_moe"].value())
+        try:
+            default = self.value() == ModelOptions(self._base.path, rpc=self.workers.value())
+        except SettingError:
+            default = False
+        self._reset.setEnabled(not default)
+
+
+def no_device_words(backends: Sequence[str]) -> str:
+    """One line for a machine without a GPU."""
+    gpus = gpu_backends(backends)
+    if gpus:
+        return f"No GPU was found (this build can use {', '.join(gpus)}): the CPU computes all layers."
+    return "The CPU computes all layers: this build of llama.cpp uses no GPU."
+
+
+def _line() -> QFrame:
+    made = QFrame()
+    made.setProperty("kind", "line")
+    return made
+
+
+def _column(*widgets: QWidget) -> QWidget:
+    made = QWidget()
+    layout = QVBoxLayout(made)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(GAP)
+    for widget in widgets:
+        layout.addWidget(widget)
+    return made

@@ -1,0 +1,369 @@
+"""The panel behind a model chip: which file, and how it is loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.errors import SettingError
+from app.engine.types import ModelInfo, ModelOptions
+from app.ui.pair.memory.memory_view import MemoryView
+from app.ui.pair.model_form import ModelForm
+from app.ui.theme import Theme
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
+from app.ui.widgets.text.tips import as_text
+from app.ui.widgets.words.model_words import (
+    describe_file,
+    describe_load,
+    describe_model,
+    file_name,
+    load_warning,
+)
+
+RECENT_SHOWN = 5
+TITLES = {"target": "Target model", "draft": "Draft model"}
+ROLES = {
+    "target": "Writes the answer: every token of it is the target's choice.",
+    "draft": "Guesses ahead. Small and fast, best with the target's vocabulary.",
+}
+
+FileChooser = Callable[[QWidget, str], str]
+"""(parent, folder to begin in) -> path, or "" when nothing was chosen."""
+
+
+def ask_for_model(parent: QWidget, folder: str) -> str:
+    """Let the user choose a model file with the system's dialog."""
+    kinds = "GGUF models (*.gguf);;All files (*)"
+    return QFileDialog.getOpenFileName(parent, "Choose a model", folder, kinds)[0]
+
+
+class ModelPanel(QWidget):
+    """Shows the model in use and lets another one be chosen; nothing is loaded before Apply."""
+
+    applied = Signal(object)
+    """The ModelOptions to load, or None for no draft."""
+    opened = Signal()
+    """It is on the screen: what it shows should be of this moment."""
+    edited = Signal()
+    """What Apply would load is another now."""
+    offer_taken = Signal()
+    """The way out that a failure came with was chosen."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        role: str,
+        bundled: str,
+        choose_file: FileChooser = ask_for_model,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`role` is "target" or "draft", `bundled` the path that stands for the bundled model."""
+        super().__init__(parent)
+        self._theme = theme
+        self._role = role
+        self._bundled = bundled
+        self._choose_file = choose_file
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside a field is the end of typing
+        self._applied: ModelOptions | None = None
+        self._path: str | None = None
+        self._info: ModelInfo | None = None
+        self._retry = False
+        self._beside = False
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(8)
+        self._build_head()
+        self._build_state()
+        self._build_choices()
+        self.form = ModelForm(theme)
+        self.form.set_value(ModelOptions(bundled))
+        self.form.changed.connect(self._edited)
+        self.memory = MemoryView(theme)
+        self.form.insert_below_layers(self.memory)
+        self._layout.addSpacing(8)
+        self._layout.addWidget(self.form)
+        self._refresh()
+
+    # ------------------------------------------------------------------ what the window says
+
+    def set_options(self, options: ModelOptions | None) -> None:
+        """Show what is in use (a path may be symbolic, as in the settings)."""
+        if self._applied is None or options is None or self._applied.path != options.path:
+            self._info = None  # another file: what was known is not about it
+        self._applied = options
+        self._path = options.path if options is not None else None
+        if options is not None:
+            self.form.set_value(options)
+        self._retry = False
+        self._refresh()
+
+    def set_beside(self, pending: bool) -> None:
+        """Whether Apply would also load changes that were made in the other model's panel."""
+        self._beside = pending
+        self._refresh()
+
+    def set_in_use(self, options: ModelOptions | None) -> None:
+        """Something else than what is shown is in use: what is shown stays, for Apply to load."""
+        self._applied = options
+        self._refresh()
+
+    def set_unused(self, why: str) -> None:
+        """Say why the model has no effect at the moment; "" where it has."""
+        self._unused.setText(why)
+        self._unused.setVisible(bool(why))
+
+    def set_info(self, info: ModelInfo | None) -> None:
+        """The model of the applied options is loaded, or (None) no longer is."""
+        self._info = info
+        self._progress.hide()
+        if info is not None:
+            self._retry = False
+            self._notice.clear()
+        self._refresh()
+
+    def set_loading(self, file: str, fraction: float) -> None:
+        """The applied model is being read; `fraction` in [0, 1]."""
+        self._notice.clear()
+        self._retry = False
+        self._progress.setValue(round(fraction * 100))
+        self._progress.setAccessibleName(f"Loading {file}")
+        self._progress.show()
+        self._state.setText(f"Loading {file}, {fraction * 100:.0f} %")
+
+    def set_testing(self, file: str) -> None:
+        """The applied model is read, and its first passes are tried."""
+        self.set_loading(file, 1.0)
+        self._state.setText(f"Testing {file} with a first pass")
+
+    def set_error(self, message: str, hint: str = "", offer: str = "") -> None:
+        """The applied model could not be loaded; `offer` are the words of a button for another way."""
+        self._progress.hide()
+        self._info = None
+        self._retry = True
+        self._notice.show_error(message, hint, offer)
+        self._refresh()
+
+    @Slot(str)
+    def take_workers(self, rpc: str) -> None:
+        """The workers were edited in the other model's panel: they serve the pair."""
+        self.form.set_workers(rpc)
+        self._edited()
+
+    def take_layers(self, layers: int) -> None:
+        """Show as many layers on devices as were found to fit."""
+        self.form.set_layers(layers)
+        self._edited()
+
+    def show_error(self, message: str, hint: str = "", offer: str = "") -> None:
+        """Say what went wrong with a model that was loaded."""
+        self._notice.show_error(message, hint, offer)
+
+    def set_recent(self, paths: Sequence[str]) -> None:
+        """The model files that were used last, the latest first."""
+        while (item := self._recent.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        for path in [one for one in paths if one != self._bundled][:RECENT_SHOWN]:
+            button = ElidedButton(describe_file(path))
+            button.setProperty("kind", "row")
+            button.setToolTip(as_text(path))
+            button.setAccessibleName(f"Recent file {describe_file(path)}")
+            button.clicked.connect(lambda _checked=False, chosen=path: self._pick(chosen))
+            self._recent.addWidget(button)
+        self._recent_title.setVisible(self._recent.count() > 0)
+
+    def options(self) -> ModelOptions | None:
+        """What Apply would load; raises SettingError where the form is wrong."""
+        if self._path is None:
+            return None
+        return dataclasses.replace(self.form.value(), path=self._path)
+
+    def can_load(self) -> bool:
+        """Whether `options` would give any."""
+        return self._path is None or self.form.valid()
+
+    @property
+    def failed(self) -> bool:
+        """Whether what is shown could not be loaded."""
+        return self._retry
+
+    def pending(self) -> bool:
+        """Whether Apply would change anything."""
+        try:
+            return self._retry or self.options() != self._applied
+        except SettingError:
+            return True
+
+    # ------------------------------------------------------------------ building
+
+    def _build_head(self) -> None:
+        """The title, Apply and what failed: a part of its own, so that a popover can keep it in its place
+        whatever unfolds below."""
+        title = QLabel(TITLES[self._role])
+        title.setProperty("role", "title")
+        self._notice = Notice(self._theme)
+        self._notice.acted.connect(self.offer_taken)
+        self._apply = QPushButton("Apply")
+        self._apply.setProperty("kind", "primary")
+        self._apply.clicked.connect(self._send)
+        other = "draft" if self._role == "target" else "target"
+        self._beside_words = QLabel(f"The {other}'s changes are loaded too.")
+        self._beside_words.setProperty("role", "caption")
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(title)
+        row.addStretch()
+        row.addWidget(self._beside_words)
+        row.addWidget(self._apply)
+        self.head = QWidget()
+        column = QVBoxLayout(self.head)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(row)
+        column.addWidget(self._notice)
+        self._layout.addWidget(self.head)
+
+    def _build_state(self) -> None:
+        role = QLabel(ROLES[self._role])
+        role.setProperty("role", "secondary")
+        role.setWordWrap(True)
+        self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("role", "strong")
+        self._state = QLabel()
+        self._state.setProperty("role", "caption")
+        self._state.setWordWrap(True)
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._file = ElidedLabel(Qt.TextElideMode.ElideMiddle)
+        self._file.setProperty("role", "caption")
+        self._load = QLabel()
+        self._load.setProperty("role", "caption")
+        self._warning = QLabel()
+        self._warning.setProperty("role", "error")
+        self._warning.setWordWrap(True)
+        self._unused = QLabel()
+        self._unused.setProperty("role", "secondary")
+        self._unused.setWordWrap(True)
+        self.set_unused("")
+        self._progress = QProgressBar()
+        self._progress.setTextVisible(False)
+        self._progress.hide()
+        self._layout.addWidget(role)
+        self._layout.addWidget(self._unused)
+        self._layout.addSpacing(8)
+        block = QVBoxLayout()
+        block.setSpacing(2)
+        for widget in (self._name, self._state, self._file, self._load, self._warning):
+            block.addWidget(widget)
+        self._layout.addLayout(block)
+        self._layout.addWidget(self._progress)
+
+    def _build_choices(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self._choose = QPushButton("Choose file…")
+        self._choose.clicked.connect(self._ask)
+        self._demo = QPushButton("Bundled demo")
+        self._demo.clicked.connect(self._pick_bundled)
+        row.addWidget(self._choose)
+        row.addWidget(self._demo)
+        self._none = QPushButton("No draft")
+        self._none.clicked.connect(self._pick_none)
+        if self._role == "draft":
+            row.addWidget(self._none)
+        else:
+            self._none.deleteLater()
+        row.addStretch()
+        self._layout.addLayout(row)
+        self._recent_title = QLabel("Recent")
+        self._recent_title.setProperty("role", "caption")
+        self._recent_title.hide()
+        self._recent = QVBoxLayout()
+        self._recent.setSpacing(0)
+        self._layout.addWidget(self._recent_title)
+        self._layout.addLayout(self._recent)
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot()
+    def _ask(self) -> None:
+        known = self._path is not None and self._path != self._bundled
+        folder = str(Path(self._path or "").parent) if known else str(Path.home())
+        chosen = self._choose_file(self, folder)
+        if chosen:
+            self._pick(chosen)
+
+    @Slot()
+    def _pick_bundled(self) -> None:
+        self._pick(self._bundled)
+
+    @Slot()
+    def _pick_none(self) -> None:
+        self._pick(None)
+
+    def _pick(self, path: str | None) -> None:
+        self._path = path
+        self._notice.clear()
+        self._edited()
+
+    @Slot()
+    def _edited(self) -> None:
+        self._refresh()
+        self.edited.emit()
+
+    @Slot()
+    def _send(self) -> None:
+        self.applied.emit(self.options())
+
+    # ------------------------------------------------------------------ showing
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.opened.emit()
+
+    @Slot()
+    def _refresh(self) -> None:
+        pending = self.pending()
+        self.form.setVisible(self._path is not None)
+        self._beside_words.setVisible(self._beside)
+        usable = (pending or self._beside) and self.can_load()
+        if self._apply.hasFocus() and not usable:
+            self.setFocus(
+                Qt.FocusReason.OtherFocusReason
+            )  # Qt would go on to just anything, and scroll there
+        self._apply.setEnabled(usable)
+        same_file = self._applied is not None and self._path == self._applied.path
+        info = self._info if same_file else None
+        warning = load_warning(info) if info is not None else ""
+        self._load.setVisible(info is not None)
+        self._warning.setText(warning)
+        self._warning.setVisible(bool(warning))
+        known = self._path is not None and self._path != self._bundled
+        self._file.set_text(describe_file(self._path or "") if known else "")
+        self._file.setVisible(known)
+        self._name.setToolTip(as_text(self._path or ""))
+        if self._path is None:
+            self._name.set_text("No draft")
+            self._state.setText("Strategies that need a draft model cannot be used.")
+        elif info is not None:
+            self._name.set_text(info.name)
+            self._state.setText(describe_model(info))
+            self._load.setText(describe_load(info))
+        else:
+            bundled = self._path == self._bundled
+            self._name.set_text("Bundled demo" if bundled else file_name(self._path))
+            self._state.setText("Not loaded." if self._retry or not pending else "Apply loads it.")

@@ -1,0 +1,242 @@
+"""The pair in use: loading it, and saying in panels, chips and status bar what came of it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.base.paths import BUNDLED
+from app.engine.messages import Failed, Offer
+from app.engine.placement import share_workers
+from app.engine.types import ModelOptions, PairInfo
+from app.ui.chat.prompt.prompt_box import PromptBox
+from app.ui.pair.memory.memory_questions import OffloadController
+from app.ui.pair.model_panel import ModelPanel
+from app.ui.state.engine_session import BUSY, EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.window.header import Header
+from app.ui.window.status_bar import StatusBar
+
+CAUSE = "pair"  # of a notice
+
+
+class PairController(QObject):
+    """Loads what the panels ask for. Where a file fails, the pair from before stays in use."""
+
+    changed = Signal()  # the pair, or what is known of it
+
+    def __init__(
+        self,
+        header: Header,
+        status: StatusBar,
+        prompt: PromptBox,
+        session: EngineSession,
+        settings: SettingsInUse,
+    ) -> None:
+        super().__init__()
+        self._header = header
+        self._status = status
+        self._prompt = prompt
+        self._session = session
+        self._settings = settings
+        self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
+        self._fatal: ModelPanel | None = None  # the panel of a file that took the engine along
+        self._by_hand = False  # what is loaded was asked for, and is no replacement for what failed
+        self._offer: Offer | None = None  # another way to load, which the last failure came with
+        self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic, loaded last
+        self.offload = OffloadController(
+            header.target_panel, header.draft_panel, session, self.wanted, settings.real
+        )
+        session.load_progress.connect(self._load_progress)
+        session.loaded.connect(self._loaded)
+        session.load_failed.connect(self._load_failed)
+        session.load_testing.connect(self._load_testing)
+        session.run_died.connect(self._run_died)
+        header.target_panel.applied.connect(self._target_applied)
+        header.draft_panel.applied.connect(self._draft_applied)
+        for panel in (header.target_panel, header.draft_panel):
+            panel.edited.connect(self._edited)
+        for panel in (header.target_panel, header.draft_panel):
+            panel.offer_taken.connect(self._offer_taken)
+
+    def show(self) -> None:
+        """Show in the panels which pair the settings name."""
+        settings, header = self._settings.now, self._header
+        for panel, options in ((header.target_panel, settings.target), (header.draft_panel, settings.draft)):
+            panel.set_options(options)
+            panel.set_recent(settings.recent_models)
+
+    @Slot(object)
+    def _target_applied(self, options: ModelOptions) -> None:
+        if self._may_load(self._header.target_panel):
+            self.load(options, self._beside(self._header.draft_panel, self._settings.now.draft))
+
+    @Slot(object)
+    def _draft_applied(self, options: ModelOptions | None) -> None:
+        if self._may_load(self._header.draft_panel):
+            target = self._beside(self._header.target_panel, self._settings.now.target)
+            assert target is not None  # a target's panel always has one
+            self.load(target, options)
+
+    def _may_load(self, panel: ModelPanel) -> bool:
+        if self._session.activity in BUSY:
+            panel.show_error("The engine is still at work.", "Stop the answer first.")
+            return False
+        return True
+
+    @Slot()
+    def _edited(self) -> None:
+        """What is edited in one panel is loaded from the other one too: both say so."""
+        panels = (self._header.target_panel, self._header.draft_panel)
+        for panel, other in (panels, panels[::-1]):
+            panel.set_beside(other.can_load() and other.pending() and not other.failed)
+
+    def wanted(self, panel: ModelPanel) -> tuple[ModelOptions, ModelOptions | None]:
+        """The pair that a panel's Apply would load; raises SettingError where its form is wrong."""
+        options, settings = panel.options(), self._settings.now
+        if panel is self._header.draft_panel:
+            target = self._beside(self._header.target_panel, settings.target)
+            return target or settings.target, options
+        return options or settings.target, self._beside(self._header.draft_panel, settings.draft)
+
+    def _beside(self, panel: ModelPanel, in_use: ModelOptions | None) -> ModelOptions | None:
+        """What the other panel shows goes along, but for what is wrong there or could not be loaded."""
+        return panel.options() if panel.can_load() and not panel.failed else in_use
+
+    def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+        """Load this pair and remember it; while an answer is written, nothing happens."""
+        if self._session.activity in BUSY:
+            return
+        target, draft = share_workers(target, draft)
+        self._asked, self._offer, self._by_hand = (target, draft), None, True
+        settings = self._settings.now
+        for options in (draft, target):
+            if options is not None and not options.path.startswith(BUNDLED):
+                settings = settings.with_recent(options.path)  # the bundled one has a button of its own
+        self._settings.change(target=target, draft=draft, recent_models=settings.recent_models)
+        self._header.target_panel.set_options(target)
+        self._header.draft_panel.set_options(draft)
+        self._edited()
+        self._session.load(
+            self._settings.real(target), self._settings.real(draft) if draft is not None else None
+        )
+
+    @Slot()
+    def _offer_taken(self) -> None:
+        """Load what was offered."""
+        offer = self._offer
+        if offer is None or self._session.activity in BUSY:
+            return
+        self._prompt.notices.withdraw(CAUSE)
+        self.load(self._named(offer.target), self._named(offer.draft) if offer.draft is not None else None)
+
+    def _named(self, options: ModelOptions) -> ModelOptions:
+        """The engine speaks of files; settings and panels of the paths that stand for them."""
+        known = [one for pair in (self._asked, self._in_use) if pair is not None for one in pair if one]
+        path = next(
+            (one.path for one in known if self._settings.real(one).path == options.path), options.path
+        )
+        return dataclasses.replace(options, path=path)
+
+    @Slot(str, float)
+    def _load_progress(self, file: str, fraction: float) -> None:
+        panel, role = self._about(file)
+        if panel is not self._fatal:
+            panel.set_loading(file, fraction)
+        self._status.set_state(f"Loading {role} {fraction * 100:.0f} %", busy=True)
+
+    @Slot(str)
+    def _load_testing(self, file: str) -> None:
+        panel, role = self._about(file)
+        if panel is not self._fatal:
+            panel.set_testing(file)
+        self._status.set_state(f"Testing {role}", busy=True)
+
+    def _about(self, file: str) -> tuple[ModelPanel, str]:
+        """The panel of the model that is being read, and its role."""
+        target, draft = self._settings.now.target, self._settings.now.draft
+        if draft is not None and file == file_words(draft) != file_words(target):
+            return self._header.draft_panel, "draft"
+        return self._header.target_panel, "target"
+
+    @Slot(object)
+    def _loaded(self, pair: PairInfo) -> None:
+        settings = self._settings.now
+        self._in_use = (settings.target, settings.draft)
+        fatal, self._fatal = self._fatal, None
+        if self._by_hand:  # what was said of a pair before it is over
+            self._prompt.notices.withdraw(CAUSE)
+        for panel, info, chip in (
+            (self._header.target_panel, pair.target, self._header.target),
+            (self._header.draft_panel, pair.draft, self._header.draft),
+        ):
+            if panel is fatal:
+                continue  # the pair from before is back; what happened is still to be read here
+            panel.set_info(info)
+            panel.set_recent(settings.recent_models)
+            chip.set_alert(False)
+        threads = pair.target.threads
+        self._status.set_device(f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}")
+        self._prompt.set_thinking(pair.thinking)
+        self.changed.emit()
+
+    @Slot(object)
+    def _load_failed(self, failed: Failed) -> None:
+        """Say it in the panel of the file that failed."""
+        self._by_hand = False
+        header, pair = self._header, self._session.pair
+        about_draft = self._is_about_draft(failed)
+        wrong, right = (header.target_panel, header.draft_panel)[:: -1 if about_draft else 1]
+        chip = header.draft if about_draft else header.target
+        if self._in_use is not None:
+            # What failed stays in its panel, to be mended there; what is loaded is what is remembered.
+            target, draft = self._in_use
+            self._settings.change(target=target, draft=draft)
+            right.set_in_use(target if about_draft else draft)
+            wrong.set_in_use(draft if about_draft else target)
+        self._offer = failed.offer
+        offer = failed.offer.words if failed.offer is not None else ""
+        wrong.set_error(failed.message, failed.hint, offer)
+        self._edited()
+        self._fatal = wrong if failed.gone and self._in_use is not None else None
+        right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
+        if pair is None:
+            self._status.set_device("")
+            self._prompt.set_thinking(None)
+        self.changed.emit()
+        chip.set_alert(True)
+        kept = f"{pair.target.name} is still loaded." if pair is not None else ""
+        self._prompt.notices.show_error(
+            failed.message, f"{failed.hint} {kept}".strip(), offer, self._offer_taken, CAUSE
+        )
+
+    @Slot(object)
+    def _run_died(self, failed: Failed) -> None:
+        """The answer says what happened; here is the next safe setting, if there is one."""
+        self._by_hand = False
+        self._offer = failed.offer
+        if failed.offer is not None:
+            self._prompt.notices.show_error(
+                failed.message, failed.hint, failed.offer.words, self._offer_taken, CAUSE
+            )
+            self._header.target_panel.show_error(failed.message, failed.hint, failed.offer.words)
+
+    def _is_about_draft(self, failed: Failed) -> bool:
+        target, draft = self._settings.now.target, self._settings.now.draft
+        if draft is None:
+            return False
+        names = file_words(target), file_words(draft)
+        if names[0] != names[1]:
+            named = [name in failed.message for name in names]
+            if named[0] != named[1]:
+                return named[1]
+        if failed.message.startswith("The draft"):
+            return True
+        # The message names no file: it is about the one that was changed.
+        return self._in_use is not None and self._in_use[0] == target and self._in_use[1] != draft
+
+
+def file_words(options: ModelOptions) -> str:
+    """The name of a model's file, as it is shown."""
+    return options.path.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,166 @@
+"""Workers: other machines that compute layers, added by their address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.memory import Device
+from app.engine.types import split_list
+from app.engine.workers import DEFAULT_PORT, Endpoint, WorkerError
+from app.ui.theme import Theme
+from app.ui.widgets.icons import IconButton
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.text.elided import ElidedLabel
+
+WARNING = (
+    "The protocol has no protection of its own: no encryption, no password. Anyone who reaches a worker's "
+    "port can use that machine and read what passes. Use workers only in a network that you trust."
+)
+HOW = f"On the other machine: draftscope worker --host ITS-ADDRESS --port {DEFAULT_PORT}"
+
+
+class WorkerList(QWidget):
+    """Edits `rpc`. Whether a worker answers is told later."""
+
+    edited = Signal()
+    look_asked = Signal()
+    """Look once more whether the workers answer."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._workers: tuple[str, ...] = ()
+        self._devices: tuple[Device, ...] = ()
+        self._lost: tuple[str, ...] = ()  # those that a problem is about
+        title = QLabel("Workers on other machines")
+        title.setProperty("role", "strong")
+        self._list = QVBoxLayout()
+        self._list.setSpacing(2)
+        self._address = QLineEdit()
+        self._address.setPlaceholderText(f"host:port, such as 192.168.1.20:{DEFAULT_PORT}")
+        self._address.setAccessibleName("Address of a worker, as host:port")
+        self._address.returnPressed.connect(self._add)
+        self._add_button = QPushButton("Add")
+        self._add_button.clicked.connect(self._add)
+        self._notice = Notice(theme)
+        self._notice.acted.connect(self.look_asked)
+        warning = _caption(WARNING)
+        how = _caption(HOW)
+        row = QHBoxLayout()
+        row.addWidget(self._address, 1)
+        row.addWidget(self._add_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        layout.addWidget(title)
+        layout.addLayout(self._list)
+        layout.addLayout(row)
+        layout.addWidget(self._notice)
+        layout.addWidget(warning)
+        layout.addWidget(how)
+
+    def value(self) -> str:
+        """The option `rpc`."""
+        return ",".join(self._workers)
+
+    def set_value(self, rpc: str) -> None:
+        """Show the workers of an option, without telling anyone."""
+        self._workers = split_list(rpc)
+        self._show()
+
+    def set_devices(self, devices: Sequence[Device]) -> None:
+        """The devices that there are."""
+        self._devices = tuple(devices)
+        self._show()
+
+    def blamed(self, message: str) -> tuple[str, ...]:
+        """The workers that a message names by their whole address."""
+        return tuple(
+            one for one in self._workers if re.search(rf"(?<![\w.-]){re.escape(one)}(?!\w)", message)
+        )
+
+    def show_problem(self, message: str, hint: str) -> None:
+        """Say what is wrong with the workers; "" for nothing."""
+        self._lost = self.blamed(message)
+        self._show()
+        if message:
+            self._notice.show_error(message, hint, "Look again" if self._workers else "")
+        else:
+            self._notice.clear()
+
+    @Slot()
+    def _add(self) -> None:
+        text = self._address.text().strip()
+        if not text:
+            self._address.setFocus()
+            return
+        try:
+            endpoint = str(Endpoint.parse(text))
+        except WorkerError as error:
+            self._notice.show_error(error.message, error.hint)
+            return
+        self._address.clear()
+        self._notice.clear()
+        if endpoint not in self._workers:
+            self._change((*self._workers, endpoint))
+
+    def _remove(self, worker: str) -> None:
+        self._notice.clear()
+        self._address.setFocus()  # the button that had the keyboard goes
+        self._change(tuple(one for one in self._workers if one != worker))
+
+    def _change(self, workers: tuple[str, ...]) -> None:
+        self._workers = workers
+        self._show()
+        self.edited.emit()
+
+    def _show(self) -> None:
+        while (item := self._list.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for worker in self._workers:
+            self._list.addWidget(self._row(worker))
+
+    def _row(self, worker: str) -> QWidget:
+        made = QWidget()
+        name = QLabel(worker)
+        name.setProperty("role", "mono")
+        words = ElidedLabel()
+        words.setProperty("role", "caption")
+        words.set_text(self._state(worker))
+        remove = IconButton(self._theme, "close", f"Remove the worker at {worker}")
+        remove.clicked.connect(lambda: self._remove(worker))
+        row = QHBoxLayout(made)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(name)
+        row.addWidget(words, 1)
+        row.addWidget(remove)
+        return made
+
+    def _state(self, worker: str) -> str:
+        if worker in self._lost:
+            return "does not answer"
+        names = [one.name for one in self._devices if one.endpoint == worker]
+        where = "this machine" if _is_here(worker) else "not protected"
+        return f"{', '.join(names) or 'not reached yet'} · {where}"
+
+
+def _is_here(worker: str) -> bool:
+    try:
+        return Endpoint.parse(worker).is_loopback
+    except WorkerError:
+        return False
+
+
+def _caption(text: str) -> QLabel:
+    made = QLabel(text)
+    made.setProperty("role", "caption")
+    made.setWordWrap(True)
+    return made

@@ -1,1 +1,0 @@
-"""Forms, chips and the panels that open from them."""

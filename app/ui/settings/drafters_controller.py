@@ -1,0 +1,60 @@
+"""Makes the list of drafter files act: reads them, offers what they bring, and leaves out what does harm."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from app.engine.errors import SettingError
+from app.engine.strategy import StrategySpec
+from app.engine.tried_drafters import TriedDrafters
+from app.saved.settings import Settings
+from app.ui.settings.drafter_files import DrafterFiles
+from app.ui.setup.chips_controller import ChipsController
+from app.ui.state.engine_session import BUSY, EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+
+
+class DraftersController(QObject):
+    """Between the list, the strategies that are known, and the engine, which is told the files."""
+
+    def __init__(
+        self,
+        files: DrafterFiles,
+        drafters: TriedDrafters,
+        session: EngineSession,
+        settings: SettingsInUse,
+        chips: ChipsController,
+    ) -> None:
+        super().__init__()
+        self._files = files
+        self._drafters = drafters
+        self._session = session
+        self._settings = settings
+        self._chips = chips
+        files.files_changed.connect(self._files_changed)
+
+    def use(self, files: tuple[str, ...]) -> None:
+        """Know the strategies of exactly these files, and say what is wrong with the others."""
+        problems = self._drafters.use(files)
+        self._files.set_files(files, problems)
+        self._session.drafters = tuple(file for file in files if file not in problems)
+
+    @Slot(object)
+    def _files_changed(self, files: tuple[str, ...]) -> None:
+        """Use exactly these drafter files; what they bring is offered at once."""
+        settings = self._settings
+        if self._session.activity in BUSY:
+            self._files.show_error("The engine is still at work.", "Stop the answer first.")
+            return
+        if files == settings.now.drafters:  # nothing added or removed: to be tried again
+            self._drafters.forget()
+        self.use(files)
+        settings.change(drafters=files)
+        before = settings.now.strategy
+        try:
+            StrategySpec.parse(before)
+        except SettingError:
+            settings.change(strategy=Settings().strategy)
+            self._files.show_error(f"{before} was in use.", f"The strategy is {settings.now.strategy} now.")
+        self._chips.show_panels()
+        self._chips.show()

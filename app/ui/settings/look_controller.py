@@ -1,0 +1,73 @@
+"""How things look: colours, text size, what is shown and what is folded; from the settings and back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from app.ui.chat.chat_page import ChatPage
+from app.ui.settings.settings_page import SCALES, SettingsPage
+from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.theme import Theme
+from app.ui.window.header import Header
+
+
+class LookController(QObject):
+    """What a person changes acts at once and is remembered."""
+
+    def __init__(
+        self, theme: Theme, page: ChatPage, header: Header, shown: SettingsPage, settings: SettingsInUse
+    ) -> None:
+        super().__init__()
+        self.theme = theme
+        self._page = page
+        self._header = header
+        self._settings = settings
+        header.sidebar.clicked.connect(page.toggle_sidebar)
+        header.instruments.clicked.connect(page.toggle_instruments)
+        page.chats.fold_requested.connect(page.toggle_sidebar)
+        page.instruments.fold_requested.connect(page.toggle_instruments)
+        page.sidebar_wanted.connect(lambda wanted: settings.change(sidebar_shown=wanted))
+        page.instruments_wanted.connect(lambda wanted: settings.change(instruments_shown=wanted))
+        page.panels_changed.connect(self._show_folded)
+        page.legend.drafts_shown_changed.connect(self._drafts_shown_changed)
+        page.legend.rendered_changed.connect(self._rendered_changed)
+        shown.theme_mode_changed.connect(self._mode_changed)
+        shown.text_scale_changed.connect(self.set_scale)
+
+    def show(self) -> None:
+        """Show the Chat place as the settings say."""
+        settings = self._settings.now
+        self._page.set_sidebar(settings.sidebar_shown)
+        self._page.set_instruments(settings.instruments_shown)
+        self._page.legend.drafts_shown.setChecked(settings.drafts_shown)
+        self._page.legend.rendered.setChecked(settings.rendered)
+
+    @Slot(float)
+    def set_scale(self, scale: float) -> None:
+        """Set the text size, as a multiple of the system's."""
+        self.theme.set_scale(scale)
+        self._settings.change(text_scale=scale)
+
+    def scale_by(self, step: float) -> None:
+        """Make the text larger, or smaller, as far as it goes."""
+        low, high = SCALES
+        self.set_scale(min(high, max(low, round(self.theme.scale + step, 1))))
+
+    @Slot(str)
+    def _mode_changed(self, mode: str) -> None:
+        self.theme.set_mode(mode)
+        self._settings.change(theme=mode)
+
+    @Slot(bool)
+    def _drafts_shown_changed(self, shown: bool) -> None:
+        self._page.transcript.set_drafts_shown(shown)
+        self._settings.change(drafts_shown=shown)
+
+    @Slot(bool)
+    def _rendered_changed(self, rendered: bool) -> None:
+        self._page.transcript.set_rendered(rendered)
+        self._settings.change(rendered=rendered)
+
+    @Slot()
+    def _show_folded(self) -> None:
+        self._header.set_folded(self._page.chats.isHidden(), self._page.instruments.isHidden())

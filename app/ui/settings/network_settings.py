@@ -1,0 +1,131 @@
+"""Settings of the network: offline mode, and the Hugging Face token that is kept on this computer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.errors import UserError
+from app.ui.theme import Theme
+from app.ui.widgets.fields.switch import Switch
+from app.ui.widgets.notice import Notice
+from app.ui.widgets.work.ask_first import AskFirst, Confirmation
+
+OFFLINE = "No network use. Models already here still work."
+FORCED = "HF_HUB_OFFLINE is set: the network is not used until it is unset."
+NO_TOKEN = "No token is saved. Gated repositories ask for one when you fetch them."
+REMOVE = (
+    "Remove it from this computer? Other programs that use it lose it too. On the Hub it stays valid until "
+    "you revoke it there."
+)
+
+
+class NetworkSettings(QWidget):
+    """A switch and a token. The Hub's client is imported when this is first shown."""
+
+    offline_changed = Signal(bool)
+    """The user switched offline mode."""
+    token_removed = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._wanted = False  # what the switch says, where nothing forces it
+        self.offline = Switch(theme, "Offline mode")
+        self.offline.toggled.connect(self._switched)
+        self._offline_words = _words(OFFLINE)
+        self._token_words = _words("")
+        self.remove = QPushButton("Remove…")
+        self.remove.setAccessibleName("Remove the Hugging Face token")
+        self.remove.clicked.connect(self._ask)
+        self.asking = AskFirst()
+        self.notice = Notice(theme)
+        switch = QHBoxLayout()
+        switch.setSpacing(12)
+        switch.addWidget(self.offline, 0, Qt.AlignmentFlag.AlignTop)
+        switch.addWidget(self._offline_words, 1)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self._token_words, 1)
+        row.addWidget(self.remove)
+        token = QVBoxLayout()
+        token.setSpacing(8)
+        token.addLayout(row)
+        token.addWidget(self.asking)
+        token.addWidget(self.notice)
+        self.labels = [QLabel("Offline mode"), QLabel("Hub token")]
+        for label in self.labels:
+            label.setProperty("role", "secondary")
+            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 8, 0, 0)
+        form.setHorizontalSpacing(24)
+        form.setVerticalSpacing(12)
+        form.addRow(self.labels[0], switch)
+        form.addRow(self.labels[1], token)
+
+    def set_offline(self, offline: bool) -> None:
+        """Show what is set, here or elsewhere."""
+        self._wanted = offline
+        self._show_offline(forced=not self.offline.isEnabled())
+
+    @property
+    def token_words(self) -> str:
+        return self._token_words.text()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        from app.hub.offline import is_forced_offline
+
+        self._show_offline(forced=is_forced_offline())
+        self._show_token()
+
+    def _show_offline(self, forced: bool) -> None:
+        self.offline.blockSignals(True)
+        self.offline.setChecked(self._wanted or forced)
+        self.offline.blockSignals(False)
+        self.offline.setEnabled(not forced)
+        self._offline_words.setText(FORCED if forced else OFFLINE)
+
+    @Slot(bool)
+    def _switched(self, offline: bool) -> None:
+        self._wanted = offline
+        self.offline_changed.emit(offline)
+
+    def _show_token(self) -> None:
+        from app.hub.token import kept_token
+
+        kept = kept_token()
+        where = "From" if kept is not None and kept.by_variable else "Saved in"
+        self._token_words.setText(f"{where} {kept}" if kept is not None else NO_TOKEN)
+        self.remove.setVisible(kept is not None and not kept.by_variable)
+        self.asking.refresh()
+
+    @Slot()
+    def _ask(self) -> None:
+        self.notice.clear()
+        self.asking.ask(self._confirmation)
+
+    def _confirmation(self) -> Confirmation | None:
+        from app.hub.token import kept_token
+
+        kept = kept_token()
+        return Confirmation(REMOVE, "Remove", self._remove, kept) if kept is not None else None
+
+    def _remove(self) -> None:
+        from app.hub.token import forget_token
+
+        try:
+            forget_token()
+        except UserError as error:
+            self.notice.show_error(error.message, error.hint)
+        self._show_token()
+        self.token_removed.emit()
+
+
+def _words(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label

@@ -1,0 +1,181 @@
+"""The Settings place: the look, the network, and where things are."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import sys
+
+import PySide6
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import __version__
+from app.base.paths import Paths
+from app.engine.params import params_of
+from app.saved.settings import Settings
+from app.ui.pair.model_panel import FileChooser
+from app.ui.settings.drafter_files import DrafterFiles, ask_for_drafter
+from app.ui.settings.network_settings import NetworkSettings
+from app.ui.theme import Theme
+from app.ui.theme.theme import MODES
+from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.fields.segmented import Segmented
+
+WIDTH, LABELS = 640, 128  # pixels at text scale 1
+MARGIN = 32
+SCALES = (0.7, 2.5)
+
+
+class SettingsPage(QScrollArea):
+    """Appearance, the network, drafters from outside, folders, versions. Changes act at once."""
+
+    theme_mode_changed = Signal(str)
+    text_scale_changed = Signal(float)
+    empty_trash_requested = Signal()
+
+    def __init__(
+        self, theme: Theme, paths: Paths, engine: str, choose_drafter: FileChooser = ask_for_drafter
+    ) -> None:
+        """`engine` says in words where the engine lives."""
+        super().__init__()
+        self._theme = theme
+        self._labels: list[QLabel] = []
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self._inner = QWidget()
+        self._column = QVBoxLayout(self._inner)
+        self._column.setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+        self._column.setSpacing(8)
+        self._add_appearance()
+        self._add_network()
+        self._add_drafters(choose_drafter)
+        self._add_folders(paths)
+        self._add_about(engine)
+        self._column.addStretch(1)
+        self.setWidget(self._inner)
+        self._show_theme()
+        theme.changed.connect(self._show_theme)
+
+    def _title(self, words: str) -> None:
+        if self._column.count():
+            self._column.addSpacing(24)
+        label = QLabel(words)
+        label.setProperty("role", "title")
+        self._column.addWidget(label)
+
+    def _form(self) -> QFormLayout:
+        holder = QWidget()
+        form = QFormLayout(holder)
+        form.setContentsMargins(0, 8, 0, 0)
+        form.setHorizontalSpacing(24)
+        form.setVerticalSpacing(12)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._column.addWidget(holder)
+        return form
+
+    def _add_appearance(self) -> None:
+        self._title("Appearance")
+        form = self._form()
+        self._mode = Segmented(self._theme, "Colours", MODES)
+        self._mode.picked.connect(self.theme_mode_changed)
+        low, high = SCALES
+        scale = next(one for one in params_of(Settings) if one.name == "text_scale")
+        self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
+        self._scale.setAccessibleName("Text size")
+        self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 for the system's size")
+        self._scale.edited.connect(self._scale_edited)
+        self._scale_error = QLabel()
+        self._scale_error.setProperty("role", "error")
+        form.addRow(self._label("Colours"), _left(self._mode))
+        row = _left(self._scale, QLabel("times the system's"), self._scale_error)
+        row.setSpacing(8)
+        form.addRow(self._label("Text size"), row)
+
+    def _add_network(self) -> None:
+        self._title("Network")
+        self.network = NetworkSettings(self._theme)
+        self._labels += self.network.labels
+        self._column.addWidget(self.network)
+
+    def _add_drafters(self, choose_drafter: FileChooser) -> None:
+        self._title("Your own drafters")
+        self.drafters = DrafterFiles(self._theme, choose_drafter)
+        self._column.addWidget(self.drafters)
+
+    def _add_folders(self, paths: Paths) -> None:
+        self._title("Folders")
+        form = self._form()
+        for words, folder in (("Chats", paths.chats), ("Settings", paths.config), ("Logs", paths.logs)):
+            row = QHBoxLayout()
+            text = QLabel(str(folder))
+            text.setTextFormat(Qt.TextFormat.PlainText)
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            text.setWordWrap(True)
+            button = QPushButton("Open")
+            button.setAccessibleName(f"Open the folder of {words.lower()}")
+            url = QUrl.fromLocalFile(str(folder))
+            button.clicked.connect(lambda _checked=False, url=url: QDesktopServices.openUrl(url))
+            row.addWidget(text, 1)
+            row.addWidget(button)
+            form.addRow(self._label(words), row)
+        trash = QPushButton("Empty the trash")
+        trash.setToolTip("Deleted chats are kept for 7 days. This removes them now, for good.")
+        trash.clicked.connect(self.empty_trash_requested)
+        form.addRow(self._label("Deleted chats"), _left(trash))
+
+    def _add_about(self, engine: str) -> None:
+        self._title("About")
+        form = self._form()
+        versions = (
+            ("Draftscope", __version__),
+            ("Engine", engine),
+            ("Python", platform.python_version()),
+            ("PySide6", PySide6.__version__),
+            ("System", f"{platform.system()} {platform.release()}, {sys.platform}"),
+        )
+        for words, value in versions:
+            text = QLabel(value)
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            form.addRow(self._label(words), text)
+
+    def _label(self, words: str) -> QLabel:
+        label = QLabel(words)
+        label.setProperty("role", "secondary")
+        self._labels.append(label)
+        return label
+
+    @Slot()
+    def _show_theme(self) -> None:
+        for label in self._labels:  # one column through all the forms
+            # Fixed, because a label goes on asking for the minimum that it had when its style came.
+            words = label.fontMetrics().horizontalAdvance(label.text())
+            label.setFixedWidth(max(round(LABELS * self._theme.scale), words))
+        # Of the whole page: the parts ask for their heights by the width that it has.
+        self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 2 * MARGIN)
+        self._mode.set_choice(self._theme.mode)
+        self._scale.set_value(self._theme.scale)
+        self._scale_error.clear()
+
+    @Slot()
+    def _scale_edited(self) -> None:
+        self._scale_error.setText(self._scale.problem())
+        if self._scale.error() is None:
+            self.text_scale_changed.emit(float(self._scale.value()))
+
+
+def _left(*widgets: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    for widget in widgets:
+        row.addWidget(widget)
+    row.addStretch(1)
+    return row

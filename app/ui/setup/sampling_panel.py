@@ -1,0 +1,146 @@
+"""The panel behind the sampling chip: how tokens are drawn, and where an answer ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.engine.params import params_of
+from app.engine.types import Sampling
+from app.saved.settings import Settings
+from app.ui.theme import Theme
+from app.ui.widgets.fields.field import NumberField
+from app.ui.widgets.fields.form import ParamForm
+from app.ui.widgets.fields.typing import Typing
+
+STOP_LINES = 3
+_FIRST = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n", "seed")
+"""The settings that most people use; the others are folded away."""
+_ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """What the panel edits."""
+
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+
+
+def chip_words(sampling: Sampling) -> tuple[str, str]:
+    """Value and detail of the sampling chip, such as ("temperature 0.8", "top_k 40")."""
+    changed = [
+        f"{one.name} {one.format(getattr(sampling, one.name))}"
+        for one in params_of(Sampling)
+        if one.name != "temperature" and getattr(sampling, one.name) != one.default
+    ]
+    value = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
+    return value, " · ".join(changed)
+
+
+def write_stop(stop: tuple[str, ...]) -> str:
+    """Stop strings as lines of text; line breaks in them are written \\n."""
+    lines = []
+    for one in stop:
+        for character, written in _ESCAPES:
+            one = one.replace(character, written)  # noqa: PLW2901
+        lines.append(one)
+    return "\n".join(lines)
+
+
+def read_stop(text: str) -> tuple[str, ...]:
+    """The stop strings in lines that `write_stop` or a person wrote; empty lines are none."""
+    plain = {written: character for character, written in _ESCAPES}
+    found = []
+    for line in text.split("\n"):
+        pieces = []
+        place = 0
+        while place < len(line):
+            pair = line[place : place + 2]
+            pieces.append(plain.get(pair, line[place]))
+            place += 2 if pair in plain else 1
+        found.append("".join(pieces))
+    return tuple(one for one in found if one)
+
+
+class SamplingPanel(QWidget):
+    """Every right change is in use from the next answer on: there is nothing to apply."""
+
+    options_changed = Signal(object)
+    """The user made other AnswerOptions, all of them right."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._options = AnswerOptions()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        title = QLabel("Sampling")
+        title.setProperty("role", "title")
+        self._form = ParamForm(theme, Sampling, first=_FIRST)
+        self._form.changed.connect(self._edited)
+        self._limit = NumberField(next(one for one in params_of(Settings) if one.name == "max_tokens"))
+        self._limit.edited.connect(self._edited)
+        heading = QLabel("The answer ends")
+        heading.setProperty("role", "title")
+        stop_name = QLabel("stop")
+        stop_name.setProperty("role", "mono")
+        stop_help = QLabel("The answer ends before any of these texts. One per line; \\n is a line break.")
+        stop_help.setProperty("role", "caption")
+        stop_help.setWordWrap(True)
+        self._stop = QPlainTextEdit()
+        self._stop.setProperty("kind", "field")
+        self._stop.setAccessibleName("stop")
+        self._stop.setTabChangesFocus(True)
+        self._stop.setFont(theme.mono())
+        self._typing = Typing(self._stop, self._stop.textChanged)
+        self._typing.settled.connect(self._edited)
+        layout.addWidget(title)
+        layout.addWidget(self._form)
+        layout.addSpacing(8)
+        layout.addWidget(heading)
+        layout.addWidget(self._limit)
+        layout.addWidget(stop_name)
+        layout.addWidget(stop_help)
+        layout.addWidget(self._stop)
+        self._theme = theme
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def hide_limit(self) -> None:
+        """The longest answer is chosen elsewhere."""
+        self._limit.hide()
+
+    def options(self) -> AnswerOptions:
+        """What is in use."""
+        return self._options
+
+    def set_options(self, options: AnswerOptions) -> None:
+        """Show options, without telling anyone."""
+        self._options = options
+        self._form.set_value(options.sampling)
+        self._limit.set_value(options.max_tokens)
+        if read_stop(self._stop.toPlainText()) != options.stop:
+            self._stop.blockSignals(True)
+            self._stop.setPlainText(write_stop(options.stop))
+            self._stop.blockSignals(False)
+            self._typing.forget()
+
+    @Slot()
+    def _edited(self) -> None:
+        if not self._form.valid():
+            return  # the form says what is wrong; what was right before stays in use
+        limit = self._limit.held()
+        assert isinstance(limit, int)
+        options = AnswerOptions(self._form.value(), limit, read_stop(self._stop.toPlainText()))
+        if options != self._options:
+            self._options = options
+            self.options_changed.emit(options)
+
+    @Slot()
+    def _restyle(self) -> None:
+        self._stop.setFont(self._theme.mono())
+        self._stop.setFixedHeight(self._stop.fontMetrics().lineSpacing() * STOP_LINES + 24)

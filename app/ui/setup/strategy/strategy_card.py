@@ -1,0 +1,91 @@
+"""One chosen strategy: what it is, its settings, and its place among the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.engine.drafters.registry import StrategyKind
+from app.engine.params import params_of
+from app.engine.strategy import NONE, StrategyPart
+from app.ui.setup.strategy.strategy_picker import StrategyPicker
+from app.ui.theme import Theme
+from app.ui.widgets.fields.form import ParamForm
+from app.ui.widgets.icons import IconButton
+
+NONE_SUMMARY = "The target alone, one token per pass. Speed-ups are measured against it."
+
+
+class StrategyCard(QFrame):
+    """A picker, the generated form of the strategy's settings, and buttons to move or remove it.
+
+    It keeps its settings while it is not shown, so that a strategy picked again has them.
+    """
+
+    edited = Signal()
+    """A setting was edited, to something right or wrong."""
+    pick_wanted = Signal()
+    moved = Signal(int)
+    """Up is -1, down is 1."""
+    removed = Signal()
+
+    def __init__(self, theme: Theme, kind: StrategyKind | None, parent: QWidget | None = None) -> None:
+        """None stands for strategy none, which has no settings and cannot be removed."""
+        super().__init__(parent)
+        self.kind = kind
+        self.name = NONE if kind is None else kind.name
+        self._shown: Any = None  # the parameters that the form was last brought to
+        self.setProperty("kind", "card")
+        self.picker = StrategyPicker(theme, self.name, NONE_SUMMARY if kind is None else kind.summary)
+        self.picker.clicked.connect(self.pick_wanted)
+        self.up = IconButton(theme, "arrow-up", f"Ask {self.name} earlier")
+        self.down = IconButton(theme, "arrow-down", f"Ask {self.name} later")
+        self.remove = IconButton(theme, "close", f"Remove {self.name}")
+        self.up.clicked.connect(lambda: self.moved.emit(-1))
+        self.down.clicked.connect(lambda: self.moved.emit(1))
+        self.remove.clicked.connect(self.removed)
+        head = QHBoxLayout()
+        head.setSpacing(2)
+        head.addWidget(self.picker, 1)
+        for button in (self.up, self.down, self.remove):
+            head.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        if kind is None:
+            self.remove.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(4, 4, 4, 4)
+        layout.setSpacing(6)
+        layout.addLayout(head)
+        self.form: ParamForm | None = None
+        if kind is not None and any(params_of(kind.params)):
+            self.form = ParamForm(theme, kind.params)
+            self.form.changed.connect(self.edited)
+            self.form.setContentsMargins(8, 0, 8, 4)
+            layout.addWidget(self.form)
+
+    def valid(self) -> bool:
+        """Whether the settings go together."""
+        return self.form is None or self.form.valid()
+
+    def part(self) -> StrategyPart:
+        """The strategy with its settings; with the defaults where those in the form do not go together."""
+        assert self.kind is not None
+        if self.form is None or not self.form.valid():
+            return StrategyPart(self.name, self.kind.params())
+        return StrategyPart(self.name, self.form.value())
+
+    def show_params(self, params: Any) -> None:
+        """Bring the form to these settings, where it was last brought to others."""
+        if self.form is None or params == self._shown:
+            return
+        self._shown = params
+        # What the user just typed is left as it is written, and so is what is wrong.
+        if not self.form.valid() or self.form.value() != params:
+            self.form.set_value(params)
+
+    def show_moves(self, up: bool, down: bool) -> None:
+        """Which ways it can go; with none at all, the buttons are not there."""
+        for button, possible in ((self.up, up), (self.down, down)):
+            button.setVisible(up or down)
+            button.setEnabled(possible)

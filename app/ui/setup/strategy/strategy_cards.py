@@ -1,0 +1,200 @@
+"""The strategies in use, a card each in order of precedence, and the way to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.drafters.foreign import ForeignKind
+from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.strategy import NONE, StrategyPart
+from app.ui.setup.strategy.strategy_card import NONE_SUMMARY, StrategyCard
+from app.ui.setup.strategy.strategy_list import Choice, StrategyList
+from app.ui.theme import Theme
+from app.ui.widgets.icons import icon
+from app.ui.widgets.reveal import reveal
+
+ORDER = "Asked from top to bottom. The round uses the first that finds a draft."
+ALL_USED = "Every strategy is in use."
+
+
+class StrategyCards(QWidget):
+    """Every change keeps the order legal: strategies that need a draft model come last, each once."""
+
+    changed = Signal(object)
+    """The user made other parts: tuple[StrategyPart, ...]."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._parts: tuple[StrategyPart, ...] = ()
+        self._has_draft = True
+        self._cards: dict[str, StrategyCard] = {}  # also of strategies that are not in use now
+        self._placed: list[StrategyCard] = []
+        self._for = ""  # the card that the open list belongs to; empty: the list adds one
+        self._list = StrategyList(theme, self)
+        self._list.picked.connect(self._picked)
+        self._order = QLabel(ORDER)
+        self._order.setProperty("role", "caption")
+        self._order.setWordWrap(True)
+        self.add = QPushButton("Add a strategy")
+        self.add.setProperty("kind", "flat")
+        self.add.clicked.connect(self._add_wanted)
+        self._why_not = QLabel(ALL_USED)
+        self._why_not.setProperty("role", "caption")
+        self._column = QVBoxLayout()
+        self._column.setSpacing(8)
+        heading = QLabel("Strategy")
+        heading.setProperty("role", "title")
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(heading)
+        row.addStretch(1)
+        row.addWidget(self._why_not)
+        row.addWidget(self.add)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addLayout(row)
+        layout.addWidget(self._order)
+        layout.addLayout(self._column)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.show_parts(())
+
+    @property
+    def shown(self) -> list[StrategyCard]:
+        """The cards in use, from the first one asked to the last."""
+        return [self._cards[name] for name in self._names() or [NONE]]
+
+    def show_parts(self, parts: tuple[StrategyPart, ...]) -> None:
+        """Show these strategies, without telling anyone."""
+        self._parts = parts
+        for part in parts:
+            self._card(part.name).show_params(part.params)
+        if not parts:
+            self._card(NONE)
+        shown = self.shown
+        if shown != self._placed:
+            self._place(shown)
+        free = [card for card in shown if card.kind is not None and not card.kind.needs_draft]
+        for card in shown:
+            at = free.index(card) if card in free else None
+            card.show_moves(at is not None and at > 0, at is not None and at < len(free) - 1)
+        self._order.setVisible(len(parts) > 1)
+        self.add.setEnabled(len(parts) < len(KINDS))
+        self._why_not.setVisible(not self.add.isEnabled())
+
+    def _place(self, shown: list[StrategyCard]) -> None:
+        """Lay the cards out; only where they are others, or in another order: a setting moves nothing."""
+        self._placed = shown
+        for card in self._cards.values():
+            self._column.removeWidget(card)
+            card.setVisible(card in shown)
+        for card in shown:
+            self._column.addWidget(card)
+            card.raise_()  # Tab visits widgets in the order of the parent's list of them
+
+    def set_has_draft(self, has_draft: bool) -> None:
+        """Whether a draft model is chosen: the list says so where one is needed."""
+        self._has_draft = has_draft
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot()
+    def _add_wanted(self) -> None:
+        self._for = ""
+        self._list.open_at(self.add, "Strategies to add", self._choices(""))
+
+    def _pick_wanted(self, card: StrategyCard) -> None:
+        self._for = card.name
+        self._list.open_at(card.picker, "Strategies", self._choices(card.name), card.name)
+
+    @Slot(str)
+    def _picked(self, name: str) -> None:
+        """Put a strategy in the place of the one that the list was opened from, or behind all."""
+        taken = () if name == NONE else (self._card(name).part(),)
+        names = self._names()
+        at = names.index(self._for) if self._for in names else len(names)
+        self._change((*self._parts[:at], *taken, *self._parts[at + 1 :]))
+        self._go_to(self._card(name).picker)
+
+    def _moved(self, card: StrategyCard, by: int) -> None:
+        at = self._names().index(card.name)
+        parts = list(self._parts)
+        parts[at], parts[at + by] = parts[at + by], parts[at]
+        self._change(tuple(parts))
+        button, other = (card.up, card.down) if by < 0 else (card.down, card.up)
+        self._go_to(button if button.isEnabled() else other)
+
+    def _removed(self, card: StrategyCard) -> None:
+        at = self._names().index(card.name)
+        self._change((*self._parts[:at], *self._parts[at + 1 :]))
+        shown = self.shown
+        self._go_to(shown[min(at, len(shown) - 1)].picker)
+
+    @Slot()
+    def _edited(self) -> None:
+        cards = [self._cards[name] for name in self._names()]
+        self._change(
+            tuple(
+                card.part() if card.valid() else part for card, part in zip(cards, self._parts, strict=True)
+            )
+        )
+
+    def _change(self, parts: tuple[StrategyPart, ...]) -> None:
+        self.show_parts(tuple(sorted(parts, key=lambda part: KINDS[part.name].needs_draft)))
+        self.changed.emit(self._parts)
+
+    def _go_to(self, control: QWidget) -> None:
+        """Give a control the keyboard, and bring it into view once everything has its place."""
+        control.setFocus(Qt.FocusReason.OtherFocusReason)
+        QTimer.singleShot(0, control, lambda: reveal(control))
+
+    # ------------------------------------------------------------------ inside
+
+    def _names(self) -> list[str]:
+        return [part.name for part in self._parts]
+
+    def _card(self, name: str) -> StrategyCard:
+        """The strategy's card; a new one where its drafter was read again and is another."""
+        kind, before = KINDS.get(name), self._cards.get(name)
+        if before is not None and before.kind is kind:
+            return before
+        if before is not None:
+            self._column.removeWidget(before)
+            before.hide()
+            before.deleteLater()
+        card = self._cards[name] = StrategyCard(self._theme, kind, self)
+        card.edited.connect(self._edited)
+        card.pick_wanted.connect(lambda: self._pick_wanted(card))
+        card.moved.connect(lambda by: self._moved(card, by))
+        card.removed.connect(lambda: self._removed(card))
+        return card
+
+    def _choices(self, current: str) -> Sequence[Choice]:
+        """What the list offers in place of the strategy `current`; empty: in addition to all."""
+        used = set(self._names()) - {current}
+        choices = [
+            Choice(name, kind.summary, "in use", possible=False)
+            if name in used
+            else Choice(name, kind.summary, self._mark(kind))
+            for name, kind in KINDS.items()
+        ]
+        if not current:
+            return choices
+        alone = len(self._parts) <= 1
+        none = Choice(NONE, NONE_SUMMARY, "" if alone else "not together with others", possible=alone)
+        return [none, *choices]
+
+    def _mark(self, kind: StrategyKind) -> str:
+        if kind.needs_draft:
+            return "draft model" if self._has_draft else "needs a draft model, none is chosen"
+        return "from outside" if isinstance(kind, ForeignKind) else ""
+
+    @Slot()
+    def _restyle(self) -> None:
+        colours = self._theme.palette
+        self.add.setIcon(icon("plus", colours.secondary, colours.faint))

@@ -1,0 +1,215 @@
+"""The panel behind the strategy chip: which strategies draft, and by which rules."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+
+from app.engine.compat import FitKind
+from app.engine.drafters.draft_simple import DraftSimpleParams
+from app.engine.drafters.through_text import refuse_sampling
+from app.engine.errors import SettingError
+from app.engine.llama_command import LlamaCommand, llama_command
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.template_options import TemplateOptions
+from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
+from app.ui.setup.llama_text import LlamaText
+from app.ui.setup.strategy.rule_choice import RuleChoice
+from app.ui.setup.strategy.spec_text import SpecText
+from app.ui.setup.strategy.strategy_cards import StrategyCards
+from app.ui.theme import Theme
+from app.ui.widgets.notice import Notice
+
+WIDTH = 880  # of the panel's popover
+_TWO_COLUMNS = 700  # wide enough for the rules beside the cards; at text scale 1
+AUTO = "auto"
+LENGTHS = {
+    "fixed": "As long as the strategy's own settings allow.",
+    "ewma": "Follows the smoothed acceptance by one token per round, within the strategy's own settings.",
+    "auto": "The length with the most tokens/s by the measured cost of drafts and passes; it may be none.",
+}
+RULES = {
+    AUTO: "Greedy at temperature 0, else speculative.",
+    "greedy": "Accepts a draft token that is the target's most probable one. Temperature 0 only.",
+    "speculative": "Accepts a draft token with probability min(1, p / q). Keeps the target's distribution.",
+    "match": "Accepts a draft token that equals the target's own draw.",
+    "block": "Judges a draft as a whole: on average at least as many tokens are accepted. Keeps the target's "
+    "distribution. Gains over speculative with sample=1 only.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a strategy is used with: the models (their real paths) and how tokens are drawn."""
+
+    target: ModelOptions
+    draft: ModelOptions | None
+    sampling: Sampling
+    max_tokens: int
+    vocabulary: str = ""  # how the draft's fits the target's, as PairInfo says; empty: not known yet
+    n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
+    template_options: TemplateOptions = field(default_factory=dict)  # as llama.cpp is to tell them
+
+
+def check_together(spec: StrategySpec, one: Surroundings) -> None:
+    """Raise SettingError where a strategy does not go with what it is used with."""
+    spec.verification_at(one.sampling.temperature)
+    if spec.needs_draft and one.draft is None:
+        raise SettingError(
+            "This strategy needs a draft model, and none is chosen.",
+            "Choose one from the draft chip, or another strategy.",
+        )
+    if one.vocabulary.startswith(FitKind.THROUGH_TEXT):
+        for part in spec.parts:
+            if isinstance(part.params, DraftSimpleParams):
+                refuse_sampling(part.params)
+
+
+class StrategyPanel(QWidget):
+    """Cards, rules and text show one spec; a change of any of them changes the others.
+
+    Every right change is in use from the next answer on: there is nothing to apply.
+    """
+
+    spec_changed = Signal(str)
+    """The user made another spec, one that parses."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._spec = StrategySpec()
+        self._with: Surroundings | None = None
+        self.cards = StrategyCards(theme)
+        self.cards.changed.connect(self._parts_changed)
+        self.length = RuleChoice(theme, "Draft length", {one: LENGTHS[one] for one in LengthRule})
+        self.length.picked.connect(self._length_picked)
+        self.rule = RuleChoice(theme, "Verification", {one: RULES[one] for one in (AUTO, *Verification)})
+        self.rule.picked.connect(self._rule_picked)
+        self.text = SpecText(theme)
+        self.text.typed.connect(self._typed)
+        self.command = LlamaText(theme)
+        self._notice = Notice(theme)
+        self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._columns.setSpacing(24)
+        for stretch, widgets in (
+            (5, (self.cards,)),
+            # What comes and goes stands below what is clicked and typed into.
+            (4, (self.length, self.rule, self.text, self._notice, self.command)),
+        ):
+            column = QVBoxLayout()
+            column.setSpacing(16)
+            for widget in widgets:
+                column.addWidget(widget)
+            column.addStretch()
+            self._columns.addLayout(column, stretch)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addLayout(self._columns)
+        self._show()
+
+    def spec(self) -> str:
+        """The spec in use, as it is written."""
+        return str(self._spec)
+
+    def set_spec(self, text: str) -> None:
+        """Show a spec, without telling anyone; raises SettingError where it does not parse."""
+        self._spec = StrategySpec.parse(text)
+        self._show()
+
+    def set_surroundings(self, surroundings: Surroundings) -> None:
+        """What the strategy is used with: not every one goes with everything."""
+        self._with = surroundings
+        self.cards.set_has_draft(surroundings.draft is not None)
+        self._check()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = event.size().width() >= round(_TWO_COLUMNS * self._theme.scale)
+        direction = QBoxLayout.Direction
+        self._columns.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
+
+    # ------------------------------------------------------------------ what the user does
+
+    @Slot(object)
+    def _parts_changed(self, parts: tuple[StrategyPart, ...]) -> None:
+        self._change(dataclasses.replace(self._spec, parts=parts))
+
+    @Slot(str)
+    def _length_picked(self, choice: str) -> None:
+        self._change(dataclasses.replace(self._spec, length=LengthRule(choice)))
+
+    @Slot(str)
+    def _rule_picked(self, choice: str) -> None:
+        rule = None if choice == AUTO else Verification(choice)
+        self._change(dataclasses.replace(self._spec, verification=rule))
+
+    @Slot(str)
+    def _typed(self, text: str) -> None:
+        try:
+            spec = StrategySpec.parse(text)
+        except SettingError as error:
+            self.text.show_error(str(error))
+            return
+        changed = spec != self._spec
+        self._spec = spec
+        self.text.accept(self.spec())  # what is being typed is left as it is
+        if changed:
+            self._show_choices()
+            self.spec_changed.emit(self.spec())
+
+    # ------------------------------------------------------------------ showing
+
+    def _change(self, spec: StrategySpec) -> None:
+        changed = spec != self._spec
+        self._spec = spec
+        self._show()
+        if changed:
+            self.spec_changed.emit(self.spec())
+
+    def _show(self) -> None:
+        self.text.set_spec(self.spec())
+        self._show_choices()
+
+    def _show_choices(self) -> None:
+        self.cards.show_parts(self._spec.parts)
+        self.length.set_choice(self._spec.length)
+        self.rule.set_choice(self._spec.verification or AUTO)
+        for choice in (self.length, self.rule):
+            choice.set_idle(not self._spec.parts)
+        self._check()
+
+    def _check(self) -> None:
+        """Say what will not go together with the rest of the set-up, and what llama.cpp makes of it."""
+        if self._with is None:
+            return
+        one = self._with
+        try:
+            StrategySpec.parse(self.spec())
+        except SettingError as error:  # its drafter was taken away
+            self._notice.show_error(error.message, error.hint)
+            return
+        try:
+            self.command.set_command(
+                llama_command(
+                    self._spec,
+                    one.target,
+                    one.draft,
+                    one.sampling,
+                    one.max_tokens,
+                    one.n_ctx,
+                    one.template_options,
+                )
+            )
+        except SettingError as error:
+            self.command.set_command(LlamaCommand("", (f"No command: {error.message}",)))
+        try:
+            check_together(self._spec, one)
+        except SettingError as error:
+            self._notice.show_error(error.message, error.hint)
+        else:
+            self._notice.clear()

@@ -1,0 +1,333 @@
+"""The window's side of the engine: which pair is loaded, what runs, and who wants to know."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.engine.host import EngineHome
+from app.engine.messages import (
+    DevicesListed,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    ListDevices,
+    Load,
+    Loaded,
+    LoadProgress,
+    LoadStage,
+    Measure,
+    Measured,
+    PromptProgress,
+    RoundFinished,
+    Started,
+    Stop,
+)
+from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Round, Totals, TraceHeader
+from app.ui.state.engine_thread import EngineThread
+
+log = logging.getLogger("draftscope")
+
+BATCH_MILLISECONDS = 33
+STOP_MILLISECONDS = 2000  # until a Stop without effect is told; usually it acts within a tenth of a second
+
+
+class Activity(StrEnum):
+    """What the engine is doing."""
+
+    EMPTY = "empty"  # no pair is loaded
+    LOADING = "loading"
+    READY = "ready"
+    READING = "reading"  # the prompt
+    GENERATING = "generating"
+    STOPPING = "stopping"
+    LENT = "lent"  # the machine is another's for a time: nothing is loaded here
+
+
+BUSY = (Activity.READING, Activity.GENERATING, Activity.STOPPING)
+
+Told = Callable[[DevicesListed | Measured | Failed], None]
+"""Who asked about devices or memory; called once, on the window's thread."""
+
+
+class RunSink(Protocol):
+    """Who asked for a generation. Called on the window's thread, rounds at most once a batch."""
+
+    def run_progress(self, model: str, done: int, total: int) -> None: ...
+
+    def run_started(self, header: TraceHeader) -> None: ...
+
+    def run_rounds(self, rounds: list[Round], context_used: int) -> None: ...
+
+    def run_finished(self, totals: Totals) -> None: ...
+
+    def run_failed(self, failed: Failed) -> None: ...
+
+
+@dataclass(slots=True)
+class _Run:
+    id: int
+    sink: RunSink
+
+
+class EngineSession(QObject):
+    """Sends commands, hands batches of events to whom they belong, drops stale ones."""
+
+    activity_changed = Signal(object)  # Activity
+    load_progress = Signal(str, float)  # file name, fraction
+    load_testing = Signal(str)  # file name: it is read, and its first passes are tried
+    loaded = Signal(object)  # PairInfo
+    load_failed = Signal(object)  # Failed; the pair from before, if there was one, is still loaded
+    run_died = Signal(object)  # Failed: the engine went away in mid-answer; its pair is loaded again
+    stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
+    prompt_progress = Signal(str, int, int)  # "target" or "draft", tokens done, tokens in all
+
+    def __init__(self, make_home: Callable[[], EngineHome]) -> None:
+        super().__init__()
+        self._make_home = make_home
+        self._thread = self._make_thread()
+        self._leaving: EngineThread | None = None  # whose engine is on its way out
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._drain)
+        self._overdue = QTimer(self)
+        self._overdue.setSingleShot(True)
+        self._overdue.setInterval(STOP_MILLISECONDS)
+        self._overdue.timeout.connect(self.stop_overdue)
+        self._drained = 0.0
+        self._closed = False
+        self._ids = 0
+        self._untold: deque[Event] = deque()  # what a slot that broke left over
+        self._load: Load | None = None  # the one that is being answered
+        self._replaced: Load | None = None  # the one before it, where that was still loading
+        self._kept: Load | None = None  # the one that is loaded: sent again when the engine dies
+        self._run: _Run | None = None
+        self._questions: dict[int, Told] = {}  # by run id
+        self.activity = Activity.EMPTY
+        self.pair: PairInfo | None = None
+        self.drafters: tuple[str, ...] = ()  # files of drafters from outside, told with every request
+
+    def start(self) -> None:
+        """Start the worker thread and, with it, the engine."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the engine; nothing more is emitted."""
+        self._closed = True  # a signal that is on its way still comes
+        self._timer.stop()
+        self._overdue.stop()
+        self._thread.end()
+        if self._leaving is not None:
+            self._leaving.end()
+
+    def lend(self, gone: Callable[[], None]) -> None:
+        """Give up the engine and its memory until `take_back`; `gone` is called when it is free.
+
+        Only when no answer is being written. What is asked to be loaded meanwhile is loaded afterwards.
+        """
+        for run in [*self._questions, *([self._load.run] if self._load is not None else [])]:
+            self._thread.send(Stop(run))
+        asked, self._questions = self._questions, {}
+        self._kept, self._load = self._load or self._kept, None
+        self._untold.clear()
+        self.pair = None
+        self._leaving, self._thread = self._thread, self._make_thread()
+        self._leaving.arrived.disconnect(self._arrived)
+        self._leaving.finished.connect(gone)
+        self._leaving.leave()
+        self._set(Activity.LENT)
+        for run, told in asked.items():
+            told(Failed(run, "The engine is lent to Compare.", "Ask again when it has measured."))
+
+    def take_back(self) -> None:
+        """Start the engine again, and load the pair that is wanted by now."""
+        if self.activity is not Activity.LENT or self._closed:
+            return
+        self._thread.start()
+        if self._kept is None:
+            self._set(Activity.EMPTY)
+        else:
+            self.activity = Activity.EMPTY  # not told: who waits for the pair would give up
+            self.load(self._kept.target, self._kept.draft)
+
+    def _make_thread(self) -> EngineThread:
+        thread = EngineThread(self._make_home)
+        thread.arrived.connect(self._arrived)
+        return thread
+
+    def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+        """Load a pair in place of the one that is there, or that is loading. Not while something runs."""
+        if self.activity is Activity.LENT:
+            self._kept = Load(self._next_id(), target, draft)
+            return
+        if self._load is not None:
+            self._replaced = self._load
+            self._thread.send(Stop(self._load.run))
+        self._give_way()
+        self._load = Load(self._next_id(), target, draft)
+        self._set(Activity.LOADING)
+        self._thread.send(self._load)
+
+    def generate(self, request: GenerationRequest, sink: RunSink) -> None:
+        """Generate for `sink`. Only when the activity is READY."""
+        self._give_way()
+        self._run = _Run(self._next_id(), sink)
+        self._set(Activity.READING)
+        self._thread.send(Generate(self._run.id, request, self.drafters))
+
+    def stop(self) -> None:
+        """Stop what runs; its end is told as always."""
+        if self._run is not None:
+            self._set(Activity.STOPPING)
+            self._overdue.start()
+            self._thread.send(Stop(self._run.id))
+
+    def end_engine(self) -> None:
+        """End an engine that does not stop: its answer has failed then, and its pair is loaded again."""
+        if self.activity is Activity.STOPPING:
+            self._thread.end_engine()
+
+    def list_devices(self, rpc: str, told: Told) -> None:
+        """Ask which devices there are, also those of the workers in `rpc`. Only when nothing is at work."""
+        self._ask(ListDevices(self._next_id(), rpc), told)
+
+    def measure(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
+        """Ask what a pair would take. Only when nothing is at work."""
+        self._ask(Measure(self._next_id(), target, draft), told)
+
+    def fit(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
+        """Ask how many layers of a pair fit on devices. Only when nothing is at work."""
+        self._ask(Measure(self._next_id(), target, draft, fit=True), told)
+
+    def _ask(self, command: ListDevices | Measure, told: Told) -> None:
+        self._questions[command.run] = told
+        self._thread.send(command)
+
+    def _give_way(self) -> None:
+        """What was asked about takes no longer than it must: a person waits for what comes now."""
+        for run in self._questions:
+            self._thread.send(Stop(run))
+
+    def _next_id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def _set(self, activity: Activity) -> None:
+        if activity is not self.activity:
+            self.activity = activity
+            self._overdue.stop()
+            self.activity_changed.emit(activity)
+
+    @Slot()
+    def _arrived(self) -> None:
+        if self._closed or self._timer.isActive():
+            return
+        # The first events after a pause are shown at once, a stream of them in batches.
+        passed = (time.monotonic() - self._drained) * 1000
+        self._timer.start(max(0, round(BATCH_MILLISECONDS - passed)))
+
+    @Slot()
+    def _drain(self) -> None:
+        self._drained = time.monotonic()
+        self._untold.extend(self._thread.take())
+        rounds: list[RoundFinished] = []
+        try:
+            while self._untold:
+                event = self._untold.popleft()
+                if isinstance(event, RoundFinished):
+                    rounds.append(event)
+                    continue
+                self._hand_over(rounds)
+                self._dispatch(event)
+            self._hand_over(rounds)
+        finally:
+            # Where a view broke, the end of the run must still be told.
+            if self._untold:
+                self._timer.start(BATCH_MILLISECONDS)
+
+    def _hand_over(self, events: list[RoundFinished]) -> None:
+        run = self._run
+        mine = [event for event in events if run is not None and event.run == run.id]
+        events.clear()
+        if run is None or not mine:
+            return
+        if self.activity is Activity.READING:
+            self._set(Activity.GENERATING)
+        run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
+
+    def _dispatch(self, event: Event) -> None:
+        if isinstance(event, Failed) and not event.expected:
+            log.error("%s %s\n%s", event.message, event.hint, event.details)
+        if isinstance(event, Failed) and event.gone:
+            self._engine_gone(event)
+        elif event.run in self._questions and isinstance(event, DevicesListed | Measured | Failed):
+            self._questions.pop(event.run)(event)
+        elif self._load is not None and event.run == self._load.run:
+            self._about_load(event)
+        elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
+            # It was done before it could be stopped: it is there if the next one fails.
+            self._kept, self.pair = self._replaced, event.pair
+        elif self._run is not None and event.run == self._run.id:
+            self._about_run(event, self._run)
+
+    def _about_load(self, event: Event) -> None:
+        if isinstance(event, LoadProgress) and event.stage is LoadStage.TESTING:
+            self.load_testing.emit(event.file)
+        elif isinstance(event, LoadProgress):
+            self.load_progress.emit(event.file, event.fraction)
+        elif isinstance(event, Loaded):
+            self._kept, self._load = self._load, None
+            self.pair = event.pair
+            self._set(Activity.READY)
+            self.loaded.emit(event.pair)
+        elif isinstance(event, Failed):
+            self._load = None
+            self._set(Activity.READY if self.pair else Activity.EMPTY)
+            self.load_failed.emit(event)
+
+    def _about_run(self, event: Event, run: _Run) -> None:
+        if isinstance(event, PromptProgress):
+            self.prompt_progress.emit(event.model, event.done, event.total)
+            run.sink.run_progress(event.model, event.done, event.total)
+        elif isinstance(event, Started):
+            run.sink.run_started(event.header)
+        elif isinstance(event, Finished):
+            self._run = None
+            self._set(Activity.READY)
+            run.sink.run_finished(event.totals)
+        elif isinstance(event, Failed):
+            self._run = None
+            self._set(Activity.READY)
+            run.sink.run_failed(event)
+
+    def _engine_gone(self, event: Failed) -> None:
+        """The process died. The thread has made a new one already: load the same pair again."""
+        run, self._run = self._run, None
+        died_loading, self._load = self._load, None
+        asked, self._questions = self._questions, {}
+        self.pair = None
+        self._set(Activity.EMPTY)
+        if died_loading is not None:
+            # The file itself kills the engine: not that one again, but the pair from before.
+            if self._kept is not None and _same_pair(self._kept, died_loading):
+                self._kept = None
+            self.load_failed.emit(event)
+        if run is not None:
+            run.sink.run_failed(event)
+            self.run_died.emit(event)
+        for told in asked.values():
+            told(event)
+        if self._kept is not None and self.activity is Activity.EMPTY:
+            self.load(self._kept.target, self._kept.draft)
+
+
+def _same_pair(one: Load, other: Load) -> bool:
+    return (one.target, one.draft) == (other.target, other.draft)

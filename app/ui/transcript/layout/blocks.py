@@ -1,0 +1,177 @@
+"""The pieces that a turn's text is stacked from. Each is laid out only once it comes into view."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Protocol
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QColor, QPainter, QTextLayout
+
+from app.ui.transcript.layout.marks import Marks, fill, outline, wash
+from app.ui.transcript.layout.paragraph_layout import ParagraphLayout
+from app.ui.transcript.layout.styles import Setting
+from app.ui.transcript.text.folds import Fold, paint_rule
+from app.ui.transcript.text.paragraphs import Kind, Paragraph
+from app.ui.transcript.text.spans import Span
+
+
+class Block(Protocol):
+    """A piece of text of the column's width."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def joint(self) -> str:
+        """What stands between this block's text and the next one's."""
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether the next block goes on in this one's last line."""
+
+    @property
+    def hidden(self) -> bool:
+        """Folded away: not laid out, not painted, but still text that is found and copied."""
+
+    @property
+    def laid_out(self) -> bool: ...
+
+    def estimate(self, setting: Setting) -> int:
+        """A guess at the height that costs nothing."""
+
+    def measure(self, setting: Setting) -> int:
+        """The height; lays out."""
+
+    def drop(self) -> None:
+        """Forget the layout."""
+
+    def paint(self, painter: QPainter, setting: Setting, marks: Marks) -> None:
+        """Paint at the painter's origin."""
+
+    def offset_at(self, point: QPointF) -> int: ...
+
+    def token_at(self, point: QPointF) -> Span | None: ...
+
+    def token_rects(self, token: Span) -> list[QRectF]: ...
+
+    def rects(self, first: int, end: int) -> list[QRectF]: ...
+
+    def end_rect(self) -> QRectF:
+        """The place behind the last character."""
+
+
+class ParagraphBlock:
+    """A paragraph of coloured tokens (or of plain text, which has a single span)."""
+
+    def __init__(
+        self, paragraph: Paragraph, before: ParagraphBlock | None = None, fold: Fold | None = None
+    ) -> None:
+        """`before` is the block whose line this paragraph goes on in; `fold` what it is folded away by."""
+        self.paragraph = paragraph
+        self.fold = fold
+        self._before = before if before is not None and before.paragraph.continued else None
+        self._layout: ParagraphLayout | None = None
+
+    @property
+    def text(self) -> str:
+        return self.paragraph.text
+
+    @property
+    def joint(self) -> str:
+        return "" if self.paragraph.continued or self.paragraph.cut else "\n"
+
+    @property
+    def runs_on(self) -> bool:
+        return self.paragraph.continued
+
+    @property
+    def hidden(self) -> bool:
+        return self.fold is not None and self.fold.folded
+
+    @property
+    def laid_out(self) -> bool:
+        return self._layout is not None
+
+    def estimate(self, setting: Setting) -> int:
+        if self.hidden:
+            return 0
+        style = setting.styles.texts[self.paragraph.kind]
+        spans = self.paragraph.spans
+        if not spans:
+            prose = self.paragraph.kind is Kind.PROSE
+            return setting.styles.empty_line if prose else style.pitch
+        length = sum(len(span.text) for span in spans if setting.drafts_shown or not span.struck)
+        return style.pitch * max(1, ceil(length * style.character / setting.width))
+
+    def measure(self, setting: Setting) -> int:
+        return self._laid(setting).height
+
+    def drop(self) -> None:
+        self._layout = None
+
+    def paint(self, painter: QPainter, setting: Setting, marks: Marks) -> None:
+        layout = self._laid(setting)
+        palette = setting.styles.palette
+        shapes = layout.shapes()
+        shapes.paint_tints(painter, palette)
+        selections = self._paint_marks(painter, layout, setting, marks)
+        painter.setPen(QColor(palette.secondary if self.fold is not None else palette.text))
+        layout.layout.draw(painter, QPointF(0, 0), selections)
+        shapes.paint_cues(painter, palette)
+        if self.fold is not None:
+            paint_rule(painter, palette, layout.height)
+
+    def _paint_marks(
+        self, painter: QPainter, layout: ParagraphLayout, setting: Setting, marks: Marks
+    ) -> list[QTextLayout.FormatRange]:
+        palette = setting.styles.palette
+        if marks.selected is not None:
+            rects = layout.rects(*marks.selected)
+            if marks.selected[1] > self.paragraph.length:  # the newline is selected as well
+                rects.append(layout.end_rect())
+            fill(painter, rects, wash(palette))
+        for found in marks.found:
+            outline(painter, layout.rects(*found), palette.secondary)
+        if marks.current is None:
+            grey = self.paragraph.kind is Kind.FENCE or self.fold is not None
+            if marks.selected is None or not grey:
+                return []
+            # Grey letters would be too faint under the wash.
+            return list(layout.ranges(*marks.selected, QColor(palette.text)))
+        fill(painter, layout.rects(*marks.current), QColor(palette.text))
+        return list(layout.ranges(*marks.current, QColor(palette.ground)))
+
+    def offset_at(self, point: QPointF) -> int:
+        return self._layout.offset_at(point) if self._layout is not None else 0
+
+    def token_at(self, point: QPointF) -> Span | None:
+        return self._layout.token_at(point) if self._layout is not None else None
+
+    def token_rects(self, token: Span) -> list[QRectF]:
+        return self._layout.token_rects(token) if self._layout is not None else []
+
+    def rects(self, first: int, end: int) -> list[QRectF]:
+        return self._layout.rects(first, end) if self._layout is not None else []
+
+    def holds(self, token: Span) -> bool:
+        """Whether a token, or the newline in it, is here."""
+        end, spans = self.paragraph.end, self.paragraph.spans
+        if end is not None and end.same_token(token):
+            return True
+        # Most blocks of a long answer are dismissed by their rounds, which only grow.
+        near = bool(spans) and spans[0].round <= token.round <= spans[-1].round
+        return near and any(span.same_token(token) for span in spans)
+
+    def end_rect(self) -> QRectF:
+        return self._layout.end_rect() if self._layout is not None else QRectF()
+
+    def _laid(self, setting: Setting) -> ParagraphLayout:
+        if self._layout is None:
+            lead = self._before.tail(setting) if self._before is not None else None
+            self._layout = ParagraphLayout(self.paragraph, setting, lead)
+        return self._layout
+
+    def tail(self, setting: Setting) -> QPointF:
+        """Where the next paragraph goes on."""
+        return self._laid(setting).tail

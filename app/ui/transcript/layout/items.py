@@ -1,0 +1,134 @@
+"""Turns as they stand in the column: a label, the text in blocks, a caption below."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from PySide6.QtCore import QPointF
+
+from app.ui.transcript.layout.blocks import Block, ParagraphBlock
+from app.ui.transcript.layout.heights import Heights
+from app.ui.transcript.layout.styles import Setting
+from app.ui.transcript.text.folds import Fold
+from app.ui.transcript.text.paragraphs import ParagraphBuilder
+from app.ui.transcript.text.spans import Span
+from app.ui.transcript.text.turns import Note, SystemTurn, UserTurn
+
+
+class Item(ABC):
+    """One turn: its blocks with their heights. Pixels count from its upper left corner."""
+
+    def __init__(self, id: str, setting: Setting, note: Note | None = None) -> None:
+        self.id = id
+        self.setting = setting
+        self.blocks: list[Block] = []
+        self.heights = Heights()
+        self.note = note
+        self.caption = ""
+        self.note_height = 0  # given by the view, which owns the widget
+        self.editor_height = 0  # likewise; above 0 the editor stands in place of the text
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What stands above the turn."""
+
+    @property
+    def text(self) -> str:
+        """What is copied, searched and sent."""
+        parts = [part for block in self.blocks for part in (block.text, block.joint)]
+        return "".join(parts[:-1])
+
+    @property
+    def body_top(self) -> int:
+        return self.setting.styles.label_height
+
+    @property
+    def body_bottom(self) -> int:
+        return self.body_top + (self.editor_height or self.heights.total)
+
+    def set_note(self, note: Note | None) -> None:
+        """Put a note below the turn, or take it away."""
+        self.note = note
+
+    @property
+    def note_top(self) -> int:
+        return self.body_bottom + (self.setting.styles.label_height if self.caption else 0)
+
+    @property
+    def height(self) -> int:
+        return self.note_top + self.note_height + self.setting.styles.turn_gap
+
+    def block_top(self, block: int) -> int:
+        return self.body_top + self.heights.offset(block)
+
+    def block_at(self, y: float) -> int:
+        """The block at a height, the nearest one beyond the edges; -1 where there are none."""
+        return self.heights.row_at(y - self.body_top)
+
+    def set_setting(self, setting: Setting) -> None:
+        """Take another width, font or appearance: all layouts are out of date."""
+        self.setting = setting
+        for block in self.blocks:
+            block.drop()
+        self._estimate()
+
+    def measure(self, top: float, bottom: float, used: Callable[[Block], None]) -> bool:
+        """Lay out the blocks between two heights; True where one turned out other than thought."""
+        if not self.blocks or self.editor_height:
+            return False
+        changed = False
+        row = self.block_at(top)
+        while row < len(self.blocks) and self.block_top(row) < bottom:
+            if self.blocks[row].hidden:
+                row += 1
+                continue
+            used(self.blocks[row])
+            height = self.blocks[row].measure(self.setting)
+            changed |= height != self.heights[row]
+            self.heights.set(row, height)
+            row += 1
+        return changed
+
+    def local(self, x: float, y: float, block: int) -> QPointF:
+        """A point of the item as a point of one of its blocks."""
+        return QPointF(x, y - self.block_top(block))
+
+    def _estimate(self) -> None:
+        self.heights = Heights(block.estimate(self.setting) for block in self.blocks)
+
+    def _take(self, builder: ParagraphBuilder, first: int, base: int = 0, fold: Fold | None = None) -> None:
+        """Bring the blocks from `base` on up to date with paragraphs that changed from `first` on."""
+        if base + first < len(self.blocks):
+            self.blocks[base + first].drop()
+            self.heights.set(base + first, self.blocks[base + first].estimate(self.setting))
+        for paragraph in builder.paragraphs[len(self.blocks) - base :]:
+            before = self.blocks[-1] if self.blocks else None
+            before = before if isinstance(before, ParagraphBlock) else None
+            self._put(ParagraphBlock(paragraph, before, fold))
+
+    def _put(self, block: Block) -> None:
+        self.blocks.append(block)
+        self.heights.append(block.estimate(self.setting))
+
+
+class TextItem(Item):
+    """A turn that is plain text: what the user wrote, or the system prompt."""
+
+    def __init__(self, turn: UserTurn | SystemTurn, setting: Setting) -> None:
+        super().__init__(turn.id, setting, turn.note if isinstance(turn, UserTurn) else None)
+        self.editable = isinstance(turn, UserTurn)
+        self._whole = turn.text
+        self.unsent = ""  # another text that was begun for it
+        builder = ParagraphBuilder()
+        builder.add([Span(turn.text, "plain", -1, -1)] if turn.text else [])
+        self._take(builder, 0)
+
+    @property
+    def label(self) -> str:
+        return "You" if self.editable else "System prompt"
+
+    @property
+    def text(self) -> str:
+        return self._whole

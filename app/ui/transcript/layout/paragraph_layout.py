@@ -1,0 +1,282 @@
+"""One paragraph laid out: lines, the places of its tokens, and back from a point to a token.
+
+Qt counts UTF-16 units of the text as displayed, struck tokens included; everyone else counts characters
+of the text that counts. The runs here carry both.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from math import ceil
+from typing import NamedTuple, cast
+
+from PySide6.QtCore import QPointF, QRectF, Qt, QTextBoundaryFinder
+from PySide6.QtGui import QColor, QTextLayout, QTextLine, QTextOption
+
+from app.ui.transcript.layout.fates import FateShapes
+from app.ui.transcript.layout.styles import Setting
+from app.ui.transcript.text.paragraphs import Kind, Paragraph
+from app.ui.transcript.text.runs import Run, formats_of, glued, runs_of, text_format
+from app.ui.transcript.text.spans import Span
+from app.ui.transcript.text.utf16 import from_utf16, to_utf16, utf16_length
+
+_HANG = 2  # characters by which wrapped lines of code stand in
+_NEWLINE_WIDTH = 8
+
+
+class Line(NamedTuple):
+    top: float
+    bottom: float
+    baseline: float
+    first: int  # UTF-16 units
+    end: int  # behind the last visible one
+    wrapped: bool  # more lines follow
+    line: QTextLine
+
+
+class ParagraphLayout:
+    """The lines of a paragraph in a given setting, from its own upper left corner."""
+
+    def __init__(self, paragraph: Paragraph, setting: Setting, lead: QPointF | None = None) -> None:
+        """`lead` is where the line stands that this paragraph goes on in (see Paragraph.continued)."""
+        self._style = setting.styles.texts[paragraph.kind]
+        self._end = paragraph.end
+        self._shapes: FateShapes | None = None
+        self._ratio = setting.pixel_ratio
+        self.runs, text = runs_of(paragraph, setting.drafts_shown)
+        self._starts = [run.start for run in self.runs]
+        self._glued = glued(self.runs)
+        self._text = text
+        self._units = utf16_length(text)
+        self._indent = 0 if lead is not None else _indent(self.runs, text)
+        self.layout = QTextLayout(text, self._style.font)
+        self.layout.setCacheEnabled(True)
+        self.layout.setTextOption(self._option(paragraph.kind))
+        self.layout.setFormats(list(formats_of(self.runs, paragraph.kind, setting)))
+        self.lines: list[Line] = []
+        self._break_lines(paragraph.kind, setting, lead)
+        bottom = self.lines[-1].bottom if self.lines else 0.0
+        empty = not text and not paragraph.continued and lead is None
+        if empty:
+            prose = paragraph.kind is Kind.PROSE
+            bottom = setting.styles.empty_line if prose else self._style.pitch
+        self.height = ceil(bottom)
+
+    @property
+    def tail(self) -> QPointF:
+        """Where the last line ends: the right edge, and its top measured from the paragraph's bottom."""
+        if not self.lines:
+            return QPointF(0, 0)
+        last = self.lines[-1]
+        return QPointF(self._x(last, self._units), last.top - self.height)
+
+    def _option(self, kind: Kind) -> QTextOption:
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        option.setTabStopDistance(self._style.space * 4)
+        if kind is not Kind.PROSE:
+            option.setTextDirection(Qt.LayoutDirection.LeftToRight)
+        return option
+
+    def _break_lines(self, kind: Kind, setting: Setting, lead: QPointF | None) -> None:
+        hang = 0.0
+        if kind is Kind.CODE:
+            hang = min((self._indent + _HANG) * self._style.space, setting.width / 2)
+        x, y = (lead.x(), lead.y()) if lead is not None else (0.0, 0.0)
+        self.layout.beginLayout()
+        line = self.layout.createLine()
+        while line.isValid():
+            room = max(setting.width - x, self._style.space)
+            line.setLineWidth(room)
+            if not self.lines and lead is not None and self._tears(line):
+                # There is no room for the first word: it begins the next line, less the space before it.
+                self._indent = _indent(self.runs, self._text)
+                x, y = hang - self._indent * self._style.space, 0.0
+                room = setting.width - x
+                line.setLineWidth(room)
+            earlier = self._earlier_end(line.textStart(), line.textStart() + line.textLength())
+            if earlier is not None:
+                line.setNumColumns(earlier, room)
+            # Letters of another font may be taller than this one's.
+            above = max(self._style.above, ceil(line.ascent()))
+            below = max(self._style.below, ceil(line.descent()))
+            baseline = y + above
+            line.setPosition(QPointF(x, baseline - line.ascent()))
+            first, end = line.textStart(), line.textStart() + line.textLength()
+            wrapped = end < self._units
+            visible = self._without_spaces(first, end) if wrapped else end
+            self.lines.append(Line(y, baseline + below, baseline, first, visible, wrapped, line))
+            x, y = hang, baseline + below
+            line = self.layout.createLine()
+        self.layout.endLayout()
+
+    def _tears(self, line: QTextLine) -> bool:
+        """Whether a line that begins with a space ends within its first word."""
+        end = line.textStart() + line.textLength()
+        text = self._text[: from_utf16(self._text, end)]
+        return end < self._units and text.startswith(" ") and " " not in text.strip(" ") and text[-1:] != " "
+
+    def _earlier_end(self, first: int, end: int) -> int | None:
+        """How many letters a line keeps that would end where none may; None where it ends well, or where
+        there is no better place."""
+        at = next((low for low, high in self._glued if low <= end <= high), None)
+        if end >= self._units or at is None:
+            return None
+        places = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, self._text)
+        places.setPosition(at + 1)
+        while (at := places.toPreviousBoundary()) > first:
+            if not any(low <= at <= high for low, high in self._glued):
+                kept = self._text[: from_utf16(self._text, at)].rstrip(
+                    " "
+                )  # Qt does not count those at the end
+                letters = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, kept)
+                letters.setPosition(first)
+                return sum(1 for _ in iter(letters.toNextBoundary, -1)) or None
+        return None
+
+    def _without_spaces(self, first: int, end: int) -> int:
+        """The end of a line less the spaces that hang over its edge."""
+        a, b = from_utf16(self._text, first), from_utf16(self._text, end)
+        return first + utf16_length(self._text[a:b].rstrip(" "))
+
+    def shapes(self) -> FateShapes:
+        """Tints and cues of all tokens."""
+        if self._shapes is None:
+            self._shapes = FateShapes(self._ratio)
+            for line in self.lines:
+                for run, left, right in self._boxes(line):
+                    self._shapes.add(run.span.fate, left, right, line.baseline, self._style)
+            self._add_newline(self._shapes)
+        return self._shapes
+
+    def _add_newline(self, shapes: FateShapes) -> None:
+        """A token that is nothing but a newline has its cue behind the end of the line."""
+        if self._end is None or not self._text or self._end.text.strip():
+            return
+        line = self.lines[-1]
+        left = self._x(line, self._units)
+        shapes.add(self._end.fate, left, left + _NEWLINE_WIDTH - 2, line.baseline, self._style)
+
+    def _boxes(self, line: Line) -> Iterator[tuple[Run, float, float]]:
+        """The runs on a line with their left and right edges; indentation has no box."""
+        index = max(bisect_right(self._starts, line.first) - 1, 0)
+        for run in self.runs[index:]:
+            if run.start >= line.end:
+                return
+            start = max(run.start, line.first)
+            if not run.span.struck:
+                start = max(start, self._indent)
+            end = min(run.end, line.end)
+            if start < end:
+                left, right = self._x(line, start), self._x(line, end)
+                yield run, min(left, right), max(left, right)
+
+    def _x(self, line: Line, units: int) -> float:
+        x, _ = cast(tuple[float, int], line.line.cursorToX(units))  # the stubs say object
+        return x
+
+    # ------------------------------------------------------------------------- from text to places
+
+    def rects(self, first: int, end: int) -> list[QRectF]:
+        """Where the characters [first, end) of the text that counts stand, one rectangle a line."""
+        pieces = [self._piece(run, first, end) for run in self.runs if run.span.counts]
+        return self._rects([(a, b) for a, b in pieces if a < b])
+
+    def ranges(self, first: int, end: int, ink: QColor) -> Iterator[QTextLayout.FormatRange]:
+        """The letters of [first, end) in another colour."""
+        for run in self.runs:
+            a, b = self._piece(run, first, end)
+            if run.span.counts and a < b:
+                yield text_format(a, b, None, ink)
+
+    def end_rect(self) -> QRectF:
+        """The place of the newline, behind the last line."""
+        if not self.lines:
+            return QRectF(0, 0, _NEWLINE_WIDTH, self.height)
+        line = self.lines[-1]
+        return self._box(line, self._x(line, self._units), _NEWLINE_WIDTH)
+
+    def token_rects(self, span: Span) -> list[QRectF]:
+        """Where a token stands, one rectangle a line; a newline stands behind the end of its line."""
+        pieces = [(run.start, run.end) for run in self.runs if run.span.same_token(span)]
+        found = self._rects(pieces)
+        if not found and self._end is not None and self._end.same_token(span):
+            return [self.end_rect()]
+        return found
+
+    def _piece(self, run: Run, first: int, end: int) -> tuple[int, int]:
+        """The displayed part of a run that lies in [first, end)."""
+        text = run.span.text
+        a = min(max(first - run.offset, 0), len(text))
+        b = min(max(end - run.offset, 0), len(text))
+        return run.start + to_utf16(text, a), run.start + to_utf16(text, b)
+
+    def _rects(self, pieces: list[tuple[int, int]]) -> list[QRectF]:
+        found: list[QRectF] = []
+        for line in self.lines:
+            for first, end in pieces:
+                a, b = max(first, line.first), min(end, line.end)
+                if a >= b:
+                    continue
+                left, right = sorted((self._x(line, a), self._x(line, b)))
+                box = self._box(line, left, right - left)
+                last = found[-1] if found else None
+                if last is not None and last.top() == box.top() and abs(last.right() - left) < 0.6:
+                    last.setRight(right)
+                else:
+                    found.append(box)
+        return found
+
+    def _box(self, line: Line, left: float, width: float) -> QRectF:
+        top = line.baseline - self._style.box_above
+        return QRectF(left, top, width, self._style.box_above + self._style.box_below)
+
+    # ------------------------------------------------------------------------- from places to text
+
+    def offset_at(self, point: QPointF) -> int:
+        """The character before which a caret put at `point` stands."""
+        line = self._line_at(point.y())
+        if line is None:
+            return 0
+        units = line.line.xToCursor(point.x(), QTextLine.CursorPosition.CursorBetweenCharacters)
+        run = self._run_at(min(units, line.end))
+        if run is None:
+            return 0
+        if not run.span.counts:
+            return run.offset
+        inside = min(units, line.end) - run.start
+        return run.offset + min(from_utf16(run.span.text, inside), len(run.span.text))
+
+    def token_at(self, point: QPointF) -> Span | None:
+        """The token under a point; just behind the end of a line, the newline's."""
+        line = self._line_at(point.y())
+        if line is None:
+            near = self._end is not None and point.x() <= _NEWLINE_WIDTH
+            return self._end if near else None
+        if not line.top <= point.y() < line.bottom:
+            return None
+        edges = sorted((self._x(line, line.first), self._x(line, line.end)))
+        if edges[0] <= point.x() < edges[1]:
+            on = line.line.xToCursor(point.x(), QTextLine.CursorPosition.CursorOnCharacter)
+            run = self._run_at(on)
+            return run.span if run is not None else None
+        newline = not line.wrapped and 0 <= point.x() - edges[1] <= _NEWLINE_WIDTH + 2
+        return self._end if newline else None
+
+    def _line_at(self, y: float) -> Line | None:
+        """The line at a height, the first or last one beyond the edges."""
+        for line in self.lines:
+            if y < line.bottom:
+                return line
+        return self.lines[-1] if self.lines else None
+
+    def _run_at(self, units: int) -> Run | None:
+        index = bisect_right(self._starts, units) - 1
+        return self.runs[max(index, 0)] if self.runs else None
+
+
+def _indent(runs: list[Run], text: str) -> int:
+    """How many spaces the line begins with, up to the first struck token."""
+    limit = next((run.start for run in runs if run.span.struck), len(text))
+    return min(len(text) - len(text.lstrip(" \t")), limit)

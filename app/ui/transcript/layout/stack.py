@@ -1,0 +1,262 @@
+"""All turns one below another: what is where, laid out only as far as someone looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from PySide6.QtCore import QRectF
+
+from app.ui.transcript.layout.answer_item import AnswerItem, make_item
+from app.ui.transcript.layout.blocks import Block
+from app.ui.transcript.layout.heights import Heights
+from app.ui.transcript.layout.items import Item
+from app.ui.transcript.layout.styles import Setting
+from app.ui.transcript.text.folds import FoldLine
+from app.ui.transcript.text.spans import UNKNOWN, Span
+from app.ui.transcript.text.turns import Turn
+
+_KEPT_LAYOUTS = 200  # blocks; a screen shows about 40
+
+
+class Position(NamedTuple):
+    """A place in the text, before a character. Positions compare in reading order."""
+
+    item: int
+    block: int
+    offset: int
+
+
+class Place(NamedTuple):
+    """A block of an item."""
+
+    item: int
+    block: int
+
+
+class Token(NamedTuple):
+    """A token of an answer."""
+
+    item: int
+    span: Span
+
+
+class Anchor(NamedTuple):
+    """A block (-1: the item itself) and how far it stands below the viewport's top."""
+
+    item: int
+    block: int
+    y: float
+
+
+class Stack:
+    """The items, in pixels from the column's upper left corner."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.items: list[Item] = []
+        self._heights = Heights()
+        self._laid_out: dict[Block, None] = {}  # in the order of last use
+        self._margin = setting.styles.margin
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def height(self) -> int:
+        return self._heights.total + 2 * self._margin
+
+    def set_turns(self, turns: list[Turn], rendered: bool) -> None:
+        self.items = [make_item(turn, self.setting, rendered) for turn in turns]
+        self._heights = Heights(item.height for item in self.items)
+        self._laid_out.clear()
+
+    def add(self, turn: Turn, rendered: bool) -> Item:
+        item = make_item(turn, self.setting, rendered)
+        self.items.append(item)
+        self._heights.append(item.height)
+        return item
+
+    def remove_from(self, index: int) -> None:
+        del self.items[index:]
+        self._heights.truncate(index)
+        self._laid_out.clear()
+
+    def set_setting(self, setting: Setting) -> None:
+        self.setting = setting
+        self._margin = setting.styles.margin
+        self._laid_out.clear()
+        for index, item in enumerate(self.items):
+            item.set_setting(setting)
+            self.touch(index)
+
+    def touch(self, index: int) -> None:
+        """An item's height may have changed."""
+        self._heights.set(index, self.items[index].height)
+
+    def index_of(self, turn_id: str) -> int:
+        """Raises KeyError where there is no such turn."""
+        for index, item in enumerate(self.items):
+            if item.id == turn_id:
+                return index
+        raise KeyError(turn_id)
+
+    def answer(self, index: int) -> AnswerItem | None:
+        item = self.items[index]
+        return item if isinstance(item, AnswerItem) else None
+
+    # ------------------------------------------------------------------------------- where things are
+
+    def top(self, index: int) -> int:
+        return self._margin + self._heights.offset(index)
+
+    def block_top(self, index: int, block: int) -> int:
+        if block < 0:
+            return self.top(index)
+        return self.top(index) + self.items[index].block_top(block)
+
+    def index_at(self, y: float) -> int:
+        """The item at a height, the nearest one beyond the edges; -1 in an empty chat."""
+        return self._heights.row_at(y - self._margin)
+
+    def visible(self, top: float, bottom: float) -> Iterator[tuple[int, Item]]:
+        """The items that stand between two heights."""
+        index = self.index_at(top)
+        while 0 <= index < len(self.items) and self.top(index) < bottom:
+            yield index, self.items[index]
+            index += 1
+
+    def measure(self, top: float, bottom: float) -> bool:
+        """Lay out what stands between two heights; True where a height turned out other than thought."""
+        changed = False
+        for index, item in self.visible(top, bottom):
+            offset = self.top(index)
+            if item.measure(top - offset, bottom - offset, self._used):
+                self.touch(index)
+                changed = True
+        return changed
+
+    def _used(self, block: Block) -> None:
+        """A block is looked at; those looked at longest ago lose their layouts."""
+        self._laid_out.pop(block, None)
+        self._laid_out[block] = None
+        while len(self._laid_out) > _KEPT_LAYOUTS:
+            oldest = next(iter(self._laid_out))
+            del self._laid_out[oldest]
+            oldest.drop()
+
+    def anchor_at(self, y: float) -> Anchor | None:
+        """What stands at a height, to find it again after heights have changed."""
+        index = self.index_at(y)
+        if index < 0:
+            return None
+        item = self.items[index]
+        inside = y - self.top(index)
+        block = item.block_at(inside) if inside >= item.body_top and not item.editor_height else -1
+        return Anchor(index, block, self.block_top(index, block) - y)
+
+    # --------------------------------------------------------------------------- from points to text
+
+    def position_at(self, x: float, y: float) -> Position:
+        """The place in the text nearest to a point."""
+        index = self.index_at(y)
+        item = self.items[index]
+        if not item.blocks:
+            return Position(index, 0, 0)
+        inside = y - self.top(index)
+        block = item.block_at(inside)
+        if inside < item.body_top:
+            return Position(index, 0, 0)
+        if inside > item.body_bottom:
+            return Position(index, len(item.blocks) - 1, len(item.blocks[-1].text))
+        point = item.local(x, inside, block)
+        if block + 1 < len(item.blocks) and item.blocks[block].runs_on:
+            # The next block goes on in this one's last line; whichever holds the point answers.
+            block = self._of_joined(item, block, x, inside)
+            point = item.local(x, inside, block)
+        return Position(index, block, item.blocks[block].offset_at(point))
+
+    def token_at(self, x: float, y: float) -> Token | None:
+        index = self.index_at(y)
+        if index < 0 or self.items[index].editor_height:
+            return None
+        item = self.items[index]
+        inside = y - self.top(index)
+        if not isinstance(item, AnswerItem) or not item.body_top <= inside < item.body_bottom:
+            return None
+        block = item.block_at(inside)
+        if block < 0:
+            return None
+        span = item.blocks[block].token_at(item.local(x, inside, block))
+        if span is None and block + 1 < len(item.blocks) and item.blocks[block].runs_on:
+            span = item.blocks[block + 1].token_at(item.local(x, inside, block + 1))
+        return Token(index, span) if span is not None and span.fate != UNKNOWN else None
+
+    def fold_at(self, x: float, y: float) -> Place | None:
+        """The line there that folds reasoning away."""
+        index = self.index_at(y)
+        item = self.items[index] if index >= 0 else None
+        inside = y - self.top(index) if item is not None else 0.0
+        if item is None or item.editor_height or not item.body_top <= inside < item.body_bottom:
+            return None
+        row = item.block_at(inside)
+        block = item.blocks[row] if row >= 0 else None
+        if isinstance(block, FoldLine) and block.holds_point(x, self.setting):
+            return Place(index, row)
+        return None
+
+    def first_fold(self, top: float, bottom: float) -> Place | None:
+        """The reasoning that stands first between two heights, by its line."""
+        for index, item in self.visible(top, bottom):
+            if not isinstance(item, AnswerItem):
+                continue
+            row = max(item.block_at(top - self.top(index)), 0)
+            while row < len(item.blocks) and self.block_top(index, row) < bottom:
+                fold = item.fold_of(row)
+                if fold is not None:
+                    return Place(index, item.row_of(fold))
+                row += 1
+        return None
+
+    def _of_joined(self, item: Item, block: int, x: float, y: float) -> int:
+        rects = item.blocks[block + 1].rects(0, 1)
+        if not rects:
+            return block
+        top = item.block_top(block + 1)
+        begins = rects[0].translated(0, top)
+        return block + 1 if y >= begins.top() and (x >= begins.left() or y > begins.bottom()) else block
+
+    # --------------------------------------------------------------------------- from text to points
+
+    def token_rects(self, token: Token) -> list[QRectF]:
+        """Where a token stands, as far as it is laid out."""
+        item = self.items[token.item]
+        found: list[QRectF] = []
+        row = item.block_of(token.span) if isinstance(item, AnswerItem) else -1
+        while 0 <= row < len(item.blocks):
+            rects = item.blocks[row].token_rects(token.span)
+            if found and not rects:
+                break
+            top = self.block_top(token.item, row)
+            found += [rect.translated(0, top) for rect in rects]
+            row += 1
+        return found
+
+    def round_rects(self, token: Token) -> list[QRectF]:
+        """Where all tokens of a token's round stand: one rectangle for each piece of a line."""
+        answer = self.answer(token.item)
+        merged: list[QRectF] = []
+        for span in answer.round_spans(token.span, self.setting.drafts_shown) if answer else ():
+            for rect in self.token_rects(Token(token.item, span)):
+                last = merged[-1] if merged else None
+                if last is not None and last.top() == rect.top() and abs(last.right() - rect.left()) < 2:
+                    last.setRight(rect.right())
+                else:
+                    merged.append(QRectF(rect))
+        return merged
+
+    def rects(self, position: Position, end: int) -> list[QRectF]:
+        """Where the characters from a position to an offset in the same block stand."""
+        top = self.block_top(position.item, position.block)
+        block = self.items[position.item].blocks[position.block]
+        return [rect.translated(0, top) for rect in block.rects(position.offset, end)]

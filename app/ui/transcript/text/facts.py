@@ -1,0 +1,268 @@
+"""What is known about one token, in words and numbers. No Qt here.
+
+Words are METRICS.md's: p is the target's probability, q the proposal's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.ui.transcript.text.spans import Span
+from app.ui.widgets.words.draft_end import end_words
+from app.ui.widgets.words.fate_word import fate_word
+from app.ui.widgets.words.numbers import SPACE, percent, probability
+
+_SHOWN_ALTERNATIVES = 5
+_MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"}
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of the most probable tokens at a place."""
+
+    token: str
+    p: float
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFacts:
+    """The contents of the card beside a token."""
+
+    token: str
+    fate: str
+    word: str  # what the fate is called
+    rows: tuple[tuple[str, str], ...]
+    verdict: tuple[str, ...]  # sentences: what happened, then the numbers behind it
+    target: tuple[Alternative, ...] = ()
+    draft: tuple[Alternative, ...] = ()
+
+    def spoken(self) -> str:
+        """All of it as one text, for screen readers."""
+        rows = [f"{name}: {value}." for name, value in self.rows]
+        return " ".join([f"{self.token}, {self.word}.", *self.verdict[:1], *rows, *self.verdict[1:]])
+
+
+def visible(piece: bytes, label: str = "") -> str:
+    """A token with its spaces and newlines made visible; bytes that are no text in hexadecimal."""
+    if label:
+        return label
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError:
+        return " ".join(f"<{byte:02X}>" for byte in piece)
+    return "".join(_MARKS.get(character, character) for character in text) or "(no text)"
+
+
+def facts_of(one: Round, span: Span) -> TokenFacts:
+    """The facts of the token that a span shows."""
+    if span.struck:
+        return _struck(one, span.place)
+    return _emitted(one, span.place)
+
+
+def _struck(one: Round, place: int) -> TokenFacts:
+    token = one.drafted[place]
+    rows = [_place(one, place), *_proposal_rows(one, token)]
+    if token.verdict is Verdict.IGNORED:
+        if token.p is not None:
+            rows.append(("p (target)", probability(token.p)))
+        verdict = list(_ignored(one, place))
+    else:
+        rows.append(("p (target)", probability(token.p)))
+        verdict = list(_judgement(one, place))
+        if place < len(one.emitted):
+            instead = one.emitted[place]
+            shown = visible(instead.piece, instead.label)
+            rows.insert(1, ("Emitted instead", shown))
+            rows.append((f"p (target) of {shown}", probability(instead.p)))
+    return _facts(one, place, token, token.verdict.value, rows, verdict)
+
+
+def _emitted(one: Round, place: int) -> TokenFacts:
+    token = one.emitted[place]
+    name = visible(token.piece, token.label)
+    rows: list[tuple[str, str]] = [_place(one, place)]
+    verdict: list[str] = []
+    draft = one.drafted[place] if place < len(one.drafted) else None
+    if token.origin is Origin.ACCEPTED and draft is not None:
+        rows += [*_proposal_rows(one, draft), ("p (target)", probability(token.p))]
+        verdict += _judgement(one, place)
+    elif token.origin is Origin.RESAMPLED and draft is not None:
+        said = visible(draft.piece, draft.label)
+        rows += [("Draft said", said), *_proposal_rows(one, draft)]
+        rows.append((f"p (target) of {said}", probability(draft.p)))
+        rows.append((f"p (target) of {name}", probability(token.p)))
+        verdict += _judgement(one, place)
+        if token.draw is not None and draft.draw is None:  # else the judgement says it
+            verdict.append(f"Drawn from the residual: {_drawn(token.draw)}.")
+    else:
+        rows.append(("p (target)", probability(token.p)))
+        verdict.append(_nothing_rejected(one, token))
+        how = "drew" if token.draw is not None else "wanted"
+        verdict.append(f"Target {how} {_said(token)} {_chance(token.p)}.")
+        if token.draw is not None:
+            verdict.append(f"Drawn from p: {_drawn(token.draw)}.")
+    return _facts(one, place, token, fate_word(one, token), rows, verdict)
+
+
+def _facts(
+    one: Round,
+    place: int,
+    token: DraftedToken | EmittedToken,
+    word: str,
+    rows: list[tuple[str, str]],
+    verdict: list[str],
+) -> TokenFacts:
+    fate = token.verdict if isinstance(token, DraftedToken) else token.origin
+    name = visible(token.piece, token.label)
+    top = _alternatives(one, place, token.id)
+    return TokenFacts(name, fate.value, word, tuple(rows), tuple(verdict), *top)
+
+
+def _place(one: Round, place: int) -> tuple[str, str]:
+    drafted = len(one.drafted)
+    if not drafted:
+        return "Round", f"{one.index}"
+    where = f"{place + 1} of {drafted}" if place < drafted else f"behind {drafted} of {drafted}"
+    return "Round · place", f"{one.index} · {where}"
+
+
+def _proposal_rows(one: Round, token: DraftedToken) -> Iterator[tuple[str, str]]:
+    """Where the proposal came from and how probable it was there."""
+    if one.match is not None:
+        yield f"Copied ({one.strategy or 'draft'})", f"from token {one.match:,}"
+    if token.draft_draw is None and token.draft_p is not None:
+        yield "draft_p", probability(token.draft_p)
+    yield "q (draft)", probability(token.q)
+    if token.draft_draw is not None:
+        yield "u of the draft", _drawn(token.draft_draw).removeprefix("u ")
+
+
+def _judgement(one: Round, place: int) -> Iterator[str]:
+    """What became of a judged draft token, for everybody; then the numbers behind it."""
+    token = one.drafted[place]
+    if any(other.h is not None for other in one.drafted):
+        yield _drafted(one, token)
+        yield _block_judgement(one, place)
+        return
+    passed = token.verdict is Verdict.ACCEPTED
+    word = "accepted" if passed else "rejected"
+    instead = one.emitted[place] if not passed and place < len(one.emitted) else None
+    if token.u is not None and token.p is not None:
+        yield f"{_drafted(one, token)} Target gives it {_percent(token.p)}: {word}."
+        u, q, p = _tell_apart(token.u, token.q, token.p)
+        sign = "<" if passed else "≥"
+        yield f"u·q {sign} p: {u} × {q} {sign} {p}."
+        return
+    how = "drew" if token.draw is not None else "wanted"
+    if passed:
+        own = f"the same {_chance(token.p)}"
+    else:
+        own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "another token"
+    yield f"{_drafted(one, token)} Target {how} {own}: {word}."
+    if token.draw is not None:
+        yield f"The target's draw: {_drawn(token.draw)}."
+
+
+def _drafted(one: Round, token: DraftedToken) -> str:
+    """Who proposed a token, and how sure of it."""
+    if token.draft_p is None and token.draft_draw is None:  # looked up, not predicted
+        return f"{one.strategy or 'Draft'} said {_said(token)}."
+    return f"Draft said {_said(token)} {_chance(token.q if token.draft_p is None else token.draft_p)}."
+
+
+def _said(token: DraftedToken | EmittedToken) -> str:
+    """A token in a sentence: without the space that it begins with."""
+    name = visible(token.piece, token.label)
+    return name.removeprefix("·") or name
+
+
+def _block_judgement(one: Round, place: int) -> str:
+    """Why a token of a draft judged as a whole passed or not: by its own draw or by a later one's."""
+    for later, token in enumerate(one.drafted[place:], place):
+        if token.u is None or token.h is None:
+            continue
+        passed = token.u < token.h
+        u, _, h = _tell_apart(token.u, 1.0, token.h)
+        sign = "<" if passed else "≥"
+        held = f"block acceptance h = {h}, u = {u}: u {sign} h".replace(" = ", f"{SPACE}={SPACE}")
+        if later > place:
+            return f"Accepted with the block, which passes at {visible(token.piece, token.label)}: {held}."
+        held = held[0].upper() + held[1:]
+        if passed:
+            return f"{held}, accepted up to here."
+        return f"{held}, rejected." if token.verdict is Verdict.REJECTED else f"{held}, does not pass."
+    return f"{one.drafted[place].verdict.value.capitalize()}."
+
+
+def _nothing_rejected(one: Round, token: EmittedToken) -> str:
+    drafted = len(one.drafted)
+    if token.origin is Origin.BONUS:
+        how_many = {1: "The drafted token was", 2: "Both drafted tokens were"}
+        return f"{how_many.get(drafted, f'All {drafted} drafted tokens were')} accepted."
+    if one.draft_end:
+        return f"No draft in this round: {end_words(one.draft_end)}."
+    return "No draft in this round."
+
+
+def _ignored(one: Round, place: int) -> Iterator[str]:
+    rejected = [token for token in one.drafted if token.verdict is Verdict.REJECTED]
+    if rejected:
+        where = f"behind {visible(rejected[0].piece, rejected[0].label)}, which was rejected"
+    else:
+        where = "behind the end of the answer"
+    if one.drafted[place].p is None:
+        yield f"Never judged: it stands {where}."
+    else:
+        yield _block_judgement(one, place)
+        yield f"It stands {where}."
+
+
+def _alternatives(
+    one: Round, place: int, chosen: int
+) -> tuple[tuple[Alternative, ...], tuple[Alternative, ...]]:
+    return (
+        _top(one.target_top[place], chosen) if place < len(one.target_top) else (),
+        _top(one.draft_top[place], chosen) if place < len(one.draft_top) else (),
+    )
+
+
+def _top(top: Alternatives, chosen: int) -> tuple[Alternative, ...]:
+    rows = zip(top.ids, top.pieces, top.p, strict=True)
+    made = [Alternative(visible(piece), p, id == chosen) for id, piece, p in rows]
+    return tuple(made[:_SHOWN_ALTERNATIVES])
+
+
+def _drawn(draw: Draw) -> str:
+    """A draw and the interval that it fell into, with as many digits as it takes to see that."""
+    for digits in range(3, 16):
+        u, low, high = (f"{value:.{digits}f}" for value in (draw.u, draw.low, draw.high))
+        if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
+            break
+    return f"u {u} in [{low}, {high})"
+
+
+def _tell_apart(u: float, q: float, p: float) -> tuple[str, str, str]:
+    """The numbers with as many digits as it takes to see how u q and p compare, three at least."""
+    if probability(u * q) != probability(p):
+        return probability(u), probability(q), probability(p)
+    digits = 4
+    while digits < 15 and f"{u * q:.{digits}f}" == f"{p:.{digits}f}":
+        digits += 1
+    return f"{u:.{digits}f}", f"{q:.{digits}f}", f"{p:.{digits}f}"
+
+
+def _chance(p: float | None) -> str:
+    return f"({_percent(p)})"
+
+
+def _percent(p: float | None) -> str:
+    """A probability in a sentence. What is above zero never reads as zero, nor what is below one as one."""
+    if p is not None and 0 < p < 0.005:
+        return f"<1{SPACE}%"
+    if p is not None and 0.995 <= p < 1:
+        return f">99{SPACE}%"
+    return percent(p)

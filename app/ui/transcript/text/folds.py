@@ -1,0 +1,124 @@
+"""Reasoning that folds away: what is shown of it, and the line to click on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
+
+from app.ui.theme import Palette
+from app.ui.transcript.layout.marks import Marks
+from app.ui.transcript.layout.styles import Setting
+from app.ui.transcript.text.spans import Span
+from app.ui.widgets.words.numbers import count, duration
+
+_GUTTER = 13  # how far left of the text the chevron and the rule stand
+_CHEVRON = 3.5  # half its width
+_RULE = 2
+
+
+class Fold:
+    """One stretch of reasoning: whether it is folded, and how much it is."""
+
+    def __init__(self) -> None:
+        self.over = False
+        self.tokens: int | None = None
+        self.seconds: float | None = None
+        self._chosen: bool | None = None  # what the reader wants
+        self._by_itself = False
+
+    @property
+    def folded(self) -> bool:
+        return self._by_itself if self._chosen is None else self._chosen
+
+    def choose(self, folded: bool) -> None:
+        """The reader wants it so: it stays so."""
+        self._chosen = folded
+
+    def fold_by_itself(self) -> bool:
+        """It is over: fold it, unless the reader wanted otherwise. False where that changes nothing."""
+        was = self.folded
+        self._by_itself = True
+        return self.folded != was
+
+    @property
+    def words(self) -> str:
+        """Such as "Reasoning · 214 tokens · 3.10 s"."""
+        parts = ["Reasoning"]
+        if self.tokens is not None:
+            parts.append(f"{count(self.tokens)} token{'s' * (self.tokens != 1)}")
+        if self.seconds is not None:
+            parts.append(duration(self.seconds))
+        return "  ·  ".join(parts)
+
+
+class FoldLine:
+    """The block above reasoning. It is no text: neither found, nor selected, nor copied."""
+
+    text = ""
+    joint = ""
+    runs_on = False
+    hidden = False
+    laid_out = True
+
+    def __init__(self, fold: Fold) -> None:
+        self.fold = fold
+
+    def holds_point(self, x: float, setting: Setting) -> bool:
+        """Whether a click at `x` is one on the line: on the chevron or on its words."""
+        width = QFontMetricsF(setting.styles.label).horizontalAdvance(self.fold.words)
+        return -2 * _GUTTER <= x <= width + _GUTTER
+
+    def estimate(self, setting: Setting) -> int:
+        styles = setting.styles
+        return styles.label_height + (styles.empty_line // 2 if self.fold.folded else 0)
+
+    def measure(self, setting: Setting) -> int:
+        return self.estimate(setting)
+
+    def drop(self) -> None:
+        """Nothing is laid out."""
+
+    def paint(self, painter: QPainter, setting: Setting, marks: Marks) -> None:
+        styles = setting.styles
+        metrics = QFontMetricsF(styles.label)
+        painter.setFont(styles.label)
+        painter.setPen(QColor(styles.palette.secondary))
+        words = metrics.elidedText(self.fold.words, Qt.TextElideMode.ElideRight, setting.width)
+        painter.drawText(QRectF(0, 0, setting.width, metrics.height()), words)
+        self._paint_chevron(painter, styles.palette, metrics.height() / 2)
+
+    def _paint_chevron(self, painter: QPainter, palette: Palette, middle: float) -> None:
+        wide, deep = _CHEVRON, _CHEVRON / 2
+        corners = [(-wide, -deep), (0.0, deep), (wide, -deep)]
+        if self.fold.folded:  # it points at the words
+            corners = [(y, x) for x, y in corners]
+        centre = QPointF(0.5 - _GUTTER, middle)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        pen = QPen(QColor(palette.secondary), 1.5)
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
+        painter.setPen(pen)
+        painter.drawPolyline(QPolygonF([centre + QPointF(*corner) for corner in corners]))
+        painter.restore()
+
+    def offset_at(self, point: QPointF) -> int:
+        return 0
+
+    def token_at(self, point: QPointF) -> Span | None:
+        return None
+
+    def token_rects(self, token: Span) -> list[QRectF]:
+        return []
+
+    def rects(self, first: int, end: int) -> list[QRectF]:
+        return []
+
+    def end_rect(self) -> QRectF:
+        return QRectF()
+
+
+def paint_rule(painter: QPainter, palette: Palette, height: int) -> None:
+    """The line beside reasoning that is unfolded."""
+    left = 0.5 - _GUTTER - _RULE / 2
+    painter.fillRect(QRectF(round(left), 0, _RULE, height), QColor(palette.line))

@@ -1,0 +1,169 @@
+"""Spans gathered into paragraphs: where lines break, and which of them are code. No Qt here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from app.ui.transcript.text.spans import Span
+
+MAX_LENGTH = 200
+"""A paragraph that shows more characters than this, struck ones included, is continued in another one, so
+that laying out and painting the last one stays cheap however long a line grows."""
+
+MOST_JOINED = 32
+"""So many paragraphs share their lines at most, because where one begins is known only once all before it are
+laid out. The next begins on a line of its own."""
+
+_SLACK = 60
+
+_OPENS = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
+
+
+class Kind(StrEnum):
+    """How a paragraph is set."""
+
+    PROSE = "prose"
+    CODE = "code"
+    FENCE = "fence"  # the ``` line before and after code
+
+
+class Paragraph:
+    """One line of the text, as long as it may be. Offsets count characters of `text`."""
+
+    __slots__ = ("_text", "continued", "cut", "end", "kind", "length", "shown", "spans")
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.spans: list[Span] = []
+        self.length = 0  # of `text`
+        self.shown = 0  # characters with the struck ones
+        self.end: Span | None = None  # the token whose newline ended it
+        self.continued = False  # the next paragraph goes on in the same line
+        self.cut = False  # no newline ends it: the next paragraph only stands on a line of its own
+        self._text: str | None = ""
+
+    @property
+    def text(self) -> str:
+        """What counts, without the newline that ends it."""
+        if self._text is None:
+            self._text = "".join(span.text for span in self.spans if span.counts)
+        return self._text
+
+    def add(self, span: Span) -> None:
+        self.spans.append(span)
+        self.shown += len(span.text)
+        if span.counts:
+            self.length += len(span.text)
+            self._text = None
+
+
+class ParagraphBuilder:
+    """Grows a list of paragraphs while spans arrive; finds code fences on the way."""
+
+    def __init__(self, all_code: bool = False, fence: str = "") -> None:
+        """`all_code` sets every line as code: a plain completion may have no fences to go by. `fence` is the
+        line that opened the code in which the text begins."""
+        self._all_code = all_code
+        self._fence = fence  # the marks that opened the code we are in
+        self._joined = 1  # paragraphs that share lines with the last one, itself included
+        self.paragraphs = [self._open()]
+
+    def add(self, spans: Iterable[Span]) -> int:
+        """Append spans; returns the index of the first paragraph that changed."""
+        first = len(self.paragraphs) - 1
+        for span in spans:
+            if not span.counts or "\n" not in span.text:
+                self._put(span)
+                continue
+            head, *tail = span.text.split("\n")
+            self._put_part(span, head)
+            for part in tail:
+                self._break(span)
+                self._put_part(span, part)
+        self._classify()
+        return first
+
+    def _put_part(self, span: Span, part: str) -> None:
+        if part:
+            self._put(msgspec.structs.replace(span, text=part))
+
+    def _put(self, span: Span) -> None:
+        text, at = span.text, 0
+        while span.counts and len(text) - at > MAX_LENGTH:  # a pasted message is one span
+            space = text.rfind(" ", at + 1, at + MAX_LENGTH)
+            cut = space if space > 0 else at + MAX_LENGTH
+            self._append(msgspec.structs.replace(span, text=text[at:cut]))
+            at = cut
+        self._append(msgspec.structs.replace(span, text=text[at:]) if at else span)
+
+    def _append(self, span: Span) -> None:
+        last = self.paragraphs[-1]
+        # Continue between words, unless none ends.
+        between = span.text.startswith(" ") or last.shown >= MAX_LENGTH + _SLACK
+        if span.counts and last.shown >= MAX_LENGTH and between:
+            last = self._continue()
+        last.add(span)
+
+    def _continue(self) -> Paragraph:
+        self._classify()
+        last = self.paragraphs[-1]
+        last.cut = self._joined == MOST_JOINED
+        last.continued = not last.cut
+        self._joined = 1 if last.cut else self._joined + 1
+        self.paragraphs.append(Paragraph(last.kind))
+        return self.paragraphs[-1]
+
+    def _break(self, span: Span) -> None:
+        self._classify()
+        self._joined = 1
+        last = self.paragraphs[-1]
+        last.end = span
+        if last.kind is Kind.FENCE:
+            self._fence = "" if self._fence else last.text.strip()
+        self.paragraphs.append(self._open())
+
+    def _open(self) -> Paragraph:
+        return Paragraph(Kind.CODE if self._all_code or self._fence else Kind.PROSE)
+
+    def _classify(self) -> None:
+        """A line is known to be a fence only when enough of it is there."""
+        last = self.paragraphs[-1]
+        if self._all_code or _continues(self.paragraphs):
+            return
+        if self._fence:
+            last.kind = Kind.FENCE if closes_fence(last.text, self._fence) else Kind.CODE
+        else:
+            last.kind = Kind.FENCE if opens_fence(last.text) else Kind.PROSE
+
+
+def open_fence(text: str) -> str:
+    """The line that opened the code in which a text ends; "" where it ends in prose."""
+    fence = ""
+    for line in text.split("\n"):
+        if not fence:
+            fence = line.strip() if opens_fence(line) else ""
+        elif closes_fence(line, fence):
+            fence = ""
+    return fence
+
+
+def _continues(paragraphs: Sequence[Paragraph]) -> bool:
+    return len(paragraphs) > 1 and (paragraphs[-2].continued or paragraphs[-2].cut)
+
+
+def opens_fence(line: str) -> bool:
+    """Whether code begins behind a line."""
+    return _OPENS.fullmatch(line) is not None
+
+
+def closes_fence(line: str, fence: str) -> bool:
+    """A closing fence has the mark of the opening one, at least as often, and nothing behind."""
+    mark = fence[0]
+    wanted = len(fence) - len(fence.lstrip(mark))
+    stripped = line.strip()
+    indented = len(line) - len(line.lstrip(" ")) > 3
+    return not indented and len(stripped) >= wanted and not stripped.strip(mark)

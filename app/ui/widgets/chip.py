@@ -1,0 +1,213 @@
+"""A chip: what is in use, always visible, and the way to change it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+from app.ui.theme.rings import ring_shown
+from app.ui.theme.style import focus_ring, hover
+from app.ui.widgets.popover import Popover
+from app.ui.widgets.text.tips import as_text
+
+PADDING = 12
+GAP = 8
+VALUE_MAX = 300  # wider values are cut, their tooltip is not
+VALUE_LEAST = 64  # the same without a caption, in a row of chips that shares its room
+VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would not fit a window
+
+
+class Chip(QAbstractButton):
+    """A caption, a strong value and a detail in one line; checked while its panel is open.
+
+    Where the line is short of room the detail goes first, then the value is cut.
+    """
+
+    def __init__(self, theme: Theme, caption: str, mono: bool = False, parent: QWidget | None = None) -> None:
+        """`mono` shows the value in the font for code, as a strategy spec wants it."""
+        super().__init__(parent)
+        self._theme = theme
+        self._caption = caption
+        self._mono = mono
+        self._value = ""
+        self._detail = ""
+        self._words = ""
+        self._alert = False
+        self._unused = ""
+        self._bare = False
+        self._popover: Popover | None = None
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self._toggle)
+        theme.changed.connect(self._refresh)
+
+    def set_text(self, value: str, detail: str = "", full: str = "") -> None:
+        """Say what is in use; `full` is the whole of a detail that is too long for a chip."""
+        words = " ".join(one for one in (self._caption, value, full or detail) if one)
+        if (value, detail, words) == (self._value, self._detail, self._words):
+            return
+        self._value, self._detail, self._words = value, detail, words
+        self._tell()
+        self._refresh()
+
+    def _tell(self) -> None:
+        """The words for those who point, or listen."""
+        words = f"{self._words}: does not work as it is set" if self._alert else self._words
+        words = f"{words}\n{self._unused}" if self._unused else words
+        self.setAccessibleName(words)
+        self.setToolTip(as_text(words))
+
+    def set_alert(self, alert: bool) -> None:
+        """Mark that what is chosen does not work; the panel says why."""
+        if alert != self._alert:
+            self._alert = alert
+            self._tell()
+            self.update()
+
+    def set_unused(self, why: str) -> None:
+        """Dim what is chosen and has no effect at the moment; "" where it has."""
+        if why != self._unused:
+            self._unused = why
+            self._tell()
+            self.update()
+
+    def set_popover(self, popover: Popover) -> None:
+        """The panel that opens below the chip."""
+        self._popover = popover
+        popover.setParent(self)  # goes when the chip goes; once opened it is the window's
+        popover.closed.connect(self._closed)
+
+    def text_shown(self, width: int) -> tuple[str, str]:
+        """The value and the detail as they fit into a chip of that width, in pixels."""
+        room = width - self._frame()
+        # Of a spec, both ends tell: the first strategy and the rules of the run.
+        mode = Qt.TextElideMode.ElideMiddle if self._mono else Qt.TextElideMode.ElideRight
+        value = self._metrics(self._strong()).elidedText(self._value, mode, self._scaled(VALUE_MAX))
+        needed = self._width(self._strong(), value)
+        detail = self._width(self._small(), self._detail)
+        if self._detail and needed + self._gap() + detail <= room:
+            return value, self._detail
+        if needed > room:
+            value = self._metrics(self._strong()).elidedText(self._value, mode, room)
+        return value, ""
+
+    def widths(self) -> tuple[int, int, int, int]:
+        """Pixels that are wanted, that do without the detail, without the caption too, and the least."""
+        full = self._full_width()
+        detail = self._gap() + self._width(self._small(), self._detail) if self._detail else 0
+        plain = full - detail
+        value = min(self._width(self._strong(), self._value), VALUE_LEAST)
+        bare = plain - self._caption_width()
+        return full, plain, bare, min(bare, 2 * self._pad() + value)
+
+    def set_bare(self, bare: bool) -> None:
+        """Leave the caption out, where the place is too short for it; the tooltip still has it."""
+        if bare != self._bare:
+            self._bare = bare
+            self._refresh()
+
+    def sizeHint(self) -> QSize:
+        height = self._metrics(self._strong()).height() + self._scaled(14)
+        return QSize(self._full_width() - (self._caption_width() if self._bare else 0), height)
+
+    def minimumSizeHint(self) -> QSize:
+        value = min(self._width(self._strong(), self._value), VALUE_MIN)
+        return QSize(self._frame() + value, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        active = self.isChecked() or self.isDown()
+        painter.setBrush(QColor(hover(colours) if active or self.underMouse() else colours.ground))
+        border = colours.rejected if self._alert else blend(colours.text, colours.ground, 0.15)
+        thickness = 1.0
+        if ring_shown(self):
+            border, thickness = focus_ring(colours), 2.0
+        # Broken, not only of another colour, where what is chosen does not work.
+        line = Qt.PenStyle.DashLine if self._alert else Qt.PenStyle.SolidLine
+        painter.setPen(QPen(QColor(border), thickness, line))
+        inset = thickness / 2
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), 8.0, 8.0)
+        value, detail = self.text_shown(self.width())
+        left = self._pad()
+        if not self._bare:
+            left = self._draw(painter, left, self._small(), colours.secondary, self._caption)
+        strong = colours.secondary if self._unused else colours.text
+        left = self._draw(painter, left, self._strong(), strong, value)
+        self._draw(painter, left, self._small(), colours.secondary, detail)
+
+    def enterEvent(self, event: object) -> None:
+        self.update()
+
+    def leaveEvent(self, event: object) -> None:
+        self.update()
+
+    @Slot(bool)
+    def _toggle(self, opened: bool) -> None:
+        if self._popover is None:
+            self.setChecked(False)
+        elif opened:
+            self._popover.open_below(self)
+        else:
+            self._popover.close_panel()
+
+    @Slot()
+    def _closed(self) -> None:
+        self.setChecked(False)
+
+    @Slot()
+    def _refresh(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+    def _draw(self, painter: QPainter, left: int, font: QFont, colour: str, text: str) -> int:
+        """Draw one part and return where the next one starts."""
+        if not text:
+            return left
+        width = self._width(font, text)
+        painter.setFont(font)
+        painter.setPen(QColor(colour))
+        place = QRect(left, 0, width + 2, self.height())
+        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+        return left + width + self._gap()
+
+    def _full_width(self) -> int:
+        value = min(self._width(self._strong(), self._value), self._scaled(VALUE_MAX))
+        width = 2 * self._pad() + self._caption_width() + value
+        if self._detail:
+            width += self._gap() + self._width(self._small(), self._detail)
+        return width
+
+    def _frame(self) -> int:
+        return 2 * self._pad() + (0 if self._bare else self._caption_width())
+
+    def _caption_width(self) -> int:
+        return self._width(self._small(), self._caption) + self._gap()
+
+    def _small(self) -> QFont:
+        return self._theme.sans(-1)
+
+    def _strong(self) -> QFont:
+        if self._mono:
+            return self._theme.mono()
+        return self._theme.sans(0.5, QFont.Weight.Medium)
+
+    def _metrics(self, font: QFont) -> QFontMetrics:
+        return QFontMetrics(font, self)
+
+    def _width(self, font: QFont, text: str) -> int:
+        return self._metrics(font).horizontalAdvance(text)
+
+    def _scaled(self, pixels: int) -> int:
+        return round(pixels * self._theme.scale)
+
+    def _pad(self) -> int:
+        return self._scaled(PADDING)
+
+    def _gap(self) -> int:
+        return self._scaled(GAP)

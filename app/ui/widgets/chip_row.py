@@ -1,0 +1,89 @@
+"""A strip of chips and buttons on top of a place; the chips share the room that the buttons leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QSize, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.ui.theme import Theme
+from app.ui.widgets.chip import Chip
+
+GAP = 8
+
+
+def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[int]:
+    """Share `room` among four chips, in the order in which they give way.
+
+    Each has a width that it wants, one without its detail, one without its caption and a least one.
+    Details go first, one after the other, then captions; then the first two are cut, which are names, then
+    the third, and the last one last. The sum exceeds the room only where all have their least.
+    """
+    given = [one[0] for one in widths]
+    for stage in (1, 2):
+        for at, one in enumerate(widths):
+            if sum(given) > room:
+                given[at] = one[stage]
+    for group in ((0, 1), (2,), (3,)):
+        while sum(given) > room:
+            at = max(group, key=lambda one: given[one] - widths[one][3])
+            if given[at] <= widths[at][3]:
+                break
+            given[at] -= 1
+    return given
+
+
+class ChipRow(QWidget):
+    """Fits its `chips`, in the order of giving way, beside its `others`; a derived class fills the row."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.chips: tuple[Chip, ...] = ()
+        self.others: tuple[QWidget, ...] = ()
+        self.row = QHBoxLayout(self)
+        self.row.setSpacing(GAP)
+        theme.changed.connect(self.restyle)
+
+    def room(self) -> int:
+        """Pixels for the chips, beside the others as they are now."""
+        shown = [one for one in self.others if one.isVisibleTo(self)]
+        margins = self.row.contentsMargins()
+        gaps = GAP * (len(shown) + len(self.chips))
+        taken = sum(one.sizeHint().width() for one in shown)
+        return self.width() - margins.left() - margins.right() - gaps - taken
+
+    def fit(self) -> None:
+        """Give every chip its width."""
+        wanted = [chip.widths() for chip in self.chips]
+        for chip, one, width in zip(self.chips, wanted, chip_widths(wanted, self.room()), strict=True):
+            chip.set_bare(width < one[1])
+            if chip.minimumWidth() != width or chip.maximumWidth() != width:
+                chip.setFixedWidth(width)
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as the window likes: the chips give way."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.fit()
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    @Slot()
+    def restyle(self) -> None:
+        """Take over size and colours of the theme."""
+        above = round(10 * self._theme.scale)
+        self.row.setContentsMargins(16, above, 16, above)
+        self.fit()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(0, self.height() - 1, self.width(), 1, self._theme.palette.line)

@@ -1,0 +1,126 @@
+"""A form made from a parameter dataclass: nothing in it is written by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.errors import SettingError
+from app.engine.params import params_of
+from app.ui.theme import Theme
+from app.ui.widgets.fields.field import Field, make_field
+from app.ui.widgets.fold import Fold
+from app.ui.widgets.notice import Notice
+
+GAP = 12
+
+
+class ParamForm(QWidget):
+    """Edits an instance of a parameter dataclass; fields that are no parameters are left alone."""
+
+    changed = Signal()
+    """A field was edited, to something right or wrong."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        params_type: type[Any],
+        initial: Any = None,
+        first: Sequence[str] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        """`initial` is needed where the dataclass has fields without default. With `first`, the fields of
+        these names are shown and the others folded away until one of them is not the default."""
+        super().__init__(parent)
+        self._base = params_type() if initial is None else initial
+        self._fields: dict[str, Field] = {}
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(GAP)
+        self._more: list[Field] = []
+        for param in params_of(params_type):
+            field = make_field(theme, param)
+            field.edited.connect(self._edited)
+            self._fields[param.name] = field
+            if first and param.name not in first:
+                self._more.append(field)
+            else:
+                layout.addWidget(field)
+        self._fold = _folded(theme, self._more) if self._more else None
+        if self._fold is not None:
+            layout.addWidget(self._fold)
+        self._notice = Notice(theme)
+        layout.addWidget(self._notice)
+        self._reset = QPushButton("Reset to defaults")
+        self._reset.setProperty("kind", "flat")
+        self._reset.clicked.connect(self.reset)
+        footer = QHBoxLayout()
+        footer.addStretch()
+        footer.addWidget(self._reset)
+        layout.addLayout(footer)
+        self.set_value(self._base)
+
+    def value(self) -> Any:
+        """The dataclass as edited, a field that is wrong as it was before; raises SettingError where values
+        that are right one by one do not go together."""
+        values = {name: field.held() for name, field in self._fields.items()}
+        return dataclasses.replace(self._base, **values)
+
+    def set_value(self, value: Any) -> None:
+        """Show an instance, without telling anyone."""
+        self._base = value
+        for name, field in self._fields.items():
+            field.set_value(getattr(value, name))
+        if self._fold is not None and not all(field.is_default() for field in self._more):
+            self._fold.button.setChecked(True)  # what is in use is not hidden
+        self._check()
+
+    def valid(self) -> bool:
+        """Whether `value` would give one."""
+        return self._clash() is None
+
+    def field(self, name: str) -> Field:
+        """The field of a parameter."""
+        return self._fields[name]
+
+    @Slot()
+    def reset(self) -> None:
+        """Back to the defaults."""
+        for field in self._fields.values():
+            field.set_value(field.param.default)
+        self._edited()
+
+    @Slot()
+    def _edited(self) -> None:
+        self._check()
+        self.changed.emit()
+
+    def _check(self) -> None:
+        clash = self._clash()
+        if clash is None:
+            self._notice.clear()
+        else:
+            self._notice.show_error(clash.message, clash.hint)
+        self._reset.setEnabled(not all(field.is_default() for field in self._fields.values()))
+
+    def _clash(self) -> SettingError | None:
+        """What is wrong with values that are right one by one."""
+        try:
+            self.value()
+        except SettingError as error:
+            return error
+        return None
+
+
+def _folded(theme: Theme, fields: Sequence[Field]) -> Fold:
+    contents = QWidget()
+    layout = QVBoxLayout(contents)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(GAP)
+    for field in fields:
+        layout.addWidget(field)
+    return Fold(theme, f"{len(fields)} more settings", contents)

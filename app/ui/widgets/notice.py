@@ -1,0 +1,208 @@
+"""What went wrong and what to do about it, or what is good to know, right where the user acted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.ui.theme import Theme
+from app.ui.theme.style import set_role
+from app.ui.widgets.icons import IconButton
+
+_MOST = 4  # notices at once: what is older than these has been seen
+
+
+class MessageStrip(QWidget):
+    """A message and its hint beside a line; hidden while there is nothing to say."""
+
+    dismissed = Signal()
+    acted = Signal()
+    """The offered way out was taken."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._message = QLabel()
+        self._hint = QLabel()
+        self._hint.setProperty("role", "secondary")
+        for label in (self._message, self._hint):
+            label.setWordWrap(True)
+            # Messages may name strange files: their text is text.
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._action = QPushButton()
+        self._action.clicked.connect(self.acted)
+        self._close = IconButton(theme, "close", "Dismiss")
+        self._close.clicked.connect(self._dismiss)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self._message)
+        words.addWidget(self._hint)
+        self._way_out = QWidget()
+        below = QHBoxLayout(self._way_out)
+        below.setContentsMargins(0, 6, 0, 2)
+        below.addWidget(self._action)
+        below.addStretch()
+        words.addWidget(self._way_out)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(16, 8, 8, 8)
+        layout.addLayout(words, 1)
+        layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        theme.changed.connect(self.update)
+        self.hide()
+
+    @property
+    def message(self) -> str:
+        return self._message.text()
+
+    @property
+    def hint(self) -> str:
+        return self._hint.text()
+
+    @property
+    def action(self) -> str:
+        return self._action.text()
+
+    def _say(self, message: str, hint: str, action: str) -> None:
+        self._message.setText(message)
+        self._hint.setText(hint)
+        self._hint.setVisible(bool(hint))
+        self._action.setText(action)
+        self._way_out.setVisible(bool(action))
+        self.setAccessibleName(f"{message} {hint}".strip())
+        self.show()
+
+    def clear(self) -> None:
+        """There is nothing to say any more."""
+        self._message.clear()
+        self._hint.clear()
+        self._action.setText("")
+        self.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        ground, line = self._colours()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(ground))
+        painter.drawRoundedRect(self.rect(), 6, 6)
+        painter.setBrush(QColor(line))
+        painter.drawRoundedRect(0, 0, 3, self.height(), 1.5, 1.5)
+
+    def _colours(self) -> tuple[str, str]:
+        """Of the ground and of the line."""
+        raise NotImplementedError
+
+    @Slot()
+    def _dismiss(self) -> None:
+        self.clear()
+        self.dismissed.emit()
+
+
+class Notice(MessageStrip):
+    """What went wrong."""
+
+    def show_error(self, message: str, hint: str = "", action: str = "") -> None:
+        """Say what is wrong; `action` are the words of a button that offers a way out."""
+        self._say(message, hint, action)
+
+    def _colours(self) -> tuple[str, str]:
+        return self._theme.palette.tint("rejected"), self._theme.palette.rejected
+
+
+class Notices(QWidget):
+    """What went wrong, a strip for each cause, the newest below; hidden while there is nothing to say."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._strips: dict[str, Notice] = {}  # by cause, the newest last
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(8)
+        self.hide()
+
+    @property
+    def message(self) -> str:
+        """What was said last; "" where nothing is."""
+        return next((strip.message for strip in reversed(self._strips.values())), "")
+
+    @property
+    def strips(self) -> tuple[Notice, ...]:
+        return tuple(self._strips.values())
+
+    def show_error(
+        self,
+        message: str,
+        hint: str = "",
+        action: str = "",
+        act: Callable[[], object] | None = None,
+        cause: str = "",
+    ) -> None:
+        """Say what is wrong, until it is dismissed or withdrawn, in place of what was said of this cause or
+        in these words. `action` are the words of a button that does `act`."""
+        cause = cause or message
+        for other, strip in list(self._strips.items()):
+            if other == cause or strip.message == message:
+                self.withdraw(other)
+        strip = self._strips[cause] = Notice(self._theme, self)
+        strip.show_error(message, hint, action)
+        strip.dismissed.connect(lambda: self.withdraw(cause))
+        if act is not None:
+            strip.acted.connect(act)
+        self._column.addWidget(strip)
+        for oldest in list(self._strips)[:-_MOST]:
+            self.withdraw(oldest)
+        self.show()
+
+    @Slot(str)
+    def withdraw(self, cause: str) -> None:
+        """What was said of this cause holds no longer."""
+        strip = self._strips.pop(cause, None)
+        if strip is not None:
+            box = self.parent()
+            if isinstance(box, QWidget) and any(part.hasFocus() for part in strip.findChildren(QWidget)):
+                box.setFocus(Qt.FocusReason.OtherFocusReason)  # Qt would go on to just anything
+            strip.hide()
+            self._column.removeWidget(strip)
+            strip.deleteLater()
+        self.setVisible(bool(self._strips))
+
+    def clear(self) -> None:
+        """There is nothing to say any more."""
+        for cause in list(self._strips):
+            self.withdraw(cause)
+
+    def clear_passing(self) -> None:
+        """Withdraw what has no cause of its own: nobody else will."""
+        for cause, strip in list(self._strips.items()):
+            if cause == strip.message:
+                self.withdraw(cause)
+
+
+class Remark(MessageStrip):
+    """What is good to know and nobody's fault: quieter, its button at the side."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        set_role(self._action, kind="flat")
+        self._close.set_tooltip("Dismiss this remark")
+        row = self.layout()
+        assert isinstance(row, QHBoxLayout)
+        side = QVBoxLayout()
+        side.addWidget(self._close, 0, Qt.AlignmentFlag.AlignRight)
+        side.addStretch()
+        side.addWidget(self._action, 0, Qt.AlignmentFlag.AlignRight)
+        row.addLayout(side)
+
+    def show_remark(self, message: str, hint: str = "", action: str = "") -> None:
+        """Say it; `action` are the words of a button."""
+        self._say(message, hint, action)
+        self._way_out.hide()
+        self._action.setVisible(bool(action))
+
+    def _colours(self) -> tuple[str, str]:
+        return self._theme.palette.panel, self._theme.palette.secondary

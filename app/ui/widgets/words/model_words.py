@@ -1,0 +1,81 @@
+"""Models in a few words: as chips, panels and the status bar say them."""
+
+from __future__ import annotations
+
+from app.engine.compat import FitKind
+from app.engine.types import ModelInfo
+from app.ui.widgets.words.numbers import file_size
+
+
+def file_name(path: str) -> str:
+    """The last part of a path of any system."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def parameters(count: int) -> str:
+    """A number of parameters as model names have it: 1.4M, 32M, 7.2B."""
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if count >= size:
+            value = count / size
+            return f"{value:.0f}{letter}" if value >= 9.95 else f"{value:.1f}{letter}"
+    return str(count)
+
+
+def describe_model(info: ModelInfo) -> str:
+    """What the file holds."""
+    parts = [
+        f"{info.architecture}",
+        f"{parameters(info.n_params)} parameters",
+        info.quantisation,
+        file_size(info.size),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def describe_load(info: ModelInfo) -> str:
+    """How it is loaded."""
+    threads = "1 thread" if info.threads == 1 else f"{info.threads:,} threads"
+    return f"context {info.n_ctx:,} tokens, trained on {info.n_ctx_train:,} · {threads}"
+
+
+def load_warning(info: ModelInfo) -> str:
+    """What is wrong with the way it is loaded; "" for nothing."""
+    if info.n_ctx <= info.n_ctx_train:
+        return ""
+    return (
+        f"The context is longer than the {info.n_ctx_train:,} tokens that the model was trained on: "
+        "expect nonsense beyond those."
+    )
+
+
+def origin(path: str) -> str:
+    """Where a file comes from: the repository, or the folder."""
+    parts = path.replace("\\", "/").split("/")
+    for part in parts:
+        if part.startswith("models--"):
+            return part.removeprefix("models--").replace("--", "/", 1)
+    return "/".join(parts[:-1])
+
+
+def describe_file(path: str) -> str:
+    """The file and where it comes from, which tells two models of one name apart."""
+    return " · ".join(part for part in (file_name(path), origin(path)) if part)
+
+
+def fit_words(vocabulary: str) -> str:
+    """How a draft fits its target, without what differs."""
+    return next((str(kind) for kind in FitKind if vocabulary.startswith(kind)), vocabulary)
+
+
+def full_words(info: ModelInfo, *more: str) -> str:
+    """What a chip says besides the name to those who point at it."""
+    parts = (info.quantisation, *more, describe_file(info.path), file_size(info.size))
+    return " · ".join(part for part in parts if part)
+
+
+def chip_words(info: ModelInfo) -> tuple[str, str]:
+    """Value and detail of a model's chip, such as ("demo 32M", "Q8_0")."""
+    size = parameters(info.n_params)
+    # Many names tell the size already.
+    tells_size = any(part.upper().rstrip("-") == size.upper() for part in info.name.split())
+    return (info.name if tells_size else f"{info.name} {size}"), info.quantisation

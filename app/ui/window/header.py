@@ -1,0 +1,164 @@
+"""The strip on top: the pair, the strategy and the sampling as chips, and what can be done at once."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt, Slot
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.ui.pair.model_panel import FileChooser, ModelPanel
+from app.ui.setup.presets.presets_panel import PresetsPanel
+from app.ui.setup.sampling_panel import SamplingPanel
+from app.ui.setup.strategy.strategy_panel import WIDTH as STRATEGY_WIDTH
+from app.ui.setup.strategy.strategy_panel import StrategyPanel
+from app.ui.theme import Theme
+from app.ui.theme.style import set_role
+from app.ui.widgets.chip import Chip
+from app.ui.widgets.chip_row import ChipRow
+from app.ui.widgets.fields.panel_button import PanelButton
+from app.ui.widgets.icons import IconButton, icon, pixmap
+from app.ui.widgets.popover import Popover
+
+
+class Header(ChipRow):
+    """Chips with their panels, and buttons. The window fills and connects them."""
+
+    def __init__(self, theme: Theme, choose_file: FileChooser) -> None:
+        super().__init__(theme)
+        self.target_panel = ModelPanel(theme, "target", BUNDLED_TARGET, choose_file)
+        self.draft_panel = ModelPanel(theme, "draft", BUNDLED_DRAFT, choose_file)
+        self.strategy_panel = StrategyPanel(theme)
+        self.sampling_panel = SamplingPanel(theme)
+        self.target = self._chip("target", self.target_panel, self.target_panel.head)
+        self.draft = self._chip("draft", self.draft_panel, self.draft_panel.head)
+        self.strategy = Chip(theme, "strategy", mono=True)
+        self.strategy.set_popover(Popover(theme, self.strategy_panel, STRATEGY_WIDTH))
+        self.sampling = self._chip("sampling", self.sampling_panel)
+        self.presets_panel = PresetsPanel(theme)
+        self.presets = PanelButton(
+            theme, "bookmark", "Presets", Popover(theme, self.presets_panel, field=self.presets_panel.field)
+        )
+        self._busy = self._recorded = False
+        self.chips = (self.target, self.draft, self.sampling, self.strategy)
+        self._arrow = QLabel()
+        self.sidebar = IconButton(theme, "sidebar", "Chats (Ctrl+B)")
+        self.instruments = IconButton(theme, "compare", "Instruments (Ctrl+I)")
+        self.clear = WordOrIcon(theme, "trash", "Clear")
+        self.clear.setToolTip("Put this chat into the trash and begin a new one. Ctrl+Z takes it back.")
+        self.regenerate = WordOrIcon(theme, "refresh", "Regenerate")
+        self.regenerate.setToolTip("Answer the last message once more (Ctrl+R)")
+        self.stop = WordOrIcon(theme, "stop", "Stop", primary=True)
+        self.stop.setToolTip("Stop the answer (Esc)")
+
+        self._buttons = (self.clear, self.regenerate, self.stop)
+        self.others = (self.sidebar, self._arrow, self.presets, *self._buttons, self.instruments)
+        row = self.row
+        row.addWidget(self.sidebar)
+        for part in (self.target, self._arrow, self.draft, self.strategy, self.sampling, self.presets):
+            row.addWidget(part)
+        row.addStretch(1)
+        for button in (*self._buttons, self.instruments):
+            row.addWidget(button)
+        self.restyle()
+
+    def _chip(self, caption: str, panel: QWidget, head: QWidget | None = None) -> Chip:
+        chip = Chip(self._theme, caption)
+        chip.set_popover(Popover(self._theme, panel, head=head))
+        return chip
+
+    def set_busy(self, busy: bool) -> None:
+        """Stop stands where Regenerate stood: one place for the one thing to do."""
+        self._busy = busy
+        self._show_buttons()
+
+    def set_recorded(self, recorded: bool) -> None:
+        """Hide what is loaded now, and what can be done with it, while a recording is on the screen."""
+        self._recorded = recorded
+        for part in (*self.chips, self._arrow, self.presets, self.clear):
+            part.setVisible(not recorded)
+        self._show_buttons()
+
+    def _show_buttons(self) -> None:
+        self.stop.setVisible(self._busy)
+        self.regenerate.setVisible(not self._busy and not self._recorded)
+        self._go_where_bare()
+        self.fit()
+
+    def set_folded(self, sidebar: bool, instruments: bool) -> None:
+        """Offer to bring back what is folded away; what is shown has a button of its own."""
+        self.sidebar.setVisible(sidebar)
+        self.instruments.setVisible(instruments)
+        self._go_where_bare()
+        self.fit()
+
+    def _go_where_bare(self) -> None:
+        """A strip with nothing on it takes no room."""
+        self.setVisible(any(part.isVisibleTo(self) for part in (*self.chips, *self.others)))
+
+    def fit(self) -> None:
+        """Words of buttons go first, then details, then names are cut."""
+        shown = [one for one in self._buttons if one.isVisibleTo(self)]
+        room = self.room() + sum(one.sizeHint().width() - one.width_with(words=True) for one in shown)
+        words = room >= sum(chip.widths()[1] for chip in self.chips)
+        for button in self._buttons:
+            button.show_words(words)
+        super().fit()
+
+    @Slot()
+    def restyle(self) -> None:
+        side = round(14 * self._theme.scale)
+        ratio = self.devicePixelRatio()
+        picture = pixmap("arrow-left", self._theme.palette.faint, round(side * ratio))
+        picture.setDevicePixelRatio(ratio)
+        self._arrow.setPixmap(picture)
+        self._arrow.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        super().restyle()
+
+
+class WordOrIcon(QPushButton):
+    """A button that says what it does, or shows it where room is short."""
+
+    def __init__(self, theme: Theme, name: str, words: str, primary: bool = False) -> None:
+        super().__init__(words)
+        self._theme = theme
+        self._name = name
+        self._words = words
+        self._as_words = True
+        self._primary = primary
+        self._widths: dict[bool, int] = {}
+        self.setAccessibleName(words)
+        if primary:
+            set_role(self, kind="primary")
+        theme.changed.connect(self._refresh)
+
+    def width_with(self, words: bool) -> int:
+        """Pixels that it takes as words or as an icon. Measured once: to look at the other form is to lay
+        everything out again."""
+        if words not in self._widths:
+            before = self._as_words
+            self.show_words(words)
+            self._widths[words] = self.sizeHint().width()
+            self.show_words(before)
+        return self._widths[words]
+
+    def show_words(self, words: bool) -> None:
+        """Show the words, or the icon instead."""
+        if words != self._as_words:
+            self._as_words = words
+            set_role(self, shape="" if words else "icon")
+            self._refresh()
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.StyleChange:
+            self._widths.clear()
+        super().changeEvent(event)
+
+    @Slot()
+    def _refresh(self) -> None:
+        colours = self._theme.palette
+        side = round(16 * self._theme.scale)
+        colour = colours.ground if self._primary else colours.secondary
+        self.setText(self._words if self._as_words else "")
+        self.setIcon(QIcon() if self._as_words else icon(self._name, colour, colours.faint))
+        self.setIconSize(QSize(side, side))

@@ -1,0 +1,289 @@
+"""The window: rail, header, places and status bar, and the controllers that make them act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from app.base.paths import Paths
+from app.demo import DemoPrompt
+from app.engine.errors import UserError
+from app.engine.trace import Trace
+from app.engine.tried_drafters import TriedDrafters
+from app.saved.chats.store import ChatStore
+from app.saved.presets import PresetStore
+from app.ui.chat.baseline_controller import BaselineController
+from app.ui.chat.chat_controller import ChatController
+from app.ui.chat.chat_page import ChatPage
+from app.ui.chat.list.chat_list_controller import heads_found
+from app.ui.chat.try_controller import TryController
+from app.ui.compare.door import CompareDoor, MakeCompare
+from app.ui.models.door import MakeModels, ModelsDoor
+from app.ui.pair.model_panel import FileChooser, ask_for_model
+from app.ui.pair.pair_controller import PairController
+from app.ui.settings.drafter_files import ask_for_drafter
+from app.ui.settings.drafters_controller import DraftersController
+from app.ui.settings.look_controller import LookController
+from app.ui.settings.settings_page import SettingsPage
+from app.ui.setup.chips_controller import ChipsController
+from app.ui.setup.presets.presets_controller import PresetsController
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.theme import Theme
+from app.ui.widgets.fields.typing import settle_typing
+from app.ui.window.activity_controller import ActivityController
+from app.ui.window.between_places import BetweenPlaces
+from app.ui.window.header import Header
+from app.ui.window.rail import Rail
+from app.ui.window.status_bar import StatusBar
+
+SMALLEST = (760, 480)
+_MODIFIERS = Qt.KeyboardModifier
+_COMMANDS = _MODIFIERS.ControlModifier | _MODIFIERS.AltModifier | _MODIFIERS.MetaModifier
+
+
+class MainWindow(QMainWindow):
+    """The one window."""
+
+    shown_first = Signal()  # it is on the screen: loading may begin
+
+    def __init__(
+        self,
+        theme: Theme,
+        paths: Paths,
+        settings: SettingsInUse,
+        chat_store: ChatStore,
+        session: EngineSession,
+        engine_words: str,
+        prompts: tuple[DemoPrompt, ...],
+        make_models: MakeModels,
+        make_compare: MakeCompare,
+        drafters: TriedDrafters,
+        choose_file: FileChooser = ask_for_model,
+        choose_drafter: FileChooser = ask_for_drafter,
+    ) -> None:
+        """`engine_words` says where the engine lives; `prompts` are those the bundled pair answers well;
+        `make_models` and `make_compare` make these places when they are first opened."""
+        super().__init__()
+        self.setWindowTitle("Draftscope")
+        self.setMinimumSize(*SMALLEST)
+        self.settings = settings
+        self.session = session
+        self._prompts = tuple(one.prompt for one in prompts)
+        self._first = True
+        self._chat_keys: list[QShortcut] = []
+
+        self.rail = Rail(theme)
+        self.header = Header(theme, choose_file)
+        self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
+        self.settings_page = SettingsPage(theme, paths, engine_words, choose_drafter)
+        self.models = ModelsDoor(
+            lambda: make_models(self._between.use_models, self._between.models_in_use, settings.now.offline)
+        )
+        self.compare = CompareDoor(lambda: make_compare(self._between.chat_side()))
+        self.status = StatusBar(theme)
+        self._places = QStackedWidget()
+        self._build()
+
+        header, page, status, prompt = self.header, self.page, self.status, self.page.prompt
+        self.controller = ChatController(page, chat_store, session, settings)
+        self.baseline = BaselineController(page, status, chat_store, self.controller, session)
+        self.pair = PairController(header, status, prompt, session, settings)
+        self.chips = ChipsController(header, prompt, session, settings, self.pair)
+        self.trying = TryController(
+            prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
+        )
+        self.presets = PresetsController(
+            header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
+        )
+        self.drafters = DraftersController(
+            self.settings_page.drafters, drafters, session, settings, self.chips
+        )
+        self.look = LookController(theme, page, header, self.settings_page, settings)
+        self.activity = ActivityController(header, status, prompt, session, self.controller, self.baseline)
+        self._between = BetweenPlaces(session, settings, self.pair, self.chips, prompt, self.go)
+        self._connect()
+        self._add_shortcuts()
+        self._show_settings()
+        self.activity.show()
+        self.controller.open_last(settings.now.last_chat)
+
+    def _build(self) -> None:
+        chat = QWidget()
+        column = QVBoxLayout(chat)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(self.page, 1)
+        self._by_name = {
+            "chat": chat,
+            "compare": self.compare,
+            "models": self.models,
+            "settings": self.settings_page,
+        }
+        for place in self._by_name.values():
+            self._places.addWidget(place)
+        middle = QHBoxLayout()
+        middle.setSpacing(0)
+        middle.addWidget(self.rail)
+        middle.addWidget(self._places, 1)
+        root = QWidget()
+        layout = QVBoxLayout(root)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(middle, 1)
+        layout.addWidget(self.status)
+        self.setCentralWidget(root)
+        self.go("chat")
+
+    def _connect(self) -> None:
+        header, page, settings = self.header, self.page, self.settings
+        settings.due.connect(self.save)
+        self.rail.place_chosen.connect(self.go)
+        self.chips.shown.connect(self.presets.mark)
+        self.chips.shown.connect(self.trying.refresh)
+        self.presets.applied.connect(header.presets.close_panel)
+        header.stop.clicked.connect(self.controller.stop)
+        header.regenerate.clicked.connect(self.controller.regenerate)
+        header.clear.clicked.connect(self.controller.clear)
+        page.instruments.statistics_changed.connect(self.status.set_statistics)
+        page.prompt.mode_changed.connect(lambda mode: settings.change(mode=mode))
+        page.splitter.splitterMoved.connect(lambda _position, _index: settings.save_soon())
+        self.controller.shown.chat_changed.connect(lambda chat_id: settings.change(last_chat=chat_id))
+        self.settings_page.empty_trash_requested.connect(self.controller.chats.empty_trash)
+        self.settings_page.network.offline_changed.connect(self.models.set_offline)
+        self.settings_page.network.token_removed.connect(self.models.look_for_token)
+        self.models.offline_changed.connect(self._offline_changed)
+
+    def _add_shortcuts(self) -> None:
+        # Of what is on the screen in the Chat place: elsewhere these keys do nothing unseen.
+        in_chat: dict[str, Callable[[], object]] = {
+            "Ctrl+F": self.page.transcript.open_find,
+            "Ctrl+R": self.controller.regenerate,
+            "Ctrl+B": self.page.toggle_sidebar,
+            "Ctrl+I": self.page.toggle_instruments,
+            "Ctrl+Z": self.page.chats.undo,
+        }
+        everywhere: dict[str, Callable[[], object]] = {
+            "Ctrl+N": lambda: self._to_chat(self.controller.new_chat),
+            "Ctrl+L": lambda: self._to_chat(self.page.prompt.setFocus),
+            "Ctrl+T": lambda: self._to_chat(self.trying.open),
+            "Ctrl+K": lambda: self.go("compare"),
+            "Ctrl+M": lambda: self.go("models"),
+            "Ctrl+,": lambda: self.go("settings"),
+            "Ctrl++": lambda: self.look.scale_by(0.1),
+            "Ctrl+=": lambda: self.look.scale_by(0.1),
+            "Ctrl+-": lambda: self.look.scale_by(-0.1),
+            "Ctrl+0": lambda: self.look.set_scale(1.0),
+            "Ctrl+Q": self.close,
+        }
+        for sequence, action in (in_chat | everywhere).items():
+            shortcut = QShortcut(QKeySequence(sequence), self)
+            shortcut.activated.connect(settle_typing)
+            shortcut.activated.connect(action)
+            if sequence in in_chat:
+                self._chat_keys.append(shortcut)
+
+    # ------------------------------------------------------------------ settings
+
+    def _show_settings(self) -> None:
+        settings = self.settings.now
+        self.restoreGeometry(_read(settings.geometry))
+        state = settings.splitters.get("chat", "")
+        if state:
+            self.page.splitter.restoreState(_read(state))
+        self.look.show()
+        self.pair.show()
+        self.drafters.use(settings.drafters)
+        self.settings_page.network.set_offline(settings.offline)
+        self.chips.show_panels()
+        self.chips.show()
+
+    @Slot()
+    def save(self) -> None:
+        """Write the settings down."""
+        splitters = {**self.settings.now.splitters, "chat": _written(self.page.splitter.saveState())}
+        try:
+            self.settings.save(geometry=_written(self.saveGeometry()), splitters=splitters)
+        except UserError as error:
+            self.page.prompt.show_error(error.message, error.hint)
+
+    @Slot(bool)
+    def _offline_changed(self, offline: bool) -> None:
+        self.settings.change(offline=offline)
+        self.settings_page.network.set_offline(offline)
+
+    # ------------------------------------------------------------------ places
+
+    @Slot(str)
+    def go(self, place: str) -> None:
+        """Show a place."""
+        self._places.setCurrentWidget(self._by_name[place])
+        self.rail.set_place(place)
+        for shortcut in self._chat_keys:
+            shortcut.setEnabled(place == "chat")
+
+    def show_trace(self, trace: Trace, file: Path) -> None:
+        """Show a trace that was read from a file instead of a chat."""
+        self.controller.show_trace(trace, file.name)
+
+    def _to_chat(self, act: Callable[[], object]) -> None:
+        self.go("chat")
+        act()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Keys that nothing nearer has a use for: in the Chat place Esc stops the answer, and what is typed
+        goes into the prompt box, wherever a click left the keyboard."""
+        if not self._by_name["chat"].isVisible():
+            super().keyPressEvent(event)
+        elif event.key() == Qt.Key.Key_Escape:
+            self.page.prompt.stop()
+        elif event.text() > " " and event.text().isprintable() and not event.modifiers() & _COMMANDS:
+            self.page.prompt.take_key(event)
+        else:
+            super().keyPressEvent(event)
+
+    # ------------------------------------------------------------------ start and end
+
+    def load_pair(self) -> None:
+        """Load the pair that the settings name."""
+        self.pair.load(self.settings.now.target, self.settings.now.draft)
+
+    def start_demo(self) -> None:
+        """Send the first demo prompt; it waits for the models where they are still loading."""
+        if self._prompts:
+            self.controller.ask_in_new_chat(self._prompts[0])
+
+    def show_notices(self, notices: tuple[str, ...]) -> None:
+        """Tell what could not be taken over at the start."""
+        for notice in notices:
+            self.page.prompt.show_error(notice)
+
+    def showEvent(self, event: object) -> None:
+        super().showEvent(event)  # type: ignore[arg-type]
+        if self._first:
+            self._first = False
+            self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
+            # The window is painted before anything is loaded.
+            QTimer.singleShot(0, self, self.shown_first.emit)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        settle_typing()
+        self.save()
+        self.compare.close_compare()
+        self.models.close_models()
+        self.session.close()
+        self.controller.answers.close()
+        super().closeEvent(event)
+
+
+def _written(state: QByteArray) -> str:
+    return bytes(state.toBase64().data()).decode("ascii")
+
+
+def _read(text: str) -> QByteArray:
+    return QByteArray.fromBase64(QByteArray(text.encode()))

@@ -1,0 +1,235 @@
+"""Answers as they come over a real engine: cut off by the context, by the engine, by the disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+
+from app.engine.host import ProcessHome
+from app.engine.recheck import recheck
+from app.engine.trace import TraceWriter, read_trace
+from app.engine.types import Round, Totals
+from app.saved.chats.conversation import Answer
+from app.saved.chats.store import ChatStore
+from app.ui.transcript.overlays import NoteCard
+from app.ui.widgets.notice import Notice
+from tests.ui.windows import Desk, Windows
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+
+
+def kill_engine(desk: Desk, by: signal.Signals = signal.SIGKILL) -> None:
+    home = desk.session._thread._home
+    assert isinstance(home, ProcessHome) and home.pid
+    os.kill(home.pid, by)
+
+
+def test_the_context_is_full_in_mid_answer(windows: Windows) -> None:
+    desk = windows.open(max_tokens=5000)
+    desk.ask("x" * 900)
+    assert desk.notes() == ["The context is full."]
+    assert 0 < desk.tokens() < 124
+    assert desk.window.status.context.value.text().endswith("/ 1,024")
+    desk.controller.new_chat()
+    desk.window.settings.change(max_tokens=5)
+    desk.ask("short")
+    assert desk.tokens() == 5
+
+
+@on_posix
+def test_the_engine_is_killed_in_mid_answer(windows: Windows, slow: Callable[..., Desk]) -> None:
+    desk = slow("process")
+    desk.type("go")
+    desk.until_streaming(30)
+    kill_engine(desk)
+    desk.until(desk.notes)
+    assert desk.notes()[0].startswith("The engine stopped unexpectedly (signal 9")
+    assert not desk.page.transcript.live
+    shown, text = desk.fates(), desk.answers()[0].text.replace("\ufffd", "")
+    assert desk.tokens() >= 30
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    answer = chat.turns[-1]
+    assert (
+        isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine stopped")
+    )
+    trace = read_trace(desk.paths.chats / chat.id / answer.trace)
+    assert trace.totals is None and len(trace.rounds) == len(desk.answers()[0].rounds)
+    desk.until_ready()
+    assert desk.window.status.state.text() == "Ready" and desk.header.regenerate.isEnabled()
+    desk.page.transcript.note_action.emit("1")
+    desk.until_streaming(5)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert desk.notes() == ["Stopped."] and desk.fates()[0][:5] == shown[0][:5]
+
+
+def test_a_disk_that_refuses_traces(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+
+    def refuse(self: TraceWriter, item: Round | Totals) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TraceWriter, "add", refuse)
+        item = desk.ask("hello")
+        assert "no longer saved: no space left on device" in desk.error()
+        assert desk.tokens() == 24 and item.text
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert chat.turns[-1].text == item.text, "the text is saved at the end"
+    desk.ask("and on")
+    trace = desk.controller.trace
+    assert trace is not None and item.text.strip("\ufffd")[:3] in trace.header.prompt
+    assert desk.error() == ""
+
+
+def test_a_disk_that_refuses_everything(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.saved.chats.chat_file.write_atomic", refuse)
+        desk.ask("one")
+        assert "The chat was not saved: no space left on device" in desk.error()
+        desk.ask("two")
+        assert [desk.texts()[at] for at in (0, 2)] == ["one", "two"]
+        trace = desk.controller.trace
+        assert trace is not None and "one" in trace.header.prompt
+    desk.ask("three")
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == desk.texts(), (
+        "what was refused is saved as soon as it can be"
+    )
+
+
+def test_an_answer_whose_trace_cannot_be_made(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = windows.open()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.saved.chats.recorder.TraceWriter", refuse)
+        desk.ask("one")
+        assert "The answer cannot be saved: permission denied" in desk.error()
+        assert desk.tokens() == 24
+    desk.ask("two")
+    texts = desk.texts()
+    assert len(texts) == 4
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == texts
+    chat_id = chat.id
+    desk.controller.new_chat()
+    desk.controller.open_chat(chat_id)
+    assert "The tokens of this answer were not saved." in desk.notes()[0]
+    assert desk.answers()[-1].text == texts[-1]
+
+
+@on_posix
+def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
+    windows: Windows, slow: Callable[..., Desk]
+) -> None:
+    desk = slow("process")
+    desk.type("go")
+    desk.until_streaming(30)
+    pair = desk.session.pair
+    kill_engine(desk, signal.SIGSTOP)
+    desk.page.prompt.stop()
+    desk.until(lambda: "End the engine now" in desk.offers())
+    assert "keeps every word" in desk.error()
+    came = desk.answers()[0].text
+    (notice,) = desk.page.prompt.notices.strips
+    desk.qtbot.mouseClick(button(notice, "End the engine now"), Qt.MouseButton.LeftButton)
+    desk.until(desk.notes)
+    assert desk.notes() == ["The engine was ended."]
+    assert desk.offers() == [], "the question has gone with its subject"
+    assert desk.answers()[0].text.startswith(came.rstrip("\ufffd")) and desk.tokens() >= 30
+    answer = ChatStore(desk.paths.chats).load(desk.controller.chat_id).turns[-1]
+    assert isinstance(answer, Answer) and answer.text == desk.answers()[0].text.replace("\ufffd", "")
+    desk.until_ready()
+    assert desk.session.pair is not None and pair is not None
+    assert desk.session.pair.target.path == pair.target.path
+    desk.controller.new_chat()
+    desk.window.settings.change(max_tokens=5)
+    desk.ask("short")
+    assert desk.tokens() == 5
+
+
+def button(notice: Notice, words: str) -> QPushButton:
+    return next(one for one in notice.findChildren(QPushButton) if one.text() == words)
+
+
+def test_a_question_is_on_disk_before_the_engine_is_asked(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = windows.open()
+    found: list[list[str | None]] = []
+    generate = desk.session.generate
+
+    def look(*arguments: object) -> None:
+        store = ChatStore(desk.paths.chats)
+        found.append([turn.text for head in store.heads() for turn in store.load(head.id).turns])
+        generate(*arguments)
+
+    monkeypatch.setattr(desk.session, "generate", look)
+    first = desk.ask("first").text
+    desk.ask("second")
+    desk.page.transcript.edit_submitted.emit("2", "changed")
+    desk.answered()
+    assert found == [["first"], ["first", first, "second"], ["first", first, "changed"]]
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == desk.texts()
+
+
+def test_a_question_that_is_refused_leaves_the_chat_as_it_was(windows: Windows) -> None:
+    desk = windows.open()
+    too_long = "x" * 5000
+    desk.ask_refused(too_long)
+    assert desk.chats() == [] and desk.items() == [] and desk.page.prompt.text() == too_long
+    desk.ask("hello")
+    before, words = ChatStore(desk.paths.chats).load(desk.controller.chat_id), desk.texts()
+    desk.ask_refused(too_long)
+    assert desk.texts() == words and desk.page.prompt.text() == too_long
+    desk.page.transcript.edit_submitted.emit("0", too_long)
+    desk.until(lambda: "context" in desk.error() and not desk.busy())
+    assert desk.texts() == words
+    assert ChatStore(desk.paths.chats).load(before.id).turns == before.turns
+    assert desk.page.instruments.statistics.rounds > 0, "the answer has its trace again"
+    desk.ask("and on")
+    assert desk.texts()[:2] == words and len(desk.texts()) == 4
+
+
+def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
+    desk = windows.open(max_tokens=24)
+    first = desk.ask("hello")
+    begun, fates = first.text, desk.fates()[0]
+    assert len(desk.controller.trace.token_ids) == 24
+    for whole in (48, 72):
+        (note,) = [note for note in desk.page.transcript.findChildren(NoteCard) if note.isVisible()]
+        assert note.action.text() == "Continue"
+        note.action.setFocus()
+        note.action.click()
+        assert desk.prompt.hasFocus()
+        item = desk.answered()
+        trace = desk.controller.trace
+        assert len(trace.token_ids) == whole and trace.header.max_tokens == whole
+        assert item.text.startswith(begun) and desk.texts() == ["hello", trace.text]
+        assert desk.fates()[0][: len(fates)] == fates, "what was there keeps its colours"
+        assert recheck(trace) == [] and desk.error() == ""
+        assert desk.page.instruments.statistics.emitted == whole
+        begun, fates = item.text, desk.fates()[0]
+    chat = desk.controller.chat_id
+    windows.close(desk)
+    again = windows.open(max_tokens=24)
+    again.controller.open_chat(chat)
+    assert again.fates()[0] == fates
+    again.ask("more")
+    assert len([note for note in again.page.transcript.findChildren(NoteCard) if note.isVisible()]) == 2
+    again.page.transcript.note_action.emit("1")
+    assert "Only the last answer" in again.error()

@@ -1,0 +1,335 @@
+"""The Chat place over a real engine: asking, waiting, stopping, editing, and what cannot be asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import psutil
+import pytest
+from PySide6.QtCore import Qt
+
+from app.base.paths import find_paths
+from app.demo import read_demo
+from app.engine.host import ProcessHome
+from app.engine.types import ModelOptions
+from app.saved.chats.store import ChatStore
+from app.ui.state.engine_session import Activity
+from tests.ui.windows import Desk, Windows, seconds_until
+
+DEMO = read_demo(find_paths().resources)[0].prompt
+STOPS_WITHIN = 0.1  # seconds
+ATTEMPTS = 6  # a busy machine may spoil some
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+
+
+def test_enter_on_the_empty_prompt_sends_the_demo_prompt(windows: Windows) -> None:
+    desk = windows.open()
+    assert desk.items() == []
+    desk.press(Qt.Key.Key_Return)
+    assert not desk.busy(), "the demo prompts are the bundled pair's alone"
+    desk.page.prompt.set_suggestion(DEMO)
+    desk.press(Qt.Key.Key_Return)
+    item = desk.answered()
+    assert desk.texts()[0].startswith("Write a small Python function")
+    assert desk.tokens() == 24 and item.text
+    assert {"accepted", "resampled"} <= {fate for _text, fate, _round, _place in desk.fates()[0]}
+    assert desk.page.instruments.statistics.emitted == 24
+    assert desk.chats() == ["Write a small Python function that removes duplicates from…"]
+    assert desk.notes() == ["The answer reached its length limit."]
+    assert desk.error() == ""
+
+
+def test_a_prompt_sent_while_the_models_load_waits_for_them(windows: Windows) -> None:
+    desk = windows.open(ready=False)
+    assert desk.session.activity is Activity.EMPTY
+    seen: list[str] = []
+
+    def send_early(activity: Activity) -> None:
+        if activity is Activity.LOADING:
+            desk.type("early")
+            seen.append(desk.controller.chat_id)
+            desk.press(Qt.Key.Key_Escape)
+            seen.append(desk.page.prompt.text())
+            desk.press(Qt.Key.Key_Return)
+            seen.append(desk.page.prompt.text())
+
+    desk.session.activity_changed.connect(send_early)
+    desk.answered()
+    assert seen == ["", "early", ""], "no chat yet; stopping the waiting gives the text back; sent again"
+    assert desk.texts()[0] == "early" and desk.tokens() == 24
+    assert desk.window.status.state.text() == "Ready"
+
+
+def test_what_waits_for_the_models_does_not_end_up_in_another_chat(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("first")
+    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    assert desk.session.activity is Activity.LOADING
+    desk.type("for the first chat")
+    desk.page.prompt.set_text("typed since")
+    desk.controller.new_chat()
+    desk.until_ready()
+    assert desk.items() == [] and desk.page.prompt.text() == "for the first chat\n\ntyped since"
+
+
+def test_another_message_while_the_models_load_loses_none(windows: Windows) -> None:
+    desk = windows.open()
+    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    desk.type("typed at length")
+    desk.controller.send("suggested")
+    desk.answered()
+    assert desk.texts()[0] == "suggested" and desk.page.prompt.text() == "typed at length"
+
+
+def test_that_the_models_load_is_said_until_they_are_there(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("first")
+    desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
+    desk.page.transcript.regenerate_requested.emit("1")
+    assert desk.error().startswith("The models are still loading.")
+    desk.until_ready()
+    assert desk.error() == ""
+
+
+@on_posix
+def test_stop_acts_within_a_tenth_of_a_second(slow: Callable[..., Desk]) -> None:
+    desk = slow("process")
+    seconds = []
+    for _ in range(ATTEMPTS):
+        desk.type("go")
+        desk.until_streaming(20)
+        desk.press(Qt.Key.Key_Escape)
+        seconds.append(seconds_until(lambda: desk.session.activity is Activity.READY, 5))
+        assert desk.session.activity is Activity.READY
+        assert desk.notes()[-1] == "Stopped."
+        assert 20 <= desk.tokens() < 8000
+        if seconds[-1] < STOPS_WITHIN:
+            return
+    raise AssertionError(f"stopping took {seconds} s")
+
+
+def test_the_stop_button_says_that_it_is_stopping(slow: Callable[..., Desk]) -> None:
+    desk = slow()
+    desk.type("go")
+    desk.until_streaming()
+    assert desk.header.stop.isVisible() and not desk.header.regenerate.isVisible()
+    told: list[tuple[str, bool]] = []
+
+    def look(activity: Activity) -> None:
+        if activity is Activity.STOPPING:
+            told.append((desk.page.prompt._hint.text(), desk.page.prompt._button.isEnabled()))
+
+    desk.session.activity_changed.connect(look)
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert told == [("Stopping", False)]
+    assert desk.page.prompt._button.isEnabled()
+    assert desk.header.regenerate.isVisible() and desk.header.regenerate.isEnabled()
+
+
+def test_regenerate_and_edit(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    desk.ask("two")
+    before = desk.fates()
+    desk.header.regenerate.click()
+    desk.answered()
+    assert desk.fates() == before, "greedy repeats itself"
+    assert [desk.texts()[at] for at in (0, 2)] == ["one", "two"]
+    # The button of an answer further up: what stands behind it goes.
+    desk.page.transcript.regenerate_requested.emit("1")
+    desk.answered()
+    assert desk.texts() == ["one", desk.texts()[1]] and desk.fates() == before[:1]
+    desk.ask("two")
+    desk.page.transcript.edit("0")
+    editor = desk.page.transcript._furniture.editor
+    assert editor is not None
+    editor.submitted.emit("other")
+    desk.answered()
+    assert desk.texts()[0] == "other" and len(desk.items()) == 2
+    assert desk.fates() != before[:1]
+    prompt = desk.controller.trace.header.prompt if desk.controller.trace else ""
+    assert "other" in prompt and "one" not in prompt and "two" not in prompt
+    chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
+    assert [turn.text for turn in chat.turns] == desk.texts()
+
+
+def test_a_message_that_is_being_edited_keeps_its_new_text(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    transcript = desk.page.transcript
+    for leave in (
+        lambda: transcript.set_rendered(True),
+        lambda: (desk.header.regenerate.click(), desk.answered()),
+        lambda: desk.ask("two"),
+    ):
+        transcript.edit("0")
+        editor = transcript._furniture.editor
+        assert editor is not None
+        editor.field.setPlainText("one and a half")
+        leave()
+        transcript.edit("0")
+        editor = transcript._furniture.editor
+        assert editor is not None and editor.field.toPlainText() == "one and a half"
+        desk.press(Qt.Key.Key_Escape, editor.field)
+        transcript.edit("0")
+        editor = transcript._furniture.editor
+        assert editor is not None and editor.field.toPlainText() == "one", "Esc is a way back"
+        desk.press(Qt.Key.Key_Escape, editor.field)
+
+
+def test_esc_stops_from_the_answer_too(slow: Callable[..., Desk]) -> None:
+    desk = slow()
+    desk.type("go")
+    desk.until_streaming()
+    desk.page.transcript.setFocus()
+    desk.press(Qt.Key.Key_Escape, desk.page.transcript)
+    desk.until_ready()
+    assert desk.notes() == ["Stopped."]
+
+
+def test_leaving_the_chat_before_its_answer_begins_loses_nothing(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("here")
+    here = desk.controller.chat_id
+    desk.controller.new_chat()
+    desk.ask("there")
+    there = desk.controller.chat_id
+    # The engine understands a request when events are looked at: these two come before.
+    desk.type("one more")
+    desk.page.chats.chat_chosen.emit(here)
+    assert desk.texts()[0] == "here"
+    desk.page.chats.chat_chosen.emit(there)
+    assert desk.texts()[2] == "one more" and desk.page.transcript.live
+    desk.until_ready()
+    assert desk.tokens() == 24 and len(desk.items()) == 4
+    desk.type("x" * 4000)  # longer than the context
+    desk.page.chats.chat_chosen.emit(here)
+    desk.until(desk.error)
+    assert desk.page.prompt.text() == "x" * 4000 and desk.texts()[0] == "here"
+
+
+def test_a_chat_that_another_window_changed_is_opened_again(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    chat_id = desk.controller.chat_id
+    store = ChatStore(desk.paths.chats)
+    store.ask(store.load(chat_id), "from elsewhere")
+    desk.page.chats.chat_chosen.emit(chat_id)
+    assert desk.texts()[-1] == "from elsewhere"
+    store.ask(store.load(chat_id), "and again")
+    desk.page.prompt.mode_changed.emit("completion")
+    assert desk.texts()[-1] == "and again"
+
+
+def test_a_system_prompt_that_is_just_typed_counts(windows: Windows) -> None:
+    """It is told when typing pauses; keys that ask, or leave the chat, do not wait for that."""
+    desk = windows.open()
+    desk.ask("hello")
+    chat = desk.controller.chat_id
+    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.controller.regenerate()
+    desk.answered()
+    trace = desk.controller.trace
+    assert trace is not None and "In verse." in trace.header.prompt
+    desk.page.prompt._system.edit.set_text("In prose.")
+    desk.controller.new_chat()
+    assert desk.page.prompt._system.edit.text() == ""
+    desk.page.chats.chat_chosen.emit(chat)
+    assert desk.page.prompt._system.edit.text() == "In prose."
+
+
+def test_a_system_prompt_does_not_hide_what_another_window_added(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    store = ChatStore(desk.paths.chats)
+    store.ask(store.load(desk.controller.chat_id), "from elsewhere")
+    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.controller.regenerate()
+    assert "changed in another window" in desk.error() and not desk.busy()
+    assert desk.texts()[-1] == "from elsewhere"
+
+
+def test_a_system_prompt_typed_while_its_answer_comes_stays(slow: Callable[..., Desk]) -> None:
+    desk = slow()
+    desk.type("one")
+    desk.until_streaming()
+    chat = desk.controller.chat_id
+    desk.page.prompt._system.edit.set_text("In verse.")
+    desk.controller.new_chat()
+    desk.page.chats.chat_chosen.emit(chat)
+    assert desk.page.prompt._system.edit.text() == "In verse."
+    desk.press(Qt.Key.Key_Escape)
+    desk.until_ready()
+    assert desk.controller.shown.chat.system_prompt == "In verse."
+
+
+def test_completion_mode_and_system_prompt(windows: Windows) -> None:
+    desk = windows.open()
+    desk.page.prompt._system.edit.set_text("Answer in verse.")
+    desk.ask("hello")
+    trace = desk.controller.trace
+    assert trace is not None
+    assert "Answer in verse." in trace.header.prompt and "<|im_start|>user\nhello" in trace.header.prompt
+    assert desk.texts()[0] == "Answer in verse."
+    desk.controller.new_chat()
+    assert desk.page.prompt._system.edit.text() == ""
+    desk.page.prompt._mode.picked.emit("completion")
+    desk.page.prompt.set_mode("completion")
+    assert "only this is sent" in desk.prompt.placeholderText()
+    desk.ask("Once upon")
+    trace = desk.controller.trace
+    assert trace is not None and trace.header.prompt == "Once upon"
+    for act in (lambda: desk.type(" and"), desk.controller.regenerate):
+        act()
+        desk.answered()
+        trace = desk.controller.trace
+        assert trace is not None and trace.header.prompt == " and", "nothing is joined in silently"
+    assert desk.saved()["mode"] == "completion"
+
+
+def test_a_prompt_longer_than_the_context(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("fits")
+    shown, kept = desk.fates(), desk.texts()
+    long = "x" * 2000
+    desk.type(long)
+    desk.until(desk.error)
+    assert "tokens and the context holds 1,024" in desk.error() and "Shorten it" in desk.error()
+    assert desk.page.prompt.text() == long
+    assert desk.texts() == kept and desk.fates() == shown
+    assert len(ChatStore(desk.paths.chats).load(desk.controller.chat_id).turns) == 2
+    desk.ask("short again")
+    assert desk.error() == "" and len(desk.items()) == 4
+    desk.controller.new_chat()
+    desk.type(long)
+    desk.until(desk.error)
+    assert desk.items() == [] and len(desk.chats()) == 1, "a chat that did not begin is no chat"
+
+
+def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> None:
+    desk = windows.open(draft=None, strategy="draft-simple:n_max=4")
+    assert desk.header.strategy._alert
+    assert "needs a draft model" in desk.panel_error(desk.header.strategy_panel)
+    desk.type("hello")
+    desk.until(desk.error)
+    assert "needs a draft model and none is loaded" in desk.error()
+    assert desk.page.prompt.text() == "hello" and desk.chats() == []
+    desk.type_strategy("prompt-lookup")
+    assert not desk.header.strategy._alert
+    desk.press(Qt.Key.Key_Return)
+    desk.answered()
+    assert desk.tokens() == 24 and desk.error() == ""
+
+
+def test_no_engine_process_is_left_behind(windows: Windows) -> None:
+    before = {child.pid for child in psutil.Process().children()}
+    desk = windows.open("process", draft=None, strategy="none")
+    home = desk.session._thread._home
+    assert isinstance(home, ProcessHome)
+    engine = home.pid
+    assert engine in {child.pid for child in psutil.Process().children()} - before
+    windows.close(desk)
+    assert engine not in {child.pid for child in psutil.Process().children()}

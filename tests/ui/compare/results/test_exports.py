@@ -1,0 +1,29 @@
+"""What is saved of a measurement, and what saving must not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.lab.facts import Digest
+from app.lab.report import Report
+from app.ui.compare.results.exports import save_report
+from tests.lab.reports import made_report
+
+
+@pytest.mark.parametrize("measuring", [True, False])
+def test_whole_models_are_not_read_while_something_is_measured(tmp_path: Path, measuring: bool) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"weights")
+    found: list[str | None] = []
+
+    def report(digest: Digest) -> Report:
+        found.append(digest(str(model)))
+        return made_report()
+
+    out = tmp_path / "out.json"
+    saving = save_report(report, Report.to_json, out, lambda: measuring)
+    saving.run()
+    assert [one is None for one in found] == [measuring]
+    assert Report.from_json(out.read_bytes()).runs

@@ -1,0 +1,110 @@
+"""The Settings place."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.base.paths import Paths, find_paths
+from app.ui.settings.settings_page import SettingsPage
+from app.ui.theme import Theme
+from app.ui.widgets.fields.number_box import NumberBox
+from tests.ui.windows import Desk, Windows
+
+
+def page_of(qtbot: QtBot, theme: Theme, paths: Paths | None = None) -> SettingsPage:
+    page = SettingsPage(
+        theme, paths or find_paths({"DRAFTSCOPE_HOME": "somewhere"}), "in a process of its own"
+    )
+    qtbot.addWidget(page)
+    return page
+
+
+def size_box(page: SettingsPage) -> NumberBox:
+    return next(one for one in page.findChildren(NumberBox) if one.accessibleName() == "Text size")
+
+
+def type_size(qtbot: QtBot, page: SettingsPage, text: str) -> None:
+    line = size_box(page).lineEdit()
+    line.selectAll()
+    qtbot.keyClicks(line, text)
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+
+
+def test_it_shows_the_theme_in_use_and_tells_only_the_users_changes(qtbot: QtBot, theme: Theme) -> None:
+    page = page_of(qtbot, theme)
+    modes: list[str] = []
+    scales: list[float] = []
+    page.theme_mode_changed.connect(modes.append)
+    page.text_scale_changed.connect(scales.append)
+    theme.set_mode("dark")
+    theme.set_scale(1.3)
+    assert (page._mode.choice(), size_box(page).value()) == ("dark", 1.3)
+    assert (modes, scales) == ([], [])
+    type_size(qtbot, page, "1.5")
+    page._mode.picked.emit("light")
+    assert (modes, scales) == (["light"], [1.5])
+    type_size(qtbot, page, "99")
+    assert scales == [1.5] and theme.scale == 1.3, "the page tells; the window sets"
+    assert "from 0.7 to 2.5" in " ".join(label.text() for label in page.findChildren(QLabel))
+
+
+def test_it_says_where_things_are_and_what_runs(qtbot: QtBot, theme: Theme) -> None:
+    paths = find_paths({"DRAFTSCOPE_HOME": "somewhere"})
+    page = page_of(qtbot, theme, paths)
+    words = [label.text() for label in page.findChildren(QLabel)]
+    for folder in (paths.chats, paths.config, paths.logs):
+        assert str(folder) in words
+    assert "in a process of its own" in words
+    names = [button.accessibleName() for button in page.findChildren(QPushButton)]
+    assert "Open the folder of chats" in names
+
+
+def test_the_look_changes_at_once_and_is_kept(windows: Windows) -> None:
+    desk = windows.open(ready=False)
+    page = desk.window.settings_page
+    page._mode.picked.emit("dark")
+    type_size(desk.qtbot, page, "1.2")
+    assert (desk.window.look.theme.mode, desk.window.look.theme.scale) == ("dark", 1.2)
+    windows.close(desk)
+    again = windows.open(ready=False)
+    assert (again.window.look.theme.mode, again.window.look.theme.scale) == ("dark", 1.2)
+    assert size_box(again.window.settings_page).value() == 1.2
+
+
+def look_of(desk: Desk) -> list[tuple[str, QRect, str]]:
+    """Kind, place and font of every widget on the screen."""
+    desk.until_laid_out()
+    shown = [widget for widget in desk.window.findChildren(QWidget) if widget.isVisible()]
+    return [(type(widget).__name__, widget.geometry(), widget.font().toString()) for widget in shown]
+
+
+@pytest.mark.parametrize("place", ["chat", "settings"])
+def test_after_changes_to_and_fro_the_look_is_that_of_the_start(windows: Windows, place: str) -> None:
+    desk = windows.open()
+    desk.window.go(place)
+    before = look_of(desk)
+    theme = desk.window.look.theme
+    for scale, mode in ((1.2, "dark"), (1.0, "light")):
+        theme.set_scale(scale)
+        theme.set_mode(mode)
+        assert (look_of(desk) == before) is (scale == 1.0)
+
+
+def test_emptying_the_trash_ends_undo(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("away with it")
+    desk.header.clear.click()
+    trash = desk.paths.chats / ".trash"
+    assert len(list(trash.iterdir())) == 1
+    assert desk.page.chats._toast.isVisible()
+    button = next(
+        one for one in desk.window.settings_page.findChildren(QPushButton) if one.text() == "Empty the trash"
+    )
+    button.click()
+    assert list(trash.iterdir()) == []
+    assert desk.page.chats._toast.isHidden()
+    desk.page.chats.undo_requested.emit()
+    assert "deleted chat is gone" in desk.error()

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import pytest
+
+from app.engine.types import DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.ui.transcript.text.facts import TokenFacts, facts_of, visible
+from app.ui.transcript.text.spans import FATES, Span, spans_of
+from app.ui.widgets.words.numbers import SPACE
+from tests.ui.traces import drawing, make_round, raw_round, simulate
+
+
+def facts(one: Round, fate: str, place: int) -> TokenFacts:
+    return facts_of(one, Span("?", fate, one.index, place))
+
+
+def said(words: str) -> str:
+    """As shown: no line ends between a number and its unit."""
+    return words.replace(" %", f"{SPACE}%")
+
+
+def test_visible() -> None:
+    assert visible(b" a b") == "·a·b"
+    assert visible(b"\n\t") == "↵⇥"
+    assert visible(b"\xf0\x9f") == "<F0> <9F>"
+    assert visible(b"", "<|end|>") == "<|end|>"
+    assert visible(b"") == "(no text)"
+
+
+def test_the_card_of_the_drawing() -> None:
+    one = drawing().rounds[3]
+    shown = facts(one, "resampled", 2)
+    assert (shown.token, shown.fate) == ("·arithmetic", "resampled")
+    assert shown.word == "target's choice", "greedy"
+    assert shown.rows == (
+        ("Round · place", "3 · 3 of 5"),
+        ("Draft said", "·average"),
+        ("draft_p", "0.610"),
+        ("q (draft)", "1.000"),
+        ("p (target) of ·average", "0.118"),
+        ("p (target) of ·arithmetic", "0.724"),
+    )
+    assert shown.verdict == (said("Draft said average (61 %). Target wanted arithmetic (72 %): rejected."),)
+    assert [(row.token, row.chosen) for row in shown.target][:2] == [
+        ("·arithmetic", True),
+        ("·average", False),
+    ]
+    assert shown.draft[0].token == "·average"
+
+
+def test_rejected_and_ignored() -> None:
+    one = drawing().rounds[3]
+    rejected, shown_instead = facts(one, "rejected", 2), facts(one, "resampled", 2)
+    assert ("Emitted instead", "·arithmetic") in rejected.rows
+    assert rejected.verdict == shown_instead.verdict
+    ignored = facts(one, "ignored", 3)
+    assert ignored.verdict == ("Never judged: it stands behind ·average, which was rejected.",)
+    assert not any(name.startswith("p ") for name, _ in ignored.rows)
+    behind_end = make_round(0, ["."], None, None, ["x"], label="<|end|>")
+    assert facts(behind_end, "ignored", 1).verdict == (
+        "Never judged: it stands behind the end of the answer.",
+    )
+
+
+def speculative(u: float, p: float, q: float, accepted: bool) -> str:
+    verdict = Verdict.ACCEPTED if accepted else Verdict.REJECTED
+    origin = Origin.ACCEPTED if accepted else Origin.RESAMPLED
+    draft = DraftedToken(1, b"a", verdict, q, 0.5, p, u)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", origin, p)])
+    return facts(one, "accepted" if accepted else "rejected", 0).verdict[-1]
+
+
+def test_speculative_verdicts_show_the_comparison() -> None:
+    assert speculative(0.31, 0.72, 1.0, True) == "u·q < p: 0.310 × 1.000 < 0.720."
+    assert speculative(0.91, 0.12, 1.0, False) == "u·q ≥ p: 0.910 × 1.000 ≥ 0.120."
+
+
+def test_close_comparisons_get_the_digits_they_need() -> None:
+    assert speculative(0.72391, 0.72394, 1.0, True) == "u·q < p: 0.72391 × 1.00000 < 0.72394."
+    assert speculative(0.5, 0.5, 1.0, False).startswith("u·q ≥ p: 0.5")
+    assert speculative(3e-9, 2e-9, 1.0, False) == ("u·q ≥ p: 0.000000003 × 1.000000000 ≥ 0.000000002.")
+    assert speculative(0.4, 2e-9, 1.0, False) == "u·q ≥ p: 0.400 × 1.000 ≥ <.001."
+
+
+def test_match_shows_the_draw() -> None:
+    draw = Draw(0.42, 0.31, 0.93)
+    draft = DraftedToken(1, b" a", Verdict.ACCEPTED, 1.0, None, 0.62, None, 1, draw)
+    one = raw_round(
+        0, [draft], [EmittedToken(1, b" a", Origin.ACCEPTED, 0.62, draw)],
+        strategy="prompt-lookup", match=1234,
+    )  # fmt: skip
+    shown = facts(one, "accepted", 0)
+    assert shown.verdict == (
+        said("prompt-lookup said a. Target drew the same (62 %): accepted."),
+        "The target's draw: u 0.420 in [0.310, 0.930).",
+    )
+    assert ("Copied (prompt-lookup)", "from token 1,234") in shown.rows
+    assert ("q (draft)", "1.000") in shown.rows
+
+
+def test_a_sampled_draft_shows_its_q_and_its_draw() -> None:
+    draft = DraftedToken(1, b"a", Verdict.ACCEPTED, 0.25, 0.25, 0.5, 0.9, draft_draw=Draw(0.3, 0.2, 0.45))
+    one = raw_round(0, [draft], [EmittedToken(1, b"a", Origin.ACCEPTED, 0.5)])
+    rows = dict(facts(one, "accepted", 0).rows)
+    assert rows["q (draft)"] == "0.250"
+    assert rows["u of the draft"] == "0.300 in [0.200, 0.450)"
+
+
+def joined(words: str) -> str:
+    """As shown: no line ends beside an equals sign."""
+    return words.replace(" = ", f"{SPACE}={SPACE}")
+
+
+def test_a_block_says_which_draw_decided() -> None:
+    """The second of four passes and takes the first along; the last cannot pass and was never judged."""
+    drafts = [
+        DraftedToken(1, b" a", Verdict.ACCEPTED, 0.8, p=0.4),
+        DraftedToken(2, b" b", Verdict.ACCEPTED, 0.5, p=0.7, u=0.31, h=0.62),
+        DraftedToken(3, b" c", Verdict.REJECTED, 0.9, p=0.0, u=0.42, h=0.0),
+        DraftedToken(4, b" d", Verdict.IGNORED, 0.9),
+    ]
+    emitted = [
+        EmittedToken(1, b" a", Origin.ACCEPTED, 0.4),
+        EmittedToken(2, b" b", Origin.ACCEPTED, 0.7),
+        EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7)),
+    ]
+    one = raw_round(0, drafts, emitted)
+    decided = joined("lock acceptance h = 0.620, u = 0.310: u < h")
+    refused = joined("Block acceptance h = 0.000, u = 0.420: u ≥ h, rejected.")
+    assert facts(one, "accepted", 0).verdict == (
+        said("draft-simple said a."),
+        f"Accepted with the block, which passes at ·b: b{decided}.",
+    )
+    assert facts(one, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
+    assert facts(one, "rejected", 2).verdict[1:] == (refused,)
+    assert facts(one, "resampled", 2).verdict[1:] == (
+        refused,
+        "Drawn from the residual: u 0.500 in [0.400, 0.700).",
+    )
+    assert facts(one, "ignored", 3).verdict == ("Never judged: it stands behind ·c, which was rejected.",)
+
+
+def test_an_ignored_token_of_a_block_was_judged() -> None:
+    drafts = [
+        DraftedToken(1, b" a", Verdict.REJECTED, 0.8, p=0.4, u=0.9, h=0.3),
+        DraftedToken(2, b" b", Verdict.IGNORED, 0.8, p=0.6, u=0.72, h=0.375),
+    ]
+    one = raw_round(0, drafts, [EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7))])
+    shown = facts(one, "ignored", 1)
+    assert ("p (target)", "0.600") in shown.rows
+    assert shown.verdict == (
+        joined("Block acceptance h = 0.375, u = 0.720: u ≥ h, does not pass."),
+        "It stands behind ·a, which was rejected.",
+    )
+
+
+def test_resampled_from_the_residual() -> None:
+    draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 0.6, 0.1, 0.9)
+    draw = Draw(0.5, 0.4, 0.7)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
+    assert facts(one, "resampled", 0).verdict == (
+        said("Draft said a (60 %). Target gives it 10 %: rejected."),
+        "u·q ≥ p: 0.900 × 1.000 ≥ 0.100.",
+        "Drawn from the residual: u 0.500 in [0.400, 0.700).",
+    )
+    assert facts(one, "resampled", 0).word == "resampled"
+
+
+def test_a_draw_is_shown_inside_its_interval() -> None:
+    draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 0.6, 0.1, 0.9)
+    draw = Draw(0.99991, 0.99987, 0.99995)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
+    (*_, drawn) = facts(one, "resampled", 0).verdict
+    assert drawn == "Drawn from the residual: u 0.99991 in [0.99987, 0.99995)."
+
+
+def test_a_chance_is_none_or_all_only_when_it_is() -> None:
+    draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 1e-8, 0.0, 0.9)
+    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 1.0)])
+    assert facts(one, "rejected", 0).verdict[0] == said("Draft said a (<1 %). Target gives it 0 %: rejected.")
+    assert facts(make_round(0, ["a"], "b"), "accepted", 0).verdict == (
+        said("Draft said a (61 %). Target wanted the same (90 %): accepted."),
+    )
+
+
+@pytest.mark.parametrize(
+    ("accepted", "words"),
+    [(1, "The drafted token was"), (2, "Both drafted tokens were"), (4, "All 4 drafted tokens were")],
+)
+def test_bonus(accepted: int, words: str) -> None:
+    shown = facts(make_round(7, ["a"] * accepted, "b"), "bonus", accepted)
+    assert shown.verdict == (f"{words} accepted.", said("Target wanted b (72 %)."))
+    assert shown.rows[0] == ("Round · place", f"7 · behind {accepted} of {accepted}")
+
+
+def test_plain_says_why_there_was_no_draft() -> None:
+    shown = facts(make_round(0, [], "b", draft_end="no match"), "plain", 0)
+    assert shown.verdict == ("No draft in this round: no match.", said("Target wanted b (72 %)."))
+    assert shown.rows[0] == ("Round", "0")
+
+
+def test_every_token_of_a_trace_has_facts() -> None:
+    trace = simulate("def mean(values):\n    return sum(values) / len(values)\n" * 5, rate=0.6)
+    seen = set()
+    for span in spans_of(trace):
+        shown = facts_of(trace.rounds[span.round], span)
+        seen.add(shown.fate)
+        assert shown.fate == span.fate
+        assert shown.verdict and shown.rows
+        assert shown.token in shown.spoken()
+        assert len(shown.target) <= 5 and len(shown.draft) <= 5
+    assert seen == set(FATES) - {"plain"}

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.ui.transcript.text.paragraphs import MAX_LENGTH, MOST_JOINED, Kind, Paragraph, ParagraphBuilder
+from app.ui.transcript.text.spans import Span, spans_of
+from tests.ui.traces import drawing
+
+
+def token(text: str, place: int = 0, fate: str = "plain") -> Span:
+    return Span(text, fate, 0, place)
+
+
+def built(text: str, all_code: bool = False) -> list[Paragraph]:
+    builder = ParagraphBuilder(all_code)
+    builder.add([token(text)])
+    return builder.paragraphs
+
+
+def joined(paragraphs: list[Paragraph]) -> str:
+    parts = [one.text + ("" if one.continued or one.cut else "\n") for one in paragraphs]
+    return "".join(parts)[:-1]
+
+
+def kinds(text: str) -> str:
+    return "".join(one.kind.value[0] for one in built(text))
+
+
+def test_newlines_inside_tokens_part_paragraphs() -> None:
+    builder = ParagraphBuilder()
+    builder.add([token("a\n\nb", 0), token("c", 1)])
+    assert [one.text for one in builder.paragraphs] == ["a", "", "bc"]
+    first, empty, last = builder.paragraphs
+    assert first.end is not None and first.end.same_token(token("", 0))
+    assert empty.end is first.end
+    assert last.end is None
+
+
+def test_struck_text_stands_in_its_paragraph_but_is_no_text() -> None:
+    builder = ParagraphBuilder()
+    builder.add([token("a"), token("↵x", 1, "rejected"), token("b", 1)])
+    assert [one.text for one in builder.paragraphs] == ["ab"]
+    assert [one.text for one in builder.paragraphs[0].spans] == ["a", "↵x", "b"]
+
+
+def test_fences_make_code() -> None:
+    assert kinds("a\n```py\nx = 1\n\n```\nb") == "pfccfp"
+    assert kinds("~~~\n```\n~~~\nb") == "fcfp"  # another mark does not close
+    assert kinds("````\n```\n````\nb") == "fcfp"  # nor a shorter one
+    assert kinds("    ```\nb") == "pp"  # indented too far
+    assert kinds("```inline``` text\nb") == "pp"
+    assert kinds("```py\nx\n```  \nb") == "fcfp"
+    assert kinds("```py\n``` x\n") == "fcc"  # a closing fence has nothing behind
+
+
+def test_a_fence_is_known_as_soon_as_it_is_there_and_not_before() -> None:
+    builder = ParagraphBuilder()
+    seen = []
+    for part in ("``", "`", "py", "\n", "x"):
+        builder.add([token(part)])
+        seen.append(builder.paragraphs[-1].kind)
+    assert seen == [Kind.PROSE, Kind.FENCE, Kind.FENCE, Kind.CODE, Kind.CODE]
+
+
+def test_a_struck_fence_opens_nothing() -> None:
+    builder = ParagraphBuilder()
+    builder.add([token("```", 0, "rejected"), token("a\n"), token("b")])
+    assert [one.kind for one in builder.paragraphs] == [Kind.PROSE, Kind.PROSE]
+
+
+def test_a_completion_is_all_code() -> None:
+    assert {one.kind for one in built("a\n```\nb", all_code=True)} == {Kind.CODE}
+
+
+def test_long_lines_are_continued_between_words() -> None:
+    text = "word " * 1000
+    paragraphs = built(text)
+    assert len(paragraphs) > 3
+    assert joined(paragraphs) == text
+    assert all(len(one.text) <= 2 * MAX_LENGTH for one in paragraphs)
+    assert all(one.text.startswith(" ") for one in paragraphs[1:])
+    assert [one.continued for one in paragraphs] == [True] * (len(paragraphs) - 1) + [False]
+
+
+def test_a_very_long_line_is_cut_into_stretches_laid_out_apart() -> None:
+    paragraphs = built("```\n" + "word " * 20_000 + "\nshort\n" + "word " * 2_000)
+    stretches = [1]
+    for one in paragraphs:
+        stretches[-1] += one.continued
+        if not one.continued:
+            stretches.append(1)
+    assert max(stretches) == MOST_JOINED
+    assert joined(paragraphs).count("\n") == 3
+    assert {one.kind for one in paragraphs[1:]} == {Kind.CODE}
+
+
+def test_a_line_without_spaces_is_continued_too() -> None:
+    builder = ParagraphBuilder()
+    builder.add(token("abcdefg", place) for place in range(500))
+    assert joined(builder.paragraphs) == "abcdefg" * 500
+    assert all(one.length < 2 * MAX_LENGTH for one in builder.paragraphs)
+
+
+def test_struck_drafts_count_where_a_line_is_continued() -> None:
+    """What is laid out anew with every batch stays short, however much of it was refused."""
+    builder = ParagraphBuilder()
+    for place in range(300):
+        builder.add([token(" refused", place, "rejected"), token(" taken", place)])
+    assert joined(builder.paragraphs) == " taken" * 300
+    assert all(one.shown < 2 * MAX_LENGTH for one in builder.paragraphs)
+
+
+def test_a_continued_line_of_code_stays_code() -> None:
+    paragraphs = built("```\n" + "x " * 1000 + "\n```\nb")
+    assert [one.kind for one in paragraphs][-3:] == [Kind.CODE, Kind.FENCE, Kind.PROSE]
+
+
+def test_adding_tells_the_first_paragraph_that_changed() -> None:
+    builder = ParagraphBuilder()
+    assert builder.add([token("a\nb")]) == 0
+    assert builder.add([token("c\nd")]) == 1
+    assert builder.add([token("e")]) == 2
+
+
+lines = st.lists(st.sampled_from(["```", "```py", "~~~", "a", "", "  ```", "`", "x " * 400]), max_size=8)
+
+
+@given(lines, st.integers(1, 9))
+def test_growing_piece_by_piece_gives_the_same_as_all_at_once(parts: list[str], step: int) -> None:
+    text = "\n".join(parts)
+    builder = ParagraphBuilder()
+    for start in range(0, len(text), step):
+        builder.add([token(text[start : start + step])])
+    whole = built(text) if text else [Paragraph(Kind.PROSE)]
+    assert joined(builder.paragraphs) == joined(whole) == text
+    assert _lines(builder.paragraphs) == _lines(whole)
+
+
+def _lines(paragraphs: list[Paragraph]) -> list[tuple[str, Kind]]:
+    """Text and kind of the lines, wherever they are continued."""
+    found: list[tuple[str, Kind]] = []
+    before = False
+    for one in paragraphs:
+        if before:
+            found[-1] = (found[-1][0] + one.text, one.kind)
+        else:
+            found.append((one.text, one.kind))
+        before = one.continued or one.cut
+    return found
+
+
+def test_the_drawing() -> None:
+    builder = ParagraphBuilder()
+    builder.add(spans_of(drawing()))
+    assert joined(builder.paragraphs) == drawing().text
+    assert "".join(one.kind.value[0] for one in builder.paragraphs) == "fcccccfpp"

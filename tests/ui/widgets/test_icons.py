@@ -1,0 +1,69 @@
+"""The icons are there, take the theme's colours, and follow it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtSvg import QSvgRenderer
+from pytestqt.qtbot import QtBot
+
+from app.base.paths import resource_folder
+from app.ui.theme import DARK, LIGHT, Theme
+from app.ui.widgets.icons import IconButton, pixmap
+
+NAMES = [
+    "chat",
+    "compare",
+    "models",
+    "demos",
+    "settings",
+    "plus",
+    "search",
+    "trash",
+    "pencil",
+    "copy",
+    "refresh",
+    "stop",
+    "send",
+    "chevron-up",
+    "chevron-down",
+    "chevron-left",
+    "chevron-right",
+    "folder",
+    "sidebar",
+    "close",
+]
+
+
+def colours(image: QImage) -> set[str]:
+    """The colours of the opaque pixels."""
+    places = [(x, y) for x in range(image.width()) for y in range(image.height())]
+    seen = (image.pixelColor(*place) for place in places)
+    return {one.name().upper() for one in seen if one.alpha() == 255}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_icon_is_drawn_in_the_colour_asked_for(qtbot: QtBot, name: str) -> None:
+    image = pixmap(name, "#007F5F", 48).toImage()
+    assert colours(image) == {"#007F5F"}
+
+
+@pytest.mark.parametrize("file", sorted((resource_folder() / "icons").glob("*.svg")))
+def test_every_file_is_sound_and_has_no_colour_of_its_own(qtbot: QtBot, file: Path) -> None:
+    assert QSvgRenderer(str(file)).isValid()
+    neutral = file.stem.endswith("-neutral")  # those of the style sheet cannot be recoloured
+    assert ("currentColor" in file.read_text()) is not neutral
+
+
+def test_a_button_follows_the_theme_and_says_its_name(qtbot: QtBot, theme: Theme) -> None:
+    button = IconButton(theme, "copy", "Copy the strategy")
+    qtbot.addWidget(button)
+    assert button.accessibleName() == button.toolTip() == "Copy the strategy"
+    assert LIGHT.secondary in colours(button.icon().pixmap(48).toImage())
+    theme.set_mode("dark")
+    assert DARK.secondary in colours(button.icon().pixmap(48).toImage())
+    size = button.iconSize().width()
+    theme.set_scale(1.5)
+    assert button.iconSize().width() == round(size * 1.5)

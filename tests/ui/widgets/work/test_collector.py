@@ -1,0 +1,75 @@
+"""Garbage is collected on the window's thread."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QObject, QTimer
+from pytestqt.qtbot import QtBot
+
+from app.ui.widgets.work.collector import Collector
+
+
+@pytest.fixture
+def at_work(qapp: QCoreApplication) -> Iterator[Collector]:
+    gc.enable()
+    made = Collector(qapp)
+    yield made
+    made.deleteLater()
+
+
+class Cycle(QObject):
+    """A Qt object that only the garbage collector can find; it says on which thread that was."""
+
+    def __init__(self, collected_on: list[threading.Thread]) -> None:
+        super().__init__()
+        self.itself = self
+        self._collected_on = collected_on
+        QTimer(self).start(1)
+
+    def __del__(self) -> None:
+        self._collected_on.append(threading.current_thread())
+
+
+def made_objects() -> list[list[int]]:
+    """As many as make a collection of the youngest generation due."""
+    return [[] for _ in range(gc.get_threshold()[0] + 1)]
+
+
+def test_qt_objects_are_collected_on_the_windows_thread(qtbot: QtBot, at_work: Collector) -> None:
+    collected_on: list[threading.Thread] = []
+    kept: list[list[list[int]]] = []
+    gc.collect()
+    Cycle(collected_on)
+    busy = threading.Thread(target=lambda: kept.append(made_objects()))
+    busy.start()
+    busy.join()
+    assert collected_on == []
+    qtbot.waitUntil(lambda: bool(collected_on))
+    assert collected_on == [threading.main_thread()]
+
+
+def test_old_garbage_is_collected_in_its_turn(qtbot: QtBot, at_work: Collector) -> None:
+    collected_on: list[threading.Thread] = []
+    cycle = Cycle(collected_on)
+    gc.collect()
+    del cycle  # it is of the oldest generation now
+    _youngest, middle, oldest = gc.get_threshold()
+    kept = []
+    for _ in range((middle + 2) * (oldest + 2)):
+        kept.append(made_objects())
+        at_work.collect_due()
+    assert len(collected_on) == 1
+
+
+def test_the_application_has_a_collector() -> None:
+    code = (
+        "import gc; from app.wiring import make_application; made = make_application(); print(gc.isenabled())"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.stdout.strip(), ended.returncode) == ("False", 0), ended.stderr

@@ -1,0 +1,335 @@
+"""The window as a whole: model files, settings, the next start, and closing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication
+
+from app.engine.host import ProcessHome
+from app.engine.types import ModelOptions, Sampling
+from app.ui.setup.sampling_panel import AnswerOptions
+from app.ui.state.engine_session import Activity
+from tests.tiny import Tiny
+from tests.ui.windows import Windows
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+
+
+# --------------------------------------------------------------------------------------- model files
+
+
+@pytest.fixture
+def broken(
+    tmp_path: Path, pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path]
+) -> dict[str, Path]:
+    """Files that cannot be a target, by what is wrong with them."""
+    whole = pair_files[0].read_bytes()
+    contents = {
+        "is not there": None,
+        "is empty": b"",
+        "is not a GGUF file": b"PK\x03\x04 something else",
+        "is cut short or damaged": whole[: len(whole) // 2],
+    }
+    files = {}
+    for number, (words, data) in enumerate(contents.items()):
+        files[words] = tmp_path / f"broken-{number}.gguf"
+        if data is not None:
+            files[words].write_bytes(data)
+    strange = tmp_path / "strange.gguf"
+    strange.write_bytes(
+        whole.replace(b"\x05\x00\x00\x00\x00\x00\x00\x00llama", b"\x05\x00\x00\x00\x00\x00\x00\x00zlama")
+    )
+    files["has the architecture"] = strange
+    files["has no vocabulary"] = tiny_file(Tiny(name="wordless", vocabulary=False))
+    return files
+
+
+def test_a_target_that_cannot_be_loaded_leaves_the_pair_in_use(
+    windows: Windows, broken: dict[str, Path]
+) -> None:
+    desk = windows.open()
+    before = desk.saved()
+    panel = desk.header.target_panel
+    for words, path in broken.items():
+        desk.load(path)
+        assert words in desk.panel_error(panel), words
+        assert desk.panel_error(panel).startswith(path.name)
+        assert desk.panel_error(desk.header.draft_panel) == ""
+        assert words in desk.error() and "target is still loaded" in desk.error()
+        assert desk.header.target._alert and not desk.header.draft._alert
+        assert desk.header.target._value.startswith("target"), "the chip says what is in use"
+        assert desk.session.activity is Activity.READY
+        assert panel._progress.isHidden() and desk.header.draft_panel._progress.isHidden()
+    assert desk.saved()["target"] == before["target"], "what failed is not what the next start loads"
+    desk.ask("hello")
+    assert desk.tokens() == 24 and desk.error() == ""
+    desk.load(windows._pair[0], ctx_size=256)
+    assert desk.panel_error(panel) == "" and not desk.header.target._alert
+    assert desk.saved()["target"]["ctx_size"] == 256  # type: ignore[index]
+
+
+def test_a_draft_that_cannot_serve_is_told_in_its_own_panel(
+    windows: Windows, tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    desk = windows.open()
+    panel = desk.header.draft_panel
+    mute = tiny_file(Tiny(name="mute", vocabulary=False))
+    (tmp_path / "empty-draft.gguf").touch()
+    for path, words in (
+        (mute, "has no vocabulary"),
+        (tmp_path / "empty-draft.gguf", "is empty"),
+    ):
+        desk.load(draft=path)
+        assert words in desk.panel_error(panel)
+        assert desk.panel_error(desk.header.target_panel) == ""
+        assert desk.header.draft._alert and not desk.header.target._alert
+        assert desk.header.target_panel._progress.isHidden()
+        assert desk.header.target_panel._info is not None, "the target is loaded, and its panel says so"
+    desk.ask("hello")
+    assert desk.controller.trace is not None and desk.controller.trace.header.pair.draft is not None
+
+
+def test_a_draft_of_another_vocabulary_says_so_on_its_chip(
+    windows: Windows, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    desk = windows.open()
+    desk.load(draft=tiny_file(Tiny(name="other", letters="abcdefghij ")))
+    assert desk.panel_error(desk.header.draft_panel) == ""
+    assert "different: through text (" in desk.header.draft.toolTip()
+    desk.ask("hello")
+    assert desk.controller.trace is not None
+    assert desk.controller.trace.header.pair.vocabulary.startswith("different: through text (")
+
+
+def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.gguf"
+    desk = windows.open(ready=False, target=ModelOptions(str(gone)), draft=None)
+    desk.until(desk.error)
+    assert "gone.gguf is not there" in desk.error()
+    assert desk.window.status.state.text() == "No model loaded"
+    desk.type("hello")
+    assert "No model is loaded" in desk.error() and desk.page.prompt.text() == "hello"
+    desk.load(windows._pair[0])
+    desk.window.settings.change(strategy="none")
+    desk.ask("hello")
+    assert desk.tokens() == 24
+
+
+def test_a_context_that_is_out_of_range(windows: Windows) -> None:
+    desk = windows.open()
+    field = desk.header.target_panel.form.field("ctx_size")
+    field.control.lineEdit().setText("-3") if hasattr(field.control, "lineEdit") else field.control.setText(
+        "-3"
+    )
+    field.control.edited.emit()
+    assert "0" in field.error_text() and not desk.header.target_panel._apply.isEnabled()
+    desk.load(windows._pair[0], ctx_size=-3)
+    assert "ctx_size" in desk.panel_error(desk.header.target_panel)
+    desk.ask("hello")
+    assert desk.tokens() == 24
+
+
+def test_a_question_without_a_model_leaves_the_reason_why_there_is_none(
+    windows: Windows, broken: dict[str, Path]
+) -> None:
+    (words, path), *_others = broken.items()
+    desk = windows.open(ready=False, target=ModelOptions(str(path)), draft=None, strategy="none")
+    desk.until(desk.error)
+    desk.type("hello")
+    desk.until(lambda: "No model is loaded" in desk.error())
+    assert words in desk.error(), "one notice does not replace another"
+    assert desk.page.prompt.text() == "hello"
+
+
+@on_posix
+def test_the_engine_is_killed_while_it_loads(windows: Windows) -> None:
+    desk = windows.open("process", ready=False)
+    desk.until(lambda: desk.session.activity is Activity.LOADING)
+    desk.until(lambda: desk.session._thread._home is not None)
+    home = desk.session._thread._home
+    assert isinstance(home, ProcessHome) and home.pid
+    os.kill(home.pid, signal.SIGKILL)
+    desk.until(desk.error)
+    assert "stopped unexpectedly" in desk.error()
+    assert desk.session.activity is Activity.EMPTY
+    desk.load(windows._pair[0], ctx_size=512)
+    desk.ask("hello")
+    assert desk.tokens() == 24
+
+
+def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[Tiny], Path]) -> None:
+    """A real one: llama.cpp aborts on its metadata."""
+    desk = windows.open("process")
+    desk.ask("before")
+    desk.load(tiny_file(Tiny(name="hostile", experts=4)))
+    assert "holds values that llama.cpp cannot compute with" in desk.panel_error(desk.header.target_panel)
+    desk.until_ready()
+    assert "holds values" in desk.error(), "the pair from before is back; what happened is still to be read"
+    assert desk.header.target._value.startswith("target")
+    assert "hostile" not in str(desk.saved()["target"])
+    desk.load(windows._pair[0], ctx_size=512)
+    assert desk.error() == "", "another pair has been loaded"
+    desk.ask("after")
+    assert len(desk.items()) == 4 and desk.tokens() == 24
+
+
+# ------------------------------------------------------------------------------------------ settings
+
+
+def test_changes_act_at_the_next_answer_and_are_there_after_a_restart(windows: Windows) -> None:
+    desk = windows.open()
+    desk.ask("one")
+    desk.type_strategy("prompt-lookup:max_ngram_size=2")
+    sampling = Sampling(temperature=0.7, top_k=9, seed=5)
+    desk.header.sampling_panel.options_changed.emit(AnswerOptions(sampling, 11, ("@@",)))
+    desk.ask("two")
+    for _ in range(2):
+        header = desk.controller.trace.header if desk.controller.trace else None
+        assert header is not None
+        assert (header.strategy, header.sampling, header.max_tokens, header.stop, header.seed) == (
+            "prompt-lookup:max_ngram_size=2", sampling, 11, ("@@",), 5,
+        )  # fmt: skip
+        assert desk.header.strategy._value == "prompt-lookup:max_ngram_size=2"
+        assert desk.header.sampling._value == "temperature 0.7"
+        windows.close(desk)
+        desk = windows.open()
+        desk.ask("three")
+
+
+def test_a_wrong_spec_is_told_where_it_was_typed_and_is_not_used(windows: Windows) -> None:
+    desk = windows.open()
+    before = desk.saved()["strategy"]
+    desk.type_strategy("draft-simple:n_max=0")
+    assert "n_max" in desk.header.strategy_panel.text.error.text()
+    assert desk.saved()["strategy"] == before
+    desk.type_strategy("draft-simple:verify=greedy")
+    desk.header.sampling_panel.options_changed.emit(AnswerOptions(Sampling(temperature=1.0), 24))
+    assert desk.header.strategy._alert and desk.panel_error(desk.header.strategy_panel)
+    desk.type("hello")
+    desk.until(desk.error)
+    assert "greedy" in desk.error() and desk.page.prompt.text() == "hello"
+
+
+def test_wrong_settings_in_the_file_are_named(windows: Windows) -> None:
+    windows.settings()
+    windows.paths.settings.write_text('{"strategy": "magic", "max_tokens": -1, "text_scale": "huge"}')
+    desk = windows.open(ready=False)
+    assert all(word in desk.error() for word in ("strategy", "max_tokens", "text_scale"))
+    assert desk.window.settings.now.strategy == "draft-simple:n_max=4"
+    desk.until(lambda: desk.session.pair)  # the bundled one
+
+
+def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
+    desk = windows.open(max_tokens=60)
+    desk.page.prompt._system.edit.set_text("Be brief.")
+    desk.ask("one")
+    desk.ask("two")
+    texts, fates, chat_id = desk.texts(), desk.fates(), desk.controller.chat_id
+    notes, statistics = desk.notes(), desk.page.instruments.statistics
+    desk.page.toggle_sidebar()
+    desk.page.legend.drafts_shown.click()
+    windows.close(desk)
+    again = windows.open()
+    assert again.controller.chat_id == chat_id
+    assert again.texts() == texts == ["Be brief.", "one", texts[2], "two", texts[4]]
+    assert again.fates() == fates and {"accepted", "rejected"} <= {token[1] for token in fates[0]}
+    assert again.notes() == notes
+    assert again.page.instruments.statistics == statistics
+    assert again.page.prompt._system.edit.text() == "Be brief."
+    assert not again.page.chats.isVisible() and not again.page.transcript.drafts_shown
+    again.ask("three")
+    trace = again.controller.trace
+    assert trace is not None and all(word in trace.header.prompt for word in ("Be brief.", "one", "two"))
+
+
+def test_an_answer_cut_off_by_closing_comes_back_as_far_as_it_came(windows: Windows) -> None:
+    desk = windows.open(max_tokens=900, strategy="none")
+    desk.type("go")
+    desk.until_streaming(20)
+    shown = desk.fates()[0]
+    answering = desk.controller.shown.live
+    windows.close(desk)
+    assert answering is not None and answering._recorder is not None
+    assert answering._recorder._writer._file.closed
+    again = windows.open()
+    assert again.fates()[0][: len(shown)] == shown
+    assert again.notes() == ["The answer was cut off."]
+
+
+# ------------------------------------------------------------------------------------------- the rest
+
+
+def test_the_demo_is_sent_as_soon_as_the_models_are_there(windows: Windows) -> None:
+    desk = windows.open(ready=False)
+    desk.window.shown_first.connect(desk.window.start_demo)
+    desk.answered()
+    assert desk.texts()[0].startswith("Write a small Python function") and desk.tokens() == 24
+
+
+def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
+    desk = windows.open()
+    window = desk.window
+
+    def shortcut(text: str) -> None:
+        keys = QKeySequence(text)
+        next(one for one in window.findChildren(QShortcut) if one.key() == keys).activated.emit()
+
+    desk.ask("hello")
+    shortcut("Ctrl+,")
+    assert window.settings_page.isVisible()
+    window.rail._buttons["chat"].click()
+    assert desk.page.isVisible()
+    shortcut("Ctrl+B")
+    assert not desk.page.chats.isVisible()
+    shortcut("Ctrl+I")
+    assert not desk.page.instruments.isVisible()
+    shortcut("Ctrl+F")
+    assert desk.page.transcript.find_bar.isVisible()
+    scale = window.look.theme.scale
+    shortcut("Ctrl++")
+    assert window.look.theme.scale == pytest.approx(scale + 0.1)
+    shortcut("Ctrl+0")
+    shortcut("Ctrl+R")
+    desk.answered()
+    shortcut("Ctrl+N")
+    assert desk.items() == []
+    desk.press(Qt.Key.Key_Up)
+    assert desk.page.prompt.text() == ""
+
+
+def test_keys_of_the_chat_do_nothing_unseen(windows: Windows) -> None:
+    desk = windows.open()
+    window = desk.window
+    keys = {one.key().toString(): one for one in window.findChildren(QShortcut)}
+    window.go("models")
+    for key in ("Ctrl+R", "Ctrl+F", "Ctrl+B", "Ctrl+I"):
+        assert not keys[key].isEnabled()
+    keys["Ctrl+N"].activated.emit()
+    assert desk.page.isVisible() and keys["Ctrl+R"].isEnabled()
+    window.go("settings")
+    keys["Ctrl+L"].activated.emit()
+    assert desk.page.isVisible()
+
+
+def test_closing_leaves_nothing_behind(windows: Windows) -> None:
+    threads = set(threading.enumerate())
+    desk = windows.open(max_tokens=900, strategy="none")
+    worker = desk.session._thread
+    desk.type("go")
+    desk.until_streaming()
+    timers = desk.window.findChildren(QTimer)
+    assert timers
+    windows.close(desk)
+    assert worker.isFinished()
+    # Python keeps a stand-in of every thread of Qt that waited for one of its own.
+    left = [one for one in set(threading.enumerate()) - threads if not one.name.startswith("Dummy-")]
+    assert left == []
+    assert QApplication.topLevelWidgets() == []

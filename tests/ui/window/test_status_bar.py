@@ -1,0 +1,165 @@
+"""The status bar told what the window tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+
+from app.engine.stats import Statistics
+from app.ui.instruments import definitions
+from app.ui.theme import Theme
+from app.ui.widgets.words import numbers
+from app.ui.window.status_bar import StatusBar
+from tests.ui.instruments.answers import answer, measurement
+from tests.ui.windows import PATIENCE
+
+FONTS = Path(__file__).parents[3] / "resources" / "fonts"
+
+
+@pytest.fixture
+def theme(qapp) -> Theme:
+    return Theme(FONTS, "light")
+
+
+@pytest.fixture
+def bar(qtbot, theme) -> StatusBar:
+    widget = StatusBar(theme)
+    qtbot.addWidget(widget)
+    widget.resize(1100, widget.height())
+    with qtbot.waitExposed(widget):
+        widget.show()
+    return widget
+
+
+def fed(bar: StatusBar, qtbot, rounds: int = 60) -> Statistics:
+    statistics = Statistics.of(answer(rounds))
+    bar.set_statistics(statistics)
+    shown = numbers.significant(statistics.tau)
+    qtbot.waitUntil(lambda: bar.tau.value.text() == shown, timeout=PATIENCE)
+    return statistics
+
+
+def test_before_the_first_answer(bar) -> None:
+    bar.set_state("Ready", busy=False)
+    assert bar.state.text() == "Ready"
+    for readout in (bar.alpha, bar.tau, bar.speed, bar.context):
+        assert readout.value.text() == "–"
+    assert bar.measure.isVisible()
+    assert not bar.measure.isEnabled()
+    assert bar.measure.toolTip() == "Needs an answer to measure against."
+
+
+def test_the_numbers_of_an_answer(bar, qtbot) -> None:
+    statistics = fed(bar, qtbot)
+    assert bar.alpha.value.text() == numbers.ratio(statistics.alpha)
+    assert bar.speed.value.text() == numbers.significant(statistics.tokens_per_second)
+    bar.set_statistics(None)
+    qtbot.waitUntil(lambda: bar.alpha.value.text() == "–", timeout=PATIENCE)
+
+
+def test_numbers_change_at_most_ten_times_a_second(bar, qtbot) -> None:
+    fed(bar, qtbot)
+    shown: list[str] = []
+    for count in range(1, 21):
+        bar.set_statistics(Statistics.of(answer(count)))
+        if bar.speed.value.text() not in shown:
+            shown.append(bar.speed.value.text())
+    assert len(shown) <= 2
+    expected = numbers.significant(Statistics.of(answer(20)).tokens_per_second)
+    qtbot.waitUntil(lambda: bar.speed.value.text() == expected, timeout=PATIENCE)
+
+
+def test_every_number_has_its_definition(bar) -> None:
+    assert bar.alpha.toolTip() == definitions.ALPHA
+    assert bar.tau.toolTip() == definitions.TAU
+    assert bar.speed.toolTip() == definitions.TOKENS_PER_SECOND
+    assert bar.context.toolTip() == definitions.CONTEXT
+    bar.set_prompt_speed(1234, 0.031)
+    assert "Prompt: 1,234" in bar.speed.toolTip()
+    assert f"First token after 31.0{numbers.SPACE}ms" in bar.speed.toolTip()
+
+
+def test_nothing_moves_while_numbers_change(bar, qtbot) -> None:
+    bar.set_state("Ready", busy=False)
+    bar.set_context(7, 4096)
+    fed(bar, qtbot)
+
+    def places() -> list[int]:
+        parts = (bar.state, bar.alpha, bar.tau, bar.speed, bar.measure, bar.context, bar.device)
+        return [part.mapTo(bar, part.rect().topLeft()).x() for part in parts]
+
+    before = places()
+    bar.set_state("Reading prompt 50 %", busy=True)
+    bar.set_context(4096, 4096)
+    fed(bar, qtbot, 3)
+    bar.layout().activate()
+    assert places() == before
+
+
+def test_the_longest_state_has_room(bar) -> None:
+    bar.set_state("Reading prompt 100 %", busy=True)
+    assert bar.state.fontMetrics().horizontalAdvance(bar.state.text()) <= bar.state.width()
+
+
+def test_measuring_is_possible_when_an_answer_is_there_and_nothing_runs(bar, qtbot) -> None:
+    bar.set_state("Generating", busy=True)
+    fed(bar, qtbot)
+    assert not bar.measure.isEnabled()
+    assert bar.measure.toolTip() == "Possible once the engine is ready."
+    bar.set_state("Ready", busy=False)
+    assert bar.measure.isEnabled()
+    bar.measure.setFocus(Qt.FocusReason.TabFocusReason)
+    with qtbot.waitSignal(bar.measure_baseline_requested):
+        QTest.keyClick(bar.measure, Qt.Key.Key_Space)
+
+
+def test_measuring_shows_how_far_it_is(bar, qtbot) -> None:
+    fed(bar, qtbot)
+    bar.set_state("Ready", busy=False)
+    bar.set_measuring(0.431)
+    assert bar.measure.text() == f"Measuring baseline 43{numbers.SPACE}%"
+    assert not bar.measure.isEnabled()
+    bar.set_measuring(None)
+    bar.set_measurement(measurement(2.13))
+    assert bar.measure.isHidden()
+    assert bar.speed_up.text() == "2.13× measured, 213 against baseline 100"
+    assert bar.speed_up.toolTip() == definitions.SPEED_UP
+
+
+def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:
+    fed(bar, qtbot)
+    bar.set_state("Ready", busy=False)
+    bar.set_measuring(0.2)
+    bar.set_measuring(None)
+    assert bar.measure.text() == "Measure baseline"
+    assert bar.measure.isEnabled()
+
+
+def test_another_prompt_needs_another_baseline(bar, qtbot) -> None:
+    fed(bar, qtbot)
+    bar.set_state("Ready", busy=False)
+    bar.set_measurement(measurement())
+    bar.set_measurement(None)
+    assert bar.speed_up.isHidden()
+    assert bar.measure.isVisible()
+    assert bar.measure.isEnabled()
+
+
+def test_context_and_device(bar) -> None:
+    bar.set_context(312, 4096)
+    bar.set_device("1 thread · CPU")
+    assert bar.context.value.text() == "312 / 4,096"
+    assert bar.device.text() == "1 thread · CPU"
+    bar.set_context(None, None)
+    assert bar.context.value.text() == "–"
+
+
+def test_a_change_of_theme_recolours_it(bar, theme) -> None:
+    theme.set_mode("dark")
+    image = bar.grab().toImage()
+    assert image.pixelColor(2, 10) == QColor(theme.palette.panel)
+    assert image.pixelColor(2, 0) == QColor(theme.palette.line)
