@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from app.engine.memory import ModelMemory, offload_devices
 from app.engine.messages import Load, Measured, Offer
-from app.engine.placement import without_worker_devices
+from app.engine.placement import NO_DEVICE, without_worker_devices
 from app.engine.types import UNQUANTISED, ModelOptions
 
 _FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
@@ -161,7 +161,11 @@ def without_flash_attention(load: Load) -> Offer | None:
 
 
 def on_the_cpu(load: Load) -> Offer | None:
-    return _offer(load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0))
+    """Without devices, and not only without layers there: llama.cpp sends long batches of the CPU's layers to
+    a device that it knows of."""
+    return _offer(
+        load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0, device=NO_DEVICE)
+    )
 
 
 def smaller_context(load: Load, n_ctx: int = 0) -> Offer | None:

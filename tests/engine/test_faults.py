@@ -449,6 +449,9 @@ def test_a_fault_with_layers_on_devices_is_the_drivers_first() -> None:
     assert explain_death(tested).offer == told.offer and "driver" in explain_death(tested).hint
     behind = explain_death(death(-signal.SIGSEGV, told.offer.target, draft, on_devices=True)).offer
     assert behind is not None and behind.words == "Load on the CPU alone"
+    assert [(one.n_gpu_layers, one.device) for one in (behind.target, behind.draft) if one] == [
+        (0, "none")
+    ] * 2
 
 
 def test_a_cache_that_needs_flash_attention_keeps_it() -> None:
