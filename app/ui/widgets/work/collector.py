@@ -7,6 +7,9 @@ import gc
 from PySide6.QtCore import QObject, QTimer, Slot
 
 _INTERVAL = 500  # milliseconds between two looks
+_GROWTH = 1.25
+"""A full collection looks at every object, some hundred milliseconds with a long answer on the screen: like
+Python, it waits until a quarter more of them has grown old."""
 
 
 class Collector(QObject):
@@ -19,6 +22,8 @@ class Collector(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         gc.disable()
+        self._old = 0  # objects that were old after the last full collection
+        self._looked = 0  # Python's count of collections of the middle generation, at the last look at them
         timer = QTimer(self, interval=_INTERVAL)
         timer.timeout.connect(self.collect_due)
         timer.start()
@@ -27,7 +32,13 @@ class Collector(QObject):
     def collect_due(self) -> None:
         """Collect the oldest generation whose turn it is, by Python's own counts."""
         counts, thresholds = gc.get_count(), gc.get_threshold()
-        for generation in (2, 1, 0):
+        if counts[2] - self._looked > thresholds[2]:
+            self._looked = counts[2]
+            if len(gc.get_objects(2)) > self._old * _GROWTH:
+                gc.collect(2)
+                self._old, self._looked = len(gc.get_objects(2)), 0
+                return
+        for generation in (1, 0):
             if counts[generation] > thresholds[generation]:
                 gc.collect(generation)
                 return

@@ -41,6 +41,21 @@ def made_objects() -> list[list[int]]:
     return [[] for _ in range(gc.get_threshold()[0] + 1)]
 
 
+def forget_an_old(cycle: Cycle) -> None:
+    """It is garbage of the oldest generation afterwards."""
+    gc.collect(1)
+
+
+def make_a_full_collection_due(collector: Collector) -> list[list[list[int]]]:
+    """Lets the collector do its work until it has thought of one; returns what kept it busy."""
+    _youngest, middle, oldest = gc.get_threshold()
+    kept = []
+    for _ in range((middle + 2) * (oldest + 2)):
+        kept.append(made_objects())
+        collector.collect_due()
+    return kept
+
+
 def test_qt_objects_are_collected_on_the_windows_thread(qtbot: QtBot, at_work: Collector) -> None:
     collected_on: list[threading.Thread] = []
     kept: list[list[list[int]]] = []
@@ -56,14 +71,22 @@ def test_qt_objects_are_collected_on_the_windows_thread(qtbot: QtBot, at_work: C
 
 def test_old_garbage_is_collected_in_its_turn(qtbot: QtBot, at_work: Collector) -> None:
     collected_on: list[threading.Thread] = []
-    cycle = Cycle(collected_on)
-    gc.collect()
-    del cycle  # it is of the oldest generation now
-    _youngest, middle, oldest = gc.get_threshold()
-    kept = []
-    for _ in range((middle + 2) * (oldest + 2)):
-        kept.append(made_objects())
-        at_work.collect_due()
+    forget_an_old(Cycle(collected_on))
+    kept = make_a_full_collection_due(at_work)
+    assert kept and len(collected_on) == 1
+
+
+def test_a_full_collection_waits_until_a_quarter_more_is_old(qtbot: QtBot, at_work: Collector) -> None:
+    """It looks at every object: with a long answer on the screen the window would stand still for it."""
+    collected_on: list[threading.Thread] = []
+    kept = [made_objects() for _ in range(2000)]
+    kept += make_a_full_collection_due(at_work)
+    forget_an_old(Cycle(collected_on))
+    kept += make_a_full_collection_due(at_work)
+    assert collected_on == []
+    kept += [made_objects() for _ in range(1000)]
+    gc.collect(1)
+    kept += make_a_full_collection_due(at_work)
     assert len(collected_on) == 1
 
 
