@@ -9,6 +9,7 @@ from pathlib import Path
 import gguf
 import pytest
 
+from app.engine import pair
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
@@ -208,19 +209,26 @@ def test_progress_runs_from_nothing_to_all(pair_files: tuple[Path, Path]) -> Non
         assert fractions[-1] == 1
 
 
-def test_the_draft_is_read_beside_the_target(pair_files: tuple[Path, Path]) -> None:
+def test_the_draft_is_read_beside_the_target(
+    pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     target, draft = (path.name for path in pair_files)
-    seen: list[tuple[str, str]] = []
-    threads: set[str] = set()
+    told: set[tuple[str, str]] = set()
+    read_by: dict[str, str] = {}
+
+    class Watched(Model):
+        def __init__(self, options: ModelOptions, on_progress: Callable[[float], bool]) -> None:
+            read_by[Path(options.path).name] = threading.current_thread().name
+            super().__init__(options, on_progress)
 
     def report(name: str, fraction: float, beside: str) -> bool:
-        seen.append((name, beside))
-        threads.update(thread.name for thread in threading.enumerate())
+        told.add((name, beside))
         return True
 
+    monkeypatch.setattr(pair, "Model", Watched)
     Engine(*pair_files, on_progress=report).close()
-    assert set(seen) == {(target, draft), (draft, "")}
-    assert f"reads {draft}" in threads
+    assert told == {(target, draft), (draft, "")}
+    assert read_by == {target: threading.current_thread().name, draft: f"reads {draft}"}
 
 
 @pytest.mark.parametrize("role", [0, 1], ids=["target", "draft"])
