@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from app.engine import logits
 from app.engine.native.library import raw_call
 
+_SMALL = 16_384
+"""Up to here asking for two addresses takes longer than what is saved."""
+
 
 def _of_ggml() -> logits.Exponentials:
     """ggml's own: vectorised by hand, one pass instead of three. No header declares it and not every system
@@ -24,6 +27,8 @@ def _of_ggml() -> logits.Exponentials:
         return logits.exponentials
 
     def exponentials(x: NDArray[np.float32], shift: np.float32 | float, out: NDArray[np.float32]) -> float:
+        if len(x) <= _SMALL:
+            return logits.exponentials(x, shift, out)
         total: float = softmax(len(x), out.ctypes.data, x.ctypes.data, shift)
         return total
 
