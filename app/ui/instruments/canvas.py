@@ -148,7 +148,8 @@ class Canvas(pg.GraphicsView):
 
     def plot_rect(self) -> QRectF:
         """Where the data is drawn, in pixels of this widget."""
-        return self.box.sceneBoundingRect()
+        rect: QRectF = self.box.sceneBoundingRect()
+        return rect
 
     def x_of(self, index: float) -> float:
         """Pixel of a round."""
@@ -157,7 +158,8 @@ class Canvas(pg.GraphicsView):
 
     def y_of(self, value: float) -> float:
         """Pixel of a value."""
-        rect, (low, high) = self.plot_rect(), self.box.state["viewRange"][1]
+        rect = self.plot_rect()
+        low, high = map(float, self.box.state["viewRange"][1])
         return rect.bottom() - (value - low) / (high - low) * rect.height()
 
     def round_at(self, x: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -163,7 +164,7 @@ def setup_of(experiment: Experiment, before: Setup) -> Setup:
 def changes(measured: Experiment, now: Experiment, *, of_lanes: bool) -> list[str]:
     """What of an experiment is another thing now, each in a word; `now` may have drawn another seed."""
     seed = measured.sampling.seed
-    parts = {
+    parts: dict[str, Callable[[Experiment], object]] = {
         "the pair": lambda one: one.pair,
         "lanes": lambda one: one.lanes if of_lanes else (),
         "prompts": lambda one: (one.prompts, one.chat),

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from app.base import numbers
-from app.base.numbers import NONE, significant
 
+NONE, significant = numbers.NONE, numbers.significant
 SPACE = "\N{NO-BREAK SPACE}"
 
 
