@@ -34,7 +34,15 @@ from app.engine.template_options import check_options
 from app.engine.templates import Templates
 from app.engine.text import TextStream
 from app.engine.trace import FORMAT
-from app.engine.types import FinishReason, GenerationRequest, ModelInfo, ModelOptions, Totals, TraceHeader
+from app.engine.types import (
+    FinishReason,
+    GenerationRequest,
+    ModelInfo,
+    ModelOptions,
+    Role,
+    Totals,
+    TraceHeader,
+)
 from app.engine.warm_drafters import WarmDrafters
 
 _PROMPT_CHUNK = 512  # tokens between two progress reports
@@ -52,7 +60,7 @@ class Engine:
         draft: str | Path | ModelOptions | None = None,
         on_progress: LoadReport | None = None,
         previous: Engine | None = None,
-        on_test: TestReport = lambda _file, _on_devices: None,
+        on_test: TestReport = lambda _role, _file, _on_devices: None,
         templates: Templates | None = None,
     ) -> None:
         """Load the pair. Raises ModelFileError, PairError, SettingError or WorkerError.
@@ -128,14 +136,14 @@ class Engine:
         made: Rounds | None = None
         try:
             for done in self._read_prompt(answer):
-                yield PromptProgress(run, "target", done, answer.prompt_length)
+                yield PromptProgress(run, Role.TARGET, done, answer.prompt_length)
             prompt_seconds = time.perf_counter() - asked
             read = answer.truth.length - 1 - header.cached_tokens
             answer.length.begin(
                 Outset(self._limits(spec), request.max_tokens, read, self._target.seconds - native)
             )
             if spec.needs_draft and not answer.length.lazy:
-                yield PromptProgress(run, "draft", 0, answer.prompt_length)
+                yield PromptProgress(run, Role.DRAFT, 0, answer.prompt_length)
             self._begin_drafters(answer, begun)
             zero = time.perf_counter()
             draft_seconds = zero - asked - prompt_seconds

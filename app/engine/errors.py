@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.engine.types import Role
+
 
 class UserError(Exception):
     """Something the user asked for cannot be done.
 
     `message` says in one sentence what is wrong, `hint` what to do about it. Both are shown where the
-    user acted.
+    user acted. `role` is the model of a pair that could not be opened; None where it was something else.
     """
+
+    role: Role | None = None
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -125,9 +125,7 @@ class ProcessHome:
         self._waiting: AnyCommand | None = None  # the command whose end has not come yet
         self._loaded: Load | None = None
         self._pair: PairInfo | None = None  # that is loaded
-        self._file = ""  # the one that is being loaded
-        self._testing = False
-        self._on_devices = False  # the one that is tested
+        self._loading: LoadProgress | None = None  # the latest, while a pair is loaded
         self._last_words = ""
         self._gone = False
         self._closed = False
@@ -151,7 +149,7 @@ class ProcessHome:
             self._refused.append(Failed(command.run, *_NO_UNICODE))
             return
         if not isinstance(command, Stop):
-            self._run, self._waiting, self._file, self._testing = command.run, command, "", False
+            self._run, self._waiting, self._loading = command.run, command, None
         self._outbox.put(data)
 
     def _send_all(self) -> None:
@@ -182,13 +180,12 @@ class ProcessHome:
         if isinstance(event, LastWords):
             self._last_words = event.text
         elif isinstance(event, LoadProgress):
-            self._file = " or ".join(filter(None, (event.file, event.beside)))  # either may end the engine
-            self._testing, self._on_devices = event.stage is LoadStage.TESTING, event.on_devices
+            self._loading = event
         elif self._waiting is not None and event.run == self._waiting.run:
             if isinstance(event, Loaded) and isinstance(self._waiting, Load):
                 self._loaded, self._pair = self._waiting, event.pair
             if isinstance(event, _ENDS):
-                self._waiting, self._file, self._testing = None, "", False
+                self._waiting, self._loading = None, None
 
     def _explain(self) -> Failed:
         """What the end of the process was, in words."""
@@ -201,21 +198,25 @@ class ProcessHome:
         if isinstance(waiting, ListDevices):
             rpc += f",{waiting.rpc}"
         code = self._process.exitcode
-        lost = lost_workers(split_list(rpc))
+        lost, loading = lost_workers(split_list(rpc)), self._loading
+        # A worker is the pair's, and of two files that are read at the same time either may be to blame.
+        role = None if loading is None or loading.beside or lost else loading.role
         told = explain_death(
             Death(
                 code,
                 exit_words(code),
                 load,
                 n_ctx=pair.target.n_ctx if pair else 0,
-                file=self._file,
-                testing=self._testing,
-                on_devices=pair.on_devices if pair else self._on_devices,
+                file=_files(loading) if loading else "",
+                testing=loading is not None and loading.stage is LoadStage.TESTING,
+                on_devices=pair.on_devices if pair else loading is not None and loading.on_devices,
                 last_words=self._last_words,
                 lost=lost,
             )
         )
-        return Failed(self._run, told.message, told.hint, expected=False, gone=True, offer=told.offer)
+        return Failed(
+            self._run, told.message, told.hint, expected=False, gone=True, offer=told.offer, role=role
+        )
 
     def close(self) -> None:
         if self._closed:
@@ -297,6 +298,11 @@ def _serve(connection: Connection) -> None:
     server.run()
     # Daemon threads and native libraries do not always part in peace; everything is freed already.
     os._exit(0)
+
+
+def _files(loading: LoadProgress) -> str:
+    """The names of the files that are being read, each of which may end the engine."""
+    return " or ".join(filter(None, (loading.file, loading.beside)))
 
 
 def make_home(kind: str) -> EngineHome:

@@ -16,6 +16,7 @@ from app.engine.types import (
     GenerationRequest,
     ModelOptions,
     PairInfo,
+    Role,
     Round,
     Totals,
     TraceHeader,
@@ -77,7 +78,8 @@ class LoadStage(StrEnum):
 class LoadProgress(Event, frozen=True, tag=True):
     """A model file is being read; `fraction` in [0, 1]."""
 
-    file: str
+    role: Role
+    file: str  # its name: both files of a pair may have the same
     fraction: float
     stage: LoadStage = LoadStage.READING
     beside: str = ""  # another file that is being read at the same time
@@ -107,9 +109,9 @@ class Measured(Event, frozen=True, tag=True):
 
 
 class PromptProgress(Event, frozen=True, tag=True):
-    """Prompt tokens decoded so far by the target (or by the draft)."""
+    """Prompt tokens decoded so far by one of the models."""
 
-    model: str  # "target" or "draft"
+    role: Role
     done: int
     total: int
 
@@ -152,7 +154,7 @@ class Failed(Event, frozen=True, tag=True):
     """The run could not be done (`expected`: a UserError) or broke (a bug, `details` has the traceback).
 
     `gone` says that the engine itself is gone and will be started anew. `offer` is there where another way
-    of loading the pair may help.
+    of loading the pair may help. `role` is the model that could not be loaded, where it is known which.
     """
 
     message: str
@@ -161,6 +163,7 @@ class Failed(Event, frozen=True, tag=True):
     details: str = ""
     gone: bool = False
     offer: Offer | None = None
+    role: Role | None = None
 
 
 AnyCommand = Load | ListDevices | Measure | Generate | Stop | Shutdown

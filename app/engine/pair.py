@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec.structs import replace as replace_struct
 
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
-from app.engine.errors import ModelFileError, PairError
+from app.engine.errors import ModelFileError, PairError, UserError
 from app.engine.memory import ModelMemory
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
 from app.engine.params import check_params
 from app.engine.placement import WORKERS, share_workers
-from app.engine.types import ModelInfo, ModelOptions, PairInfo
+from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
 
-LoadReport = Callable[[str, float, str], bool]
-"""(file name, fraction read, another file that is read at the same time or "") -> go on."""
-TestReport = Callable[[str, bool], None]
-"""(file name, whether layers of it are on devices besides the CPU)"""
+LoadReport = Callable[[Role, str, float, str], bool]
+"""(role, file name, fraction read, another file that is read at the same time or "") -> go on."""
+TestReport = Callable[[Role, str, bool], None]
+"""(role, file name, whether layers of it are on devices besides the CPU)"""
 
 _LOOK = 0.05  # seconds between two looks at a file that is read beside another one
 
@@ -91,12 +91,13 @@ class LoadedPair:
         abort: AbortFlag,
         on_progress: LoadReport | None = None,
         previous: LoadedPair | None = None,
-        on_test: TestReport = lambda _file, _on_devices: None,
+        on_test: TestReport = lambda _role, _file, _on_devices: None,
     ) -> None:
         """Load what `previous` does not have in the same way already; it is closed then, and stays as it was
         where loading fails. `on_test` is told of each file before its first passes.
 
-        Raises ModelFileError, PairError, SettingError or WorkerError.
+        Raises ModelFileError, PairError, SettingError or WorkerError, with the role of the model that could
+        not be opened.
         """
         self._abort = abort
         self._on_progress = on_progress
@@ -108,7 +109,8 @@ class LoadedPair:
             ahead = self._read_ahead(options, beside, old)
             if ahead is not None:
                 new.callback(ahead.give_up)
-            first = self._open(options, old, new, beside=ahead)
+            with _told_of(Role.TARGET):
+                first = self._open(Role.TARGET, options, old, new, beside=ahead)
             self._parts: list[_Part] = [first]
             self.target: Context = first.context
             self.draft: Context | None = None
@@ -116,12 +118,9 @@ class LoadedPair:
             if beside is not None:
                 if not beside.ctx_size:  # as far as the target goes
                     beside = replace(beside, ctx_size=self.target.n_ctx)
-                second = self._open(beside, old[1:], new, snapshots=0, ahead=ahead)
-                self.fit = check_vocabularies(first.model.vocabulary, second.model.vocabulary)
-                if self.fit.kind is FitKind.CANNOT:
-                    raise PairError(
-                        f"The draft cannot serve this target: {self.fit.detail}.", "Choose another draft."
-                    )
+                with _told_of(Role.DRAFT):
+                    second = self._open(Role.DRAFT, beside, old[1:], new, snapshots=0, ahead=ahead)
+                    self.fit = _fit(first.model, second.model)
                 self._parts.append(second)
                 self.draft = second.context
             new.pop_all()
@@ -142,14 +141,16 @@ class LoadedPair:
         device's driver, and a worker, is asked by one at a time."""
         if draft is None or any(part.options.path in (target.path, draft.path) for part in old):
             return None
-        for options in (target, draft):
-            check_params(options)
-            if chosen_devices(options):
-                return None
+        for role, options in zip(Role, (target, draft), strict=True):
+            with _told_of(role):
+                check_params(options)
+                if chosen_devices(options):
+                    return None
         return _Ahead(draft)
 
     def _open(
         self,
+        role: Role,
         options: ModelOptions,
         old: Sequence[_Part],
         new: ExitStack,
@@ -167,7 +168,7 @@ class LoadedPair:
 
         def report(fraction: float) -> bool:
             other = beside.name if beside else ""
-            return self._on_progress is None or self._on_progress(name, fraction, other)
+            return self._on_progress is None or self._on_progress(role, name, fraction, other)
 
         report(1.0 if ahead else 0.0)  # before llama.cpp opens it: some files end the process there
         with ExitStack() as half:
@@ -181,7 +182,7 @@ class LoadedPair:
                 )
             part = _Part(options, model, Context(model, options, self._abort, snapshots))
             half.callback(part.context.close)
-            self._on_test(name, part.context.memory.n_gpu_layers > 0)
+            self._on_test(role, name, part.context.memory.n_gpu_layers > 0)
             try:
                 part.context.self_test()
             except Cancelled:
@@ -215,6 +216,24 @@ class LoadedPair:
         for part in self._parts:
             part.close()
         self._parts = []
+
+
+@contextmanager
+def _told_of(role: Role) -> Iterator[None]:
+    """Errors that are raised inside carry the role of the model that is being opened."""
+    try:
+        yield
+    except UserError as error:
+        error.role = role
+        raise
+
+
+def _fit(target: Model, draft: Model) -> VocabularyFit:
+    """How the draft's tokens become the target's; raises PairError where they cannot."""
+    fit = check_vocabularies(target.vocabulary, draft.vocabulary)
+    if fit.kind is FitKind.CANNOT:
+        raise PairError(f"The draft cannot serve this target: {fit.detail}.", "Choose another draft.")
+    return fit
 
 
 def _options(source: str | Path | ModelOptions) -> ModelOptions:

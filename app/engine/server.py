@@ -31,7 +31,7 @@ from app.engine.messages import (
 from app.engine.plugins import use_drafters
 from app.engine.safer import less_memory, without_workers
 from app.engine.strategy import StrategySpec
-from app.engine.types import ModelOptions, split_list
+from app.engine.types import ModelOptions, Role, split_list
 from app.engine.workers import WorkerError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Server:
                 self._measure(command)
         except UserError as error:
             offer = self._offer(command, error)
-            self._emit(Failed(command.run, error.message, error.hint, offer=offer))
+            self._emit(Failed(command.run, error.message, error.hint, offer=offer, role=error.role))
 
     def _load(self, command: Load) -> None:
         from app.engine.templates import Templates
@@ -134,17 +134,17 @@ class Server:
 
         self._before_load()
         started = time.perf_counter()
-        shown = ("", 0.0)
+        shown: tuple[Role | None, float] = (None, 0.0)
 
-        def report(file: str, fraction: float, beside: str) -> bool:
+        def report(role: Role, file: str, fraction: float, beside: str) -> bool:
             nonlocal shown
-            if file != shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
-                shown = (file, fraction)
-                self._emit(LoadProgress(command.run, file, fraction, beside=beside))
+            if role is not shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
+                shown = (role, fraction)
+                self._emit(LoadProgress(command.run, role, file, fraction, beside=beside))
             return not self._is_stopped(command.run)
 
-        def test(file: str, on_devices: bool) -> None:
-            self._emit(LoadProgress(command.run, file, 1.0, LoadStage.TESTING, on_devices=on_devices))
+        def test(role: Role, file: str, on_devices: bool) -> None:
+            self._emit(LoadProgress(command.run, role, file, 1.0, LoadStage.TESTING, on_devices=on_devices))
 
         def load(target: ModelOptions, draft: ModelOptions | None) -> Engine:
             return Engine(target, draft, report, self._engine, test, self._templates)

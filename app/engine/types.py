@@ -24,6 +24,13 @@ DEFAULT_CTX = 8192
 """Tokens of context, at most, where none is asked for."""
 
 
+class Role(StrEnum):
+    """What a model of a pair is for."""
+
+    TARGET = "target"
+    DRAFT = "draft"
+
+
 class Verdict(StrEnum):
     """What became of a drafted token."""
 

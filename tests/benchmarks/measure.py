@@ -12,7 +12,7 @@ from pathlib import Path
 from app.engine import Engine, GenerationRequest, Message, ModelOptions
 from app.engine.messages import Finished, PromptProgress, RoundFinished, Started
 from app.engine.trace import TraceWriter
-from app.engine.types import Round, Totals
+from app.engine.types import Role, Round, Totals
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO_PAIR = ROOT / "resources" / "demo_pair"
@@ -73,7 +73,7 @@ def measure(engine: Engine, request: GenerationRequest, trace: Path | None = Non
         match event:
             case Started():
                 writer = TraceWriter(trace, event.header) if trace else None
-            case PromptProgress(model="target"):
+            case PromptProgress(role=Role.TARGET):
                 began = time.process_time()
             case RoundFinished():
                 taken.append(event.round)

@@ -34,7 +34,7 @@ from app.engine.messages import (
 from app.engine.native.context import explain_context
 from app.engine.native.model import explain_failure
 from app.engine.safer import Death, explain_death
-from app.engine.types import FinishReason, GenerationRequest, ModelOptions
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role
 from tests.tiny import Tiny
 from tests.workers import ROOT, Worker, limit_memory, worker
 
@@ -318,6 +318,7 @@ def test_the_draft_is_blamed_where_it_is_the_draft(
     file = tiny_file(Tiny(name="wrong", eps=-1.0))
     failed = new_talk().load(ModelOptions(path), ModelOptions(str(file)))
     assert isinstance(failed, Failed) and failed.message.startswith(f"{file.name} holds values")
+    assert failed.role is Role.DRAFT
 
 
 @pytest.mark.parametrize(

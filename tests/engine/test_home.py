@@ -26,6 +26,7 @@ from app.engine.messages import (
     Load,
     Loaded,
     LoadProgress,
+    LoadStage,
     PromptProgress,
     RoundFinished,
     Shutdown,
@@ -33,7 +34,7 @@ from app.engine.messages import (
     Stop,
 )
 from app.engine.recheck import recheck
-from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role, Sampling
 from tests.answers import answer, trace_of
 from tests.tiny import Tiny
 
@@ -146,11 +147,30 @@ def test_loading_tells_its_progress(new_home: Callable[[str], Talk], pair_files:
     for kind in KINDS:
         events = new_home(kind).load(*pair_files)
         progress = [event for event in events if isinstance(event, LoadProgress)]
-        assert [event.fraction for event in progress if event.file == pair_files[1].name][-1] == 1
+        assert [event.fraction for event in progress if event.role is Role.DRAFT][-1] == 1
         assert isinstance(events[-1], Loaded) and events[-1].seconds > 0
         assert events[:-1] == progress
         seen[kind] = events[-1].pair
     assert seen["thread"] == seen["process"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_files_of_one_name_are_told_apart(
+    new_home: Callable[[str], Talk], pair_files: tuple[Path, Path], tmp_path: Path, kind: str
+) -> None:
+    draft = tmp_path / pair_files[0].name
+    talk = new_home(kind)
+    assert isinstance(talk.load(pair_files[0])[-1], Loaded)
+    draft.write_bytes(pair_files[1].read_bytes()[:-200])
+    failed = talk.load(pair_files[0], draft)[-1]
+    assert isinstance(failed, Failed) and failed.role is Role.DRAFT
+    draft.write_bytes(pair_files[1].read_bytes())
+    options = [ModelOptions(str(path), ctx_size=256) for path in (pair_files[0], draft)]
+    events = talk.until_over(talk.send(lambda run: Load(run, *options)))
+    told = [(one.role, one.file, one.stage) for one in events if isinstance(one, LoadProgress)]
+    assert list(dict.fromkeys(told)) == [
+        (role, draft.name, stage) for role in Role for stage in (LoadStage.READING, LoadStage.TESTING)
+    ]
 
 
 @pytest.mark.parametrize("strategy", ["none", DRAFTS, "prompt-lookup:verify=match"])
@@ -191,6 +211,7 @@ def test_a_failed_load_keeps_the_pair(talk: Talk, pair_files: tuple[Path, Path],
     for target, draft in [(tmp_path / "empty.gguf", None), (pair_files[0], tmp_path / "gone.gguf")]:
         failed = talk.load(target, draft)[-1]
         assert isinstance(failed, Failed) and failed.expected and not failed.gone
+        assert failed.role is (Role.DRAFT if draft else Role.TARGET)
         after = trace_of(talk.generate(strategy=DRAFTS))
         assert after.token_ids == before.token_ids
         assert after.header.cached_tokens == after.header.prompt_tokens - 1
@@ -391,7 +412,7 @@ def rubbish(connection: Connection) -> None:
 
 def no_text(connection: Connection) -> None:
     """A message that holds a text which is not UTF-8."""
-    whole = msgspec.msgpack.encode(LoadProgress(1, "abc", 0.5))
+    whole = msgspec.msgpack.encode(LoadProgress(1, Role.TARGET, "abc", 0.5))
     connection.send_bytes(whole.replace(b"abc", b"a\xffc"))
     time.sleep(100)
 
@@ -417,10 +438,17 @@ def test_a_file_that_crashes_llama_cpp_takes_only_the_engine_along(
     failed = talk.load(hostile)[-1]
     assert isinstance(failed, Failed)
     assert failed.gone and not failed.expected
+    assert failed.role is Role.TARGET
     # Read beside the target: either may be to blame.
     failed = new_home("process").load(pair_files[0], hostile)[-1]
     assert isinstance(failed, Failed) and failed.gone
     assert failed.message.startswith(f"{pair_files[0].name} or {hostile.name} holds values")
+    assert failed.role is None
+    talk = new_home("process")
+    talk.load(pair_files[0])
+    failed = talk.load(pair_files[0], hostile)[-1]  # the target is there already
+    assert isinstance(failed, Failed) and failed.gone
+    assert failed.message.startswith(f"{hostile.name} holds values") and failed.role is Role.DRAFT
     again = new_home("process")
     assert isinstance(again.load(*pair_files)[-1], Loaded)
 

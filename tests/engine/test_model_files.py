@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import gguf
@@ -14,7 +15,7 @@ from app.engine.compat import FitKind, VocabularyFit
 from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PairError, SettingError
 from app.engine.native import Model
-from app.engine.types import DEFAULT_CTX, ModelOptions
+from app.engine.types import DEFAULT_CTX, ModelOptions, Role
 from tests.answers import answer, assert_same_answer
 from tests.tiny import Tiny
 
@@ -186,7 +187,7 @@ def test_a_name_that_is_no_unicode(tmp_path: Path, whole: bytes) -> None:
 def test_loading_can_be_given_up(pair_files: tuple[Path, Path]) -> None:
     fractions: list[float] = []
 
-    def report(name: str, fraction: float, beside: str) -> bool:
+    def report(role: Role, name: str, fraction: float, beside: str) -> bool:
         fractions.append(fraction)
         return len(fractions) < 2
 
@@ -198,7 +199,7 @@ def test_loading_can_be_given_up(pair_files: tuple[Path, Path]) -> None:
 def test_progress_runs_from_nothing_to_all(pair_files: tuple[Path, Path]) -> None:
     seen: dict[str, list[float]] = {}
 
-    def report(name: str, fraction: float, beside: str) -> bool:
+    def report(role: Role, name: str, fraction: float, beside: str) -> bool:
         seen.setdefault(name, []).append(fraction)
         return True
 
@@ -221,7 +222,7 @@ def test_the_draft_is_read_beside_the_target(
             read_by[Path(options.path).name] = threading.current_thread().name
             super().__init__(options, on_progress)
 
-    def report(name: str, fraction: float, beside: str) -> bool:
+    def report(role: Role, name: str, fraction: float, beside: str) -> bool:
         told.add((name, beside))
         return True
 
@@ -229,6 +230,15 @@ def test_the_draft_is_read_beside_the_target(
     Engine(*pair_files, on_progress=report).close()
     assert told == {(target, draft), (draft, "")}
     assert read_by == {target: threading.current_thread().name, draft: f"reads {draft}"}
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_setting_that_is_refused_is_its_models(pair_files: tuple[Path, Path], role: Role) -> None:
+    options = dict(zip(Role, (ModelOptions(str(path)) for path in pair_files), strict=True))
+    options[role] = replace(options[role], ctx_size=-3)
+    with pytest.raises(SettingError, match="ctx_size") as refused:
+        Engine(*options.values())
+    assert refused.value.role is role
 
 
 @pytest.mark.parametrize("role", [0, 1], ids=["target", "draft"])
@@ -239,8 +249,9 @@ def test_each_file_read_beside_another_has_its_own_error(
     files = list(pair_files)
     files[role] = tmp_path / "cut.gguf"
     files[role].write_bytes(pair_files[role].read_bytes()[:-200])
-    with pytest.raises(ModelFileError, match=r"cut\.gguf is cut short"):
+    with pytest.raises(ModelFileError, match=r"cut\.gguf is cut short") as refused:
         Engine(*files)
+    assert refused.value.role is list(Role)[role]
     assert not [one for one in threading.enumerate() if one.name.startswith("reads ")]
 
 
@@ -293,6 +304,7 @@ def test_a_draft_that_cannot_serve(
     with pytest.raises(PairError) as refused:
         Engine(*pair_files, previous=engine)
     assert refused.value.message == "The draft cannot serve this target: no token of the draft has a text."
+    assert refused.value.role is Role.DRAFT
     assert answer(engine, strategy="draft-simple", max_tokens=4, ignore_eos=True).token_ids
 
 

@@ -17,6 +17,7 @@ from app.engine.types import ModelOptions
 from app.ui.theme import Theme
 from app.ui.widgets.work.collector import Collector
 from tests.tiny import Tiny
+from tests.ui.homes import Homes
 from tests.ui.windows import Desk, Windows
 
 
@@ -62,6 +63,14 @@ def windows(
     made = Windows(qtbot, tmp_path / "home", pair_files)
     yield made
     made.close_all()
+
+
+@pytest.fixture
+def homes(monkeypatch: pytest.MonkeyPatch) -> Homes:
+    """Engines of windows that say what the test tells them to."""
+    made = Homes()
+    monkeypatch.setattr("app.wiring.make_home", lambda _engine: made())
+    return made
 
 
 @pytest.fixture(scope="session")

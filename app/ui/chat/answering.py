@@ -7,9 +7,9 @@ from typing import Protocol
 import msgspec
 
 from app.engine.errors import UserError
-from app.engine.messages import Failed
+from app.engine.messages import Failed, PromptProgress
 from app.engine.trace import Trace
-from app.engine.types import FinishReason, Round, Totals, TraceHeader
+from app.engine.types import FinishReason, Role, Round, Totals, TraceHeader
 from app.saved.chats.conversation import Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES, AnswerRecorder
 from app.saved.chats.store import ChatStore
@@ -74,9 +74,10 @@ class Answering:
         except UserError as error:
             self._views.answer_not_saved(error)
 
-    def run_progress(self, model: str, done: int, total: int) -> None:
-        whose = "the prompt" if model == "target" else "the prompt (draft)"
-        self._views.answer_progress(self, f"Reading {whose}, {done:,} of {total:,} tokens")
+    def run_progress(self, progress: PromptProgress) -> None:
+        whose = "the prompt" if progress.role is Role.TARGET else "the prompt (draft)"
+        told = f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens"
+        self._views.answer_progress(self, told)
 
     def run_started(self, header: TraceHeader) -> None:
         begun = self._begun

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 from app.engine.errors import TraceError
-from app.engine.messages import Failed
+from app.engine.messages import Failed, PromptProgress
 from app.engine.trace import Trace
 from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement
@@ -45,7 +45,7 @@ class BaselineMeasurement:
         self._emitted = 0
         self._session.generate(self._requests[len(self._runs)], self)
 
-    def run_progress(self, model: str, done: int, total: int) -> None:
+    def run_progress(self, progress: PromptProgress) -> None:
         """The prompt is short beside the answer: no progress of its own."""
 
     def run_started(self, header: TraceHeader) -> None:

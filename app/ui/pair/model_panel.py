@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.errors import SettingError
-from app.engine.types import ModelInfo, ModelOptions
+from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.memory.memory_view import MemoryView
 from app.ui.pair.model_form import ModelForm
 from app.ui.theme import Theme
@@ -35,10 +35,10 @@ from app.ui.widgets.words.model_words import (
 )
 
 RECENT_SHOWN = 5
-TITLES = {"target": "Target model", "draft": "Draft model"}
+TITLES = {Role.TARGET: "Target model", Role.DRAFT: "Draft model"}
 ROLES = {
-    "target": "Writes the answer: every token of it is the target's choice.",
-    "draft": "Guesses ahead. Small and fast, best with the target's vocabulary.",
+    Role.TARGET: "Writes the answer: every token of it is the target's choice.",
+    Role.DRAFT: "Guesses ahead. Small and fast, best with the target's vocabulary.",
 }
 
 FileChooser = Callable[[QWidget, str], str]
@@ -66,12 +66,12 @@ class ModelPanel(QWidget):
     def __init__(
         self,
         theme: Theme,
-        role: str,
+        role: Role,
         bundled: str,
         choose_file: FileChooser = ask_for_model,
         parent: QWidget | None = None,
     ) -> None:
-        """`role` is "target" or "draft", `bundled` the path that stands for the bundled model."""
+        """`bundled` is the path that stands for the bundled model."""
         super().__init__(parent)
         self._theme = theme
         self._role = role
@@ -221,7 +221,7 @@ class ModelPanel(QWidget):
         self._apply = QPushButton("Apply")
         self._apply.setProperty("kind", "primary")
         self._apply.clicked.connect(self._send)
-        other = "draft" if self._role == "target" else "target"
+        other = Role.DRAFT if self._role is Role.TARGET else Role.TARGET
         self._beside_words = QLabel(f"The {other}'s changes are loaded too.")
         self._beside_words.setProperty("role", "caption")
         row = QHBoxLayout()
@@ -283,7 +283,7 @@ class ModelPanel(QWidget):
         row.addWidget(self._demo)
         self._none = QPushButton("No draft")
         self._none.clicked.connect(self._pick_none)
-        if self._role == "draft":
+        if self._role is Role.DRAFT:
             row.addWidget(self._none)
         else:
             self._none.deleteLater()

@@ -7,9 +7,9 @@ import dataclasses
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.base.paths import BUNDLED
-from app.engine.messages import Failed, Offer
+from app.engine.messages import Failed, LoadProgress, LoadStage, Offer
 from app.engine.placement import share_workers
-from app.engine.types import ModelOptions, PairInfo
+from app.engine.types import ModelOptions, PairInfo, Role
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
@@ -51,7 +51,6 @@ class PairController(QObject):
         session.load_progress.connect(self._load_progress)
         session.loaded.connect(self._loaded)
         session.load_failed.connect(self._load_failed)
-        session.load_testing.connect(self._load_testing)
         session.run_died.connect(self._run_died)
         header.target_panel.applied.connect(self._target_applied)
         header.draft_panel.applied.connect(self._draft_applied)
@@ -139,26 +138,19 @@ class PairController(QObject):
         )
         return dataclasses.replace(options, path=path)
 
-    @Slot(str, float)
-    def _load_progress(self, file: str, fraction: float) -> None:
-        panel, role = self._about(file)
-        if panel is not self._fatal:
-            panel.set_loading(file, fraction)
-        self._status.set_state(f"Loading {role} {fraction * 100:.0f} %", busy=True)
-
-    @Slot(str)
-    def _load_testing(self, file: str) -> None:
-        panel, role = self._about(file)
-        if panel is not self._fatal:
+    @Slot(object)
+    def _load_progress(self, progress: LoadProgress) -> None:
+        header, role, file = self._header, progress.role, progress.file
+        panel = header.draft_panel if role is Role.DRAFT else header.target_panel
+        testing = progress.stage is LoadStage.TESTING
+        if panel is self._fatal:
+            pass  # what happened is still to be read there
+        elif testing:
             panel.set_testing(file)
-        self._status.set_state(f"Testing {role}", busy=True)
-
-    def _about(self, file: str) -> tuple[ModelPanel, str]:
-        """The panel of the model that is being read, and its role."""
-        target, draft = self._settings.now.target, self._settings.now.draft
-        if draft is not None and file == file_words(draft) != file_words(target):
-            return self._header.draft_panel, "draft"
-        return self._header.target_panel, "target"
+        else:
+            panel.set_loading(file, progress.fraction)
+        doing = f"Testing {role}" if testing else f"Loading {role} {progress.fraction * 100:.0f} %"
+        self._status.set_state(doing, busy=True)
 
     @Slot(object)
     def _loaded(self, pair: PairInfo) -> None:
@@ -183,10 +175,10 @@ class PairController(QObject):
 
     @Slot(object)
     def _load_failed(self, failed: Failed) -> None:
-        """Say it in the panel of the file that failed."""
+        """Say it in the panel of the model that failed."""
         self._by_hand = False
         header, pair = self._header, self._session.pair
-        about_draft = self._is_about_draft(failed)
+        about_draft = (failed.role or self._changed_role()) is Role.DRAFT
         wrong, right = (header.target_panel, header.draft_panel)[:: -1 if about_draft else 1]
         chip = header.draft if about_draft else header.target
         if self._in_use is not None:
@@ -222,21 +214,8 @@ class PairController(QObject):
             )
             self._header.target_panel.show_error(failed.message, failed.hint, failed.offer.words)
 
-    def _is_about_draft(self, failed: Failed) -> bool:
+    def _changed_role(self) -> Role:
+        """The draft where it alone was changed, else the target: a failure without a role is told there."""
         target, draft = self._settings.now.target, self._settings.now.draft
-        if draft is None:
-            return False
-        names = file_words(target), file_words(draft)
-        if names[0] != names[1]:
-            named = [name in failed.message for name in names]
-            if named[0] != named[1]:
-                return named[1]
-        if failed.message.startswith("The draft"):
-            return True
-        # The message names no file: it is about the one that was changed.
-        return self._in_use is not None and self._in_use[0] == target and self._in_use[1] != draft
-
-
-def file_words(options: ModelOptions) -> str:
-    """The name of a model's file, as it is shown."""
-    return options.path.replace("\\", "/").rsplit("/", 1)[-1]
+        only_draft = self._in_use is not None and self._in_use[0] == target and self._in_use[1] != draft
+        return Role.DRAFT if only_draft and draft is not None else Role.TARGET

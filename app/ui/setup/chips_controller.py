@@ -9,14 +9,14 @@ from app.engine.llama_command import template_kwargs
 from app.engine.strategy import StrategySpec
 from app.saved.presets import Preset
 from app.ui.chat.prompt.prompt_box import PromptBox
-from app.ui.pair.pair_controller import PairController, file_words
+from app.ui.pair.pair_controller import PairController
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.setup.sampling_panel import chip_words as sampling_words
 from app.ui.setup.strategy.strategy_panel import Surroundings, check_together
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.words.model_words import chip_words as model_words
-from app.ui.widgets.words.model_words import fit_words, full_words
+from app.ui.widgets.words.model_words import file_name, fit_words, full_words
 from app.ui.window.header import Header
 
 
@@ -84,7 +84,7 @@ class ChipsController(QObject):
         if pair is not None:
             header.target.set_text(*model_words(pair.target), full_words(pair.target))
         else:
-            header.target.set_text(file_words(settings.target))
+            header.target.set_text(file_name(settings.target.path))
         if settings.draft is None:
             header.draft.set_text("none")
         elif pair is not None and pair.draft is not None:
@@ -93,7 +93,7 @@ class ChipsController(QObject):
                 name = f"{name} {quantisation}"
             header.draft.set_text(name, fit_words(pair.vocabulary), full_words(pair.draft, pair.vocabulary))
         else:
-            header.draft.set_text(file_words(settings.draft))
+            header.draft.set_text(file_name(settings.draft.path))
 
     def _needs_draft(self) -> bool:
         try:

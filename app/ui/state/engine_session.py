@@ -23,7 +23,6 @@ from app.engine.messages import (
     Load,
     Loaded,
     LoadProgress,
-    LoadStage,
     Measure,
     Measured,
     PromptProgress,
@@ -61,7 +60,7 @@ Told = Callable[[DevicesListed | Measured | Failed], None]
 class RunSink(Protocol):
     """Who asked for a generation. Called on the window's thread, rounds at most once a batch."""
 
-    def run_progress(self, model: str, done: int, total: int) -> None: ...
+    def run_progress(self, progress: PromptProgress) -> None: ...
 
     def run_started(self, header: TraceHeader) -> None: ...
 
@@ -82,13 +81,12 @@ class EngineSession(QObject):
     """Sends commands, hands batches of events to whom they belong, drops stale ones."""
 
     activity_changed = Signal(object)  # Activity
-    load_progress = Signal(str, float)  # file name, fraction
-    load_testing = Signal(str)  # file name: it is read, and its first passes are tried
+    load_progress = Signal(object)  # LoadProgress
     loaded = Signal(object)  # PairInfo
     load_failed = Signal(object)  # Failed; the pair from before, if there was one, is still loaded
     run_died = Signal(object)  # Failed: the engine went away in mid-answer; its pair is loaded again
     stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
-    prompt_progress = Signal(str, int, int)  # "target" or "draft", tokens done, tokens in all
+    prompt_progress = Signal(object)  # PromptProgress
 
     def __init__(self, make_home: Callable[[], EngineHome]) -> None:
         super().__init__()
@@ -279,10 +277,8 @@ class EngineSession(QObject):
             self._about_run(event, self._run)
 
     def _about_load(self, event: Event) -> None:
-        if isinstance(event, LoadProgress) and event.stage is LoadStage.TESTING:
-            self.load_testing.emit(event.file)
-        elif isinstance(event, LoadProgress):
-            self.load_progress.emit(event.file, event.fraction)
+        if isinstance(event, LoadProgress):
+            self.load_progress.emit(event)
         elif isinstance(event, Loaded):
             self._kept, self._load = self._load, None
             self.pair = event.pair
@@ -295,8 +291,8 @@ class EngineSession(QObject):
 
     def _about_run(self, event: Event, run: _Run) -> None:
         if isinstance(event, PromptProgress):
-            self.prompt_progress.emit(event.model, event.done, event.total)
-            run.sink.run_progress(event.model, event.done, event.total)
+            self.prompt_progress.emit(event)
+            run.sink.run_progress(event)
         elif isinstance(event, Started):
             run.sink.run_started(event.header)
         elif isinstance(event, Finished):

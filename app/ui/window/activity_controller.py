@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Slot
 
+from app.engine.messages import PromptProgress
 from app.engine.types import Totals, TraceHeader
 from app.ui.chat.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
@@ -81,9 +82,9 @@ class ActivityController(QObject):
         )
         self._header.stop.setEnabled(True)  # asked again, it offers this again
 
-    @Slot(str, int, int)
-    def _prompt_progress(self, _model: str, done: int, total: int) -> None:
-        share = 100 * done // total if total else 0
+    @Slot(object)
+    def _prompt_progress(self, progress: PromptProgress) -> None:
+        share = 100 * progress.done // progress.total if progress.total else 0
         self._status.set_state(f"Reading prompt {share} %", busy=True)
 
     @Slot()

@@ -7,6 +7,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.engine.types import Role
 from app.ui.pair.model_panel import FileChooser, ModelPanel
 from app.ui.setup.presets.presets_panel import PresetsPanel
 from app.ui.setup.sampling_panel import SamplingPanel
@@ -26,8 +27,8 @@ class Header(ChipRow):
 
     def __init__(self, theme: Theme, choose_file: FileChooser) -> None:
         super().__init__(theme)
-        self.target_panel = ModelPanel(theme, "target", BUNDLED_TARGET, choose_file)
-        self.draft_panel = ModelPanel(theme, "draft", BUNDLED_DRAFT, choose_file)
+        self.target_panel = ModelPanel(theme, Role.TARGET, BUNDLED_TARGET, choose_file)
+        self.draft_panel = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT, choose_file)
         self.strategy_panel = StrategyPanel(theme)
         self.sampling_panel = SamplingPanel(theme)
         self.target = self._chip("target", self.target_panel, self.target_panel.head)

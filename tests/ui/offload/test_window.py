@@ -329,13 +329,6 @@ def test_a_worker_that_dies_in_mid_answer_can_be_left_out_with_one_button(
 # ----------------------------------------------------------------------------------- another way to load
 
 
-@pytest.fixture
-def homes(monkeypatch: pytest.MonkeyPatch) -> Homes:
-    made = Homes()
-    monkeypatch.setattr("app.wiring.make_home", lambda _engine: made())
-    return made
-
-
 def sent(homes: Homes, kind: type) -> list:
     return [one for one in homes.last.sent if isinstance(one, kind)]
 

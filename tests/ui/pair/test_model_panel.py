@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
-from app.engine.types import ModelInfo, ModelOptions
+from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.model_panel import RECENT_SHOWN, ModelPanel
 from app.ui.theme import Theme
 from app.ui.widgets.fields.number_box import NumberBox
@@ -51,7 +51,7 @@ def chooser() -> Chooser:
 
 @pytest.fixture
 def panel(qtbot: QtBot, theme: Theme, chooser: Chooser) -> ModelPanel:
-    made = ModelPanel(theme, "target", BUNDLED_TARGET, chooser)
+    made = ModelPanel(theme, Role.TARGET, BUNDLED_TARGET, chooser)
     made.set_options(ModelOptions(BUNDLED_TARGET))
     qtbot.addWidget(made)
     made.show()
@@ -60,7 +60,7 @@ def panel(qtbot: QtBot, theme: Theme, chooser: Chooser) -> ModelPanel:
 
 @pytest.fixture
 def draft(qtbot: QtBot, theme: Theme, chooser: Chooser) -> ModelPanel:
-    made = ModelPanel(theme, "draft", BUNDLED_DRAFT, chooser)
+    made = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT, chooser)
     made.set_options(ModelOptions(BUNDLED_DRAFT))
     qtbot.addWidget(made)
     made.show()

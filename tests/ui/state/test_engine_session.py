@@ -20,7 +20,7 @@ from app.engine.messages import (
     Started,
     Stop,
 )
-from app.engine.types import GenerationRequest, ModelOptions, Round, Totals, TraceHeader
+from app.engine.types import GenerationRequest, ModelOptions, Role, Round, Totals, TraceHeader
 from app.ui.state.engine_session import STOP_MILLISECONDS, Activity, EngineSession
 from tests.ui.homes import Homes, loaded
 from tests.ui.traces import make_header, make_round, make_totals
@@ -36,8 +36,8 @@ class Sink:
         self.batches: list[list[int]] = []
         self.breaks_at = -1
 
-    def run_progress(self, model: str, done: int, total: int) -> None:
-        self.heard.append((model, done, total))
+    def run_progress(self, progress: PromptProgress) -> None:
+        self.heard.append(progress)
 
     def run_started(self, header: TraceHeader) -> None:
         self.heard.append(header)
@@ -114,10 +114,11 @@ def test_a_run_from_its_start_to_its_end(talk: Talk) -> None:
     sink = talk.ask()
     assert talk.session.activity is Activity.READING
     run, header = talk.run, make_header()
-    talk.say(Started(run, header), PromptProgress(run, "target", 3, 7))
+    progress = PromptProgress(run, Role.TARGET, 3, 7)
+    talk.say(Started(run, header), progress)
     talk.say(*(round_of(run, index) for index in range(3000)), finished(run))
     talk.until_is(Activity.READY)
-    assert sink.heard[:2] == [header, ("target", 3, 7)]
+    assert sink.heard[:2] == [header, progress]
     assert sink.heard[-1] == make_totals("x") and sink.heard[-2] == 2999
     assert [index for batch in sink.batches for index in batch] == list(range(3000))
     assert len(sink.batches) < 100, "rounds come in batches"
@@ -172,7 +173,9 @@ def test_what_only_a_developer_can_read_goes_to_the_log(talk: Talk, caplog: pyte
 
 def test_a_failed_load_keeps_the_pair_from_before(talk: Talk) -> None:
     talk.session.load(SECOND, None)
-    talk.say(LoadProgress(talk.run, "second.gguf", 0.5), Failed(talk.run, "second.gguf is empty."))
+    talk.say(
+        LoadProgress(talk.run, Role.TARGET, "second.gguf", 0.5), Failed(talk.run, "second.gguf is empty.")
+    )
     talk.until_is(Activity.EMPTY)
     assert talk.session.pair is None
     talk.load()

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QThread, Signal, Slot
 from pytestqt.qtbot import QtBot
 
 from app.engine.messages import Failed, LoadProgress, Stop
+from app.engine.types import Role
 from app.ui.state.engine_thread import EngineThread
 from tests.ui.homes import Homes
 
@@ -37,7 +38,7 @@ def test_many_events_come_in_order_behind_few_signals(
     told: list[int] = []
     thread.arrived.connect(lambda: told.append(1))
     qtbot.waitUntil(lambda: bool(homes.made))
-    events = [LoadProgress(number, "file", 0.5) for number in range(5000)]
+    events = [LoadProgress(number, Role.TARGET, "file", 0.5) for number in range(5000)]
     homes.last.say(*events[:2500])
     taken: list[object] = []
 

@@ -1,0 +1,78 @@
+"""Which of a pair's two panels tells what the engine says, over an engine that says what a test wants."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QProgressBar
+
+from app.engine.messages import Failed, Load, LoadProgress, LoadStage
+from app.engine.types import ModelOptions, Role
+from app.ui.pair.model_panel import ModelPanel
+from tests.ui.homes import Homes, loaded
+from tests.ui.windows import Desk, Windows
+
+SAME = {Role.TARGET: ModelOptions("/large/model.gguf"), Role.DRAFT: ModelOptions("/small/model.gguf")}
+OTHER = {Role.TARGET: Role.DRAFT, Role.DRAFT: Role.TARGET}
+
+
+@pytest.fixture
+def desk(windows: Windows, homes: Homes) -> Desk:
+    """A window that loads two files of one name."""
+    desk = windows.open(ready=False, target=SAME[Role.TARGET], draft=SAME[Role.DRAFT])
+    desk.until(lambda: homes.made and load_runs(homes))
+    return desk
+
+
+def load_runs(homes: Homes) -> list[int]:
+    return [command.run for command in homes.last.sent if isinstance(command, Load)]
+
+
+def panel_of(desk: Desk, role: Role) -> ModelPanel:
+    return desk.header.draft_panel if role is Role.DRAFT else desk.header.target_panel
+
+
+def progress_of(desk: Desk, role: Role) -> int | None:
+    """The percentage that a panel shows; None where it shows no progress."""
+    panel = panel_of(desk, role)
+    bar = panel.findChild(QProgressBar)
+    assert isinstance(bar, QProgressBar)
+    return bar.value() if bar.isVisibleTo(panel) else None
+
+
+@pytest.mark.parametrize("role", Role)
+def test_progress_is_told_in_the_panel_of_its_model(desk: Desk, homes: Homes, role: Role) -> None:
+    run = load_runs(homes)[-1]
+    homes.last.say(LoadProgress(run, role, "model.gguf", 0.5))
+    desk.until(lambda: progress_of(desk, role) == 50)
+    assert desk.window.status.state.text() == f"Loading {role} 50 %"
+    homes.last.say(LoadProgress(run, role, "model.gguf", 1.0, LoadStage.TESTING))
+    desk.until(lambda: progress_of(desk, role) == 100)
+    assert desk.window.status.state.text() == f"Testing {role}"
+    assert progress_of(desk, OTHER[role]) is None
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["refused", "crash"])
+@pytest.mark.parametrize("role", Role)
+def test_a_failure_is_told_in_the_panel_of_its_model(
+    desk: Desk, homes: Homes, role: Role, gone: bool
+) -> None:
+    homes.last.say(
+        Failed(load_runs(homes)[-1], "model.gguf is damaged.", "Try another.", gone=gone, role=role)
+    )
+    desk.until(desk.error)
+    assert desk.panel_error(panel_of(desk, role)) == "model.gguf is damaged. Try another."
+    assert desk.panel_error(panel_of(desk, OTHER[role])) == ""
+
+
+@pytest.mark.parametrize("changed", Role)
+def test_a_failure_of_neither_is_told_where_a_model_was_changed(
+    desk: Desk, homes: Homes, changed: Role
+) -> None:
+    homes.last.say(loaded(load_runs(homes)[-1]))
+    desk.until_ready()
+    panel_of(desk, changed).applied.emit(ModelOptions("/new/model.gguf"))
+    desk.until(lambda: len(load_runs(homes)) == 2)
+    homes.last.say(Failed(load_runs(homes)[-1], "The worker at here:1 is gone."))
+    desk.until(desk.error)
+    assert "The worker at here:1 is gone." in desk.panel_error(panel_of(desk, changed))
+    assert desk.panel_error(panel_of(desk, OTHER[changed])) == ""
