@@ -12,6 +12,7 @@ from itertools import pairwise
 from app.engine.drafters.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
+from app.engine.fates import JUDGED, Origin
 from app.engine.logits import TOP
 from app.engine.params import check_params
 from app.engine.stats import strategy_names
@@ -22,10 +23,8 @@ from app.engine.types import (
     DraftedToken,
     EmittedToken,
     FinishReason,
-    Origin,
     Round,
     TraceHeader,
-    Verdict,
     Verification,
 )
 
@@ -177,7 +176,7 @@ class Consistency:
         rule = self._header.verification
         for place, token in enumerate(one.drafted):
             judged = {name for name in ("u", "target_id", "draw", "h") if getattr(token, name) is not None}
-            unjudged = token.verdict is Verdict.IGNORED and rule is not Verification.BLOCK
+            unjudged = token.verdict not in JUDGED and rule is not Verification.BLOCK
             if extra := judged - (frozenset() if unjudged else _JUDGED_BY[rule]):
                 yield f"the draft at place {place} has {', '.join(sorted(extra))}, which {rule} never gives"
             if unjudged and token.p is not None:

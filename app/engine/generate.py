@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from app.engine.drafters.base import Proposal, one_hot
 from app.engine.draws import Draws
+from app.engine.fates import Origin, Verdict
 from app.engine.handover import Handover
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.native import Context, Vocabulary
@@ -22,16 +23,7 @@ from app.engine.row_store import RowStore
 from app.engine.rows import TargetRows
 from app.engine.sampling import Sampler
 from app.engine.text import TextStream
-from app.engine.types import (
-    Alternatives,
-    DraftedToken,
-    EmittedToken,
-    FinishReason,
-    Origin,
-    Round,
-    Verdict,
-    Verification,
-)
+from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Round, Verification
 from app.engine.verify import (
     Judgement,
     Outcome,

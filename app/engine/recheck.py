@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from app.engine.consistency import Consistency, header_problems, totals_problems
 from app.engine.draws import Draws, Purpose
+from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.text import TextStream
 from app.engine.trace import Trace
 from app.engine.types import (
@@ -20,10 +21,8 @@ from app.engine.types import (
     Draw,
     EmittedToken,
     FinishReason,
-    Origin,
     Round,
     TraceHeader,
-    Verdict,
     Verification,
 )
 from app.engine.verify import block_reach, passes
@@ -64,9 +63,8 @@ def _shape(one: Round, *, cut: bool) -> Iterator[str]:
     """Order and number of verdicts and origins; `cut`: an end or a stop ended the answer here."""
     verdicts = [token.verdict for token in one.drafted]
     accepted, rejected = one.accepted, one.rejected
-    in_order = [Verdict.ACCEPTED] * accepted + [Verdict.REJECTED] * rejected + [Verdict.IGNORED] * one.ignored
-    if verdicts != in_order:
-        yield "its verdicts are not in the order accepted, rejected, ignored"
+    if verdicts != [verdict for verdict in Verdict for _ in range(one.count(verdict))]:
+        yield f"its verdicts are not in the order {_words(list(Verdict))}"
     if rejected > 1:
         yield f"{rejected} tokens are rejected"
     if one.ignored and not rejected and not cut:
@@ -112,7 +110,7 @@ class _Checker:
                 yield from _drawn(where, token.draft_draw, u, token.q)
             elif token.q != 1:
                 yield f"{where} was not drawn, but its q is {token.q:g}"
-            if token.verdict is not Verdict.IGNORED:
+            if token.verdict in JUDGED:
                 top = one.target_top[place] if place < len(one.target_top) else None
                 emitted = one.emitted[place] if place < len(one.emitted) else None
                 yield from self._judged(where, token, position + place, top, emitted)

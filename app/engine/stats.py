@@ -12,7 +12,8 @@ from ctypes import c_float
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from app.engine.types import Origin, Round, Verdict
+from app.engine.fates import Origin, Verdict
+from app.engine.types import Round
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -25,9 +26,7 @@ class DraftStatistics:
 
     drafted_rounds: int = 0  # rounds with a draft
     drafted: int = 0
-    accepted: int = 0
-    rejected: int = 0
-    ignored: int = 0
+    verdicts: dict[Verdict, int] = field(default_factory=lambda: dict.fromkeys(Verdict, 0))
     draft_seconds: float = 0.0
     longest_draft: int = 0
     blocks: int = 0  # rounds whose draft was judged as a block
@@ -37,24 +36,30 @@ class DraftStatistics:
 
     def add_draft(self, one: Round) -> None:
         """Add a round that has a draft."""
-        accepted = rejected = 0
+        before = self.accepted
         for token in one.drafted:
-            if token.verdict is Verdict.ACCEPTED:
-                accepted += 1
-            elif token.verdict is Verdict.REJECTED:
-                rejected += 1
-        length = len(one.drafted)
+            self.verdicts[token.verdict] += 1
+        accepted, length = self.accepted - before, len(one.drafted)
         self.drafted_rounds += 1
         self.blocks += any(token.h is not None for token in one.drafted)
         self.drafted += length
-        self.accepted += accepted
-        self.rejected += rejected
-        self.ignored += length - accepted - rejected
         self.draft_seconds += one.draft_seconds
         self.longest_draft = max(self.longest_draft, length)
         while len(self.accept_lengths) <= accepted:
             self.accept_lengths.append(0)
         self.accept_lengths[accepted] += 1
+
+    @property
+    def accepted(self) -> int:
+        return self.verdicts[Verdict.ACCEPTED]
+
+    @property
+    def rejected(self) -> int:
+        return self.verdicts[Verdict.REJECTED]
+
+    @property
+    def ignored(self) -> int:
+        return self.verdicts[Verdict.IGNORED]
 
     @property
     def acceptance_rate(self) -> float | None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from app.engine.fates import FATES, Origin, Verdict
 from app.engine.memory import DeviceMemory
 from app.engine.params import param
 from app.engine.template_options import TemplateOptions
@@ -29,23 +30,6 @@ class Role(StrEnum):
 
     TARGET = "target"
     DRAFT = "draft"
-
-
-class Verdict(StrEnum):
-    """What became of a drafted token."""
-
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    IGNORED = "ignored"
-
-
-class Origin(StrEnum):
-    """Where an emitted token came from."""
-
-    ACCEPTED = "accepted"
-    RESAMPLED = "resampled"
-    BONUS = "bonus"
-    PLAIN = "plain"
 
 
 class Verification(StrEnum):
@@ -148,17 +132,28 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     asked: tuple[str, ...] | None = None  # strategies that were asked for a draft (None: not recorded)
     read_seconds: float = 0.0  # of draft_seconds: a draft model read text first (length=auto)
 
+    def count(self, verdict: Verdict) -> int:
+        """How many drafted tokens have that verdict."""
+        return sum(token.verdict is verdict for token in self.drafted)
+
     @property
     def accepted(self) -> int:
-        return sum(token.verdict is Verdict.ACCEPTED for token in self.drafted)
+        return self.count(Verdict.ACCEPTED)
 
     @property
     def rejected(self) -> int:
-        return sum(token.verdict is Verdict.REJECTED for token in self.drafted)
+        return self.count(Verdict.REJECTED)
 
     @property
     def ignored(self) -> int:
-        return sum(token.verdict is Verdict.IGNORED for token in self.drafted)
+        return self.count(Verdict.IGNORED)
+
+    def fate_word(self, token: EmittedToken) -> str:
+        """What the fate of an emitted token is called: nothing is resampled where the target takes its most
+        probable token."""
+        rejected = next((one for one in self.drafted if one.verdict is Verdict.REJECTED), None)
+        greedy = rejected is not None and rejected.target_id is not None and rejected.draw is None
+        return (greedy and FATES[token.origin].undrawn) or token.origin.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ import numpy as np
 
 from app.engine.distribution import Distribution
 from app.engine.draws import Draws, Purpose
-from app.engine.types import Draw, Origin, Verification
+from app.engine.fates import Origin
+from app.engine.types import Draw, Verification
 
 Row = Callable[[int], Distribution]
 """Place in the draft -> a distribution over the vocabulary. Places are first asked in order, and none behind

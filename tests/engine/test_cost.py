@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from app.engine.advice import Finding, advise, balance
 from app.engine.cost import CostModel, PassTimes, expected_tokens
+from app.engine.fates import Origin, Verdict
 from app.engine.stats import Statistics
 from app.engine.strategy import StrategySpec
-from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
+from app.engine.types import DraftedToken, EmittedToken, Round
 
 DRAFT = "draft-simple:n_max=4"
 

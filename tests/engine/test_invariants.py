@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from app.engine.draws import Draws, Purpose
 from app.engine.engine import Engine
+from app.engine.fates import Origin, Verdict
 from app.engine.recheck import recheck
 from app.engine.stats import Statistics
 from app.engine.strategy import StrategySpec
 from app.engine.trace import Trace
-from app.engine.types import FinishReason, GenerationRequest, Origin, Sampling, Verdict, Verification
+from app.engine.types import FinishReason, GenerationRequest, Sampling, Verification
 from tests.answers import events_of, trace_of
 
 CUT = (FinishReason.END, FinishReason.STOP)

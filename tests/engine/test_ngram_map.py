@@ -11,8 +11,9 @@ from app.engine.drafters import ngram_buckets
 from app.engine.drafters.base import Drafter, Proposal
 from app.engine.drafters.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
 from app.engine.engine import Engine
+from app.engine.fates import Verdict
 from app.engine.strategy import StrategySpec
-from app.engine.types import GenerationRequest, Message, Verdict
+from app.engine.types import GenerationRequest, Message
 from tests.equality import Baselines
 from tests.ngram_parity import DRAFTERS, SURROUNDINGS, first_difference, scenarios
 

@@ -10,18 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from app.engine.engine import Engine
+from app.engine.fates import Origin, Verdict
 from app.engine.recheck import recheck
 from app.engine.trace import Trace
-from app.engine.types import (
-    DraftedToken,
-    EmittedToken,
-    FinishReason,
-    Origin,
-    Round,
-    Sampling,
-    Verdict,
-    Verification,
-)
+from app.engine.types import DraftedToken, EmittedToken, FinishReason, Round, Sampling, Verification
 from tests.answers import answer
 
 WARM = Sampling(temperature=0.9, seed=11)

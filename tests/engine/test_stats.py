@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.engine.engine import Engine
+from app.engine.fates import Origin, Verdict
 from app.engine.stats import Statistics, llama_cpp_lines, strategy_names
-from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
+from app.engine.types import DraftedToken, EmittedToken, Round
 from tests.answers import answer
 
 MS = 0.001
@@ -92,6 +93,13 @@ def test_sums_and_invariants(rounds: list[Round]) -> None:
     assert statistics.draft_seconds == pytest.approx(sum(one.draft_seconds for one in rounds))
     assert statistics.target_seconds == pytest.approx(sum(one.verify_seconds for one in rounds))
     assert sum(statistics.accept_lengths) == len(drafted)
+
+
+def test_a_verdict_that_is_not_known_is_an_error() -> None:
+    one = make_round(0, 2, 1)
+    strange = replace(one.drafted[1], verdict="unheard of")
+    with pytest.raises(KeyError, match="unheard of"):
+        Statistics.of([replace(one, drafted=(one.drafted[0], strange))])
 
 
 @given(answers())

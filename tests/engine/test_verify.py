@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from app.engine.distribution import Distribution
 from app.engine.draws import Draws, Purpose
-from app.engine.types import Origin, Verification
+from app.engine.fates import Origin
+from app.engine.types import Verification
 from app.engine.verify import (
     Outcome,
     default_verification,

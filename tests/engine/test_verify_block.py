@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.engine import verify
 from app.engine.distribution import Distribution
 from app.engine.draws import Draws, Purpose
-from app.engine.types import Origin
+from app.engine.fates import Origin
 from app.engine.verify import (
     Outcome,
     block_reach,

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from app.engine.engine import Engine
+from app.engine.fates import Origin
 from app.engine.trace import Trace
-from app.engine.types import Alternatives, Draw, EmittedToken, Origin, Round, Sampling, Verification
+from app.engine.types import Alternatives, Draw, EmittedToken, Round, Sampling, Verification
 from app.lab.compare import compared, first_divergence
 from app.lab.run_record import RunRecord
 from tests.answers import answer

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from app.engine.fates import Origin, Verdict
 from app.engine.trace import FORMAT, Trace
 from app.engine.types import (
     Alternatives,
@@ -19,13 +20,11 @@ from app.engine.types import (
     EmittedToken,
     FinishReason,
     ModelInfo,
-    Origin,
     PairInfo,
     Round,
     Sampling,
     Totals,
     TraceHeader,
-    Verdict,
     Verification,
 )
 

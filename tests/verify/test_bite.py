@@ -15,11 +15,12 @@ from app.engine.distribution import Distribution
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.draws import Draws, Purpose
 from app.engine.engine import Engine
+from app.engine.fates import Verdict
 from app.engine.logits import softmax
 from app.engine.native import Context
 from app.engine.recheck import recheck
 from app.engine.rows import TargetRows
-from app.engine.types import Draw, GenerationRequest, Sampling, Verdict
+from app.engine.types import Draw, GenerationRequest, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
 from tests.law import CASES, CUT, DRY, PENALISED, Case, count, exact_law, holds, p_values

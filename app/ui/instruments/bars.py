@@ -10,6 +10,7 @@ from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QTransform
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
+from app.engine.fates import Origin
 from app.ui.state.series import Bins
 from app.ui.theme import Palette
 
@@ -28,12 +29,11 @@ class DraftBars(pg.GraphicsObject):
     def __init__(self) -> None:
         super().__init__()
         self._bins: Bins | None = None
-        self._colours: tuple[QColor, ...] = ()
+        self._colours: dict[Origin, QColor] = {}
         self._behind = QColor()
 
     def set_palette(self, palette: Palette) -> None:
-        names = (palette.accepted, palette.resampled, palette.bonus, palette.secondary)
-        self._colours = tuple(QColor(name) for name in names)
+        self._colours = {origin: QColor(palette.area(origin)) for origin in Origin}
         self._behind = QColor(palette.line)
         self.update()
 
@@ -74,9 +74,8 @@ class DraftBars(pg.GraphicsObject):
         width = np.maximum(room - np.maximum(np.rint(room * 0.2).astype(int), 1), 1)
         below = np.zeros(len(left))
         layers = [(below, bins.drafted, self._behind)]
-        stacks = (bins.accepted, bins.resampled, bins.bonus, bins.plain)
-        for stack, colour in zip(stacks, self._colours, strict=True):
-            layers.append((below, below + stack, colour))
+        for origin, stack in bins.origins.items():
+            layers.append((below, below + stack, self._colours[origin]))
             below = below + stack
         for low, high, colour in layers:
             top = y_of(high)

@@ -55,8 +55,8 @@ class CostCard(PlotCard):
         super().apply_theme()
         palette = self._theme.palette
         self._line.setPen(pg.mkPen(palette.text, width=1.5))
-        self._here.setBrush(pg.mkBrush(palette.accepted))
-        self._best.setPen(pg.mkPen(palette.bonus, width=1.8))
+        self._here.setBrush(pg.mkBrush(palette.good))
+        self._best.setPen(pg.mkPen(palette.aim, width=1.8))
         self.facts.setFont(self._theme.sans(-1.5))
         self.facts.setStyleSheet(f"color: {palette.secondary}")
         self.advice.setFont(self._theme.sans(-1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from app.engine.fates import FATES
+
 ACCEPTANCE_RATE = "Acceptance rate: accepted / drafted, pooled over all rounds shown."
 ALPHA = (
     "α, judged acceptance: accepted / (accepted + rejected).\n"
@@ -31,11 +33,6 @@ CONTEXT = "Context: tokens of this chat, up to the end of its last answer / toke
 DRAFT_P = "draft_p: the draft model's own probability of its token."
 Q = "q: the token's probability in the proposal it was drawn from."
 P = "p: the target's probability of the token."
-VERDICT = (
-    "accepted: drafted, and the target agreed\n"
-    "rejected: drafted, and refused; never part of the text\n"
-    "ignored: drafted behind a rejected token or an end, never judged (but as part of a block)\n"
-    "resampled: the target's token in place of the rejected one (target's choice where it draws nothing)\n"
-    "bonus: the target's extra token when all drafts were accepted\n"
-    "plain: emitted in a round without a draft"
+VERDICT = "\n".join(
+    fate.explained(" or ".join(filter(None, (name, fate.undrawn)))) for name, fate in FATES.items()
 )

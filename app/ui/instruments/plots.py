@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyqtgraph as pg
 
+from app.engine.fates import Origin, Verdict
 from app.ui.instruments import definitions
 from app.ui.instruments.bars import DraftBars
 from app.ui.instruments.canvas import Tick
@@ -73,9 +74,9 @@ class AcceptancePlot(PlotCard):
     def apply_theme(self) -> None:
         super().apply_theme()
         palette = self._theme.palette
-        self._whole.setBrush(_colour(palette.accepted, 0.55))
-        self._partial.setBrush(_colour(palette.resampled, 0.6))
-        self._pooled.setPen(pg.mkPen(palette.accepted, width=1.8))
+        self._whole.setBrush(_colour(palette.fate(Origin.ACCEPTED), 0.55))
+        self._partial.setBrush(_colour(palette.fate(Origin.RESAMPLED), 0.6))
+        self._pooled.setPen(pg.mkPen(palette.fate(Origin.ACCEPTED), width=1.8))
 
     def draw(self, first: int, last: int) -> None:
         series, width = self.record.series, self.canvas.plot_width
@@ -99,11 +100,11 @@ class AcceptancePlot(PlotCard):
         return f"round {numbers.count(index)}: {one.accepted} of {len(one.drafted)} accepted, so far {pooled}"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
-        names = ("round", "drafted", "accepted", "rejected", "ignored", "pooled_acceptance_rate")
+        names = ("round", "drafted", *Verdict, "pooled_acceptance_rate")
         rounds = self.record.rounds[self.record.start :]
         pooled = self.record.series.pooled_at
         return names, (
-            (r.index, len(r.drafted), r.accepted, r.rejected, r.ignored, pooled(at))
+            (r.index, len(r.drafted), *map(r.count, Verdict), pooled(at))
             for at, r in enumerate(rounds, self.record.start)
         )
 
@@ -213,7 +214,7 @@ class LengthPlot(PlotCard):
     definition = "1 + accepted / rounds with a draft"
     tooltip = (
         f"{definitions.TAU}\n"
-        "Bars: accepted tokens, on top the round's own token (resampled, bonus or plain). "
+        "Bars: accepted tokens, on top the round's own token in the colour of its fate. "
         "Behind them, grey: the length of the draft."
     )
     empty = "One bar per round: the tokens it gave, by their fate; behind it, grey, what was drafted."

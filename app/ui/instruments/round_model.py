@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from app.ui.instruments import definitions
 from app.ui.instruments.round_rows import RoundRow, cells
-from app.ui.theme import Theme
+from app.ui.theme import LOOKS, Theme
 from app.ui.widgets.text.tips import as_text
 
 _HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")
@@ -96,9 +96,8 @@ class RoundModel(QAbstractTableModel):
             return _alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
             palette = self._theme.palette
-            if row.fate == "ignored":
-                return QColor(palette.secondary)
-            return QColor(palette.fate(row.fate) if column == Column.VERDICT else palette.text)
+            coloured = column == Column.VERDICT or LOOKS[row.fate].neutral
+            return QColor(palette.fate(row.fate) if coloured else palette.text)
         if role == Qt.ItemDataRole.FontRole and column == Column.VERDICT:
             return self._theme.sans(-1)
         if role == Qt.ItemDataRole.AccessibleTextRole and column == Column.BAR:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.types import DraftedToken, EmittedToken, Origin, Round, Verdict
+from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.types import DraftedToken, EmittedToken, Round
 from app.ui.widgets.words.draft_end import end_words
-from app.ui.widgets.words.fate_word import fate_word
 from app.ui.widgets.words.numbers import duration, probability
 
 _MARKS = {" ": "·", "\n": "↵", "\t": "→", "\r": "␍"}
@@ -37,11 +37,8 @@ def token_text(piece: bytes, label: str = "") -> str:
 def round_rows(one: Round) -> tuple[RoundRow, ...]:
     """Drafted tokens in order, then the token that the target itself gave."""
     rows = [_drafted_row(token) for token in one.drafted]
-    rows += [
-        _emitted_row(token, fate_word(one, token))
-        for token in one.emitted
-        if token.origin is not Origin.ACCEPTED
-    ]
+    own = [token for token in one.emitted if token.origin is not Origin.ACCEPTED]
+    rows += [_emitted_row(token, one.fate_word(token)) for token in own]
     return tuple(rows)
 
 
@@ -104,7 +101,7 @@ def _drafted_row(token: DraftedToken) -> RoundRow:
             lines.append("the target chose the same token")
         else:
             lines.append(f"the target chose token {token.target_id:,}")
-    if token.verdict is Verdict.IGNORED and token.p is None:
+    if token.verdict not in JUDGED and token.p is None:
         lines.append("never judged")
     text = token_text(token.piece, token.label)
     details = "\n".join([f"{text}   {token.verdict}", *lines])

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.types import Origin, Round, Verdict
+from app.engine.fates import Origin
+from app.engine.types import Round
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 RATE_WINDOW = 8
 """Tokens/s is drawn over this many rounds: few enough to follow a change, enough to be calm."""
 
-_DRAFTED, _ACCEPTED, _EMITTED, _RESAMPLED, _BONUS, _PLAIN = range(6)
-_SUMS = 6
-_OWN = {Origin.RESAMPLED: _RESAMPLED, Origin.BONUS: _BONUS, Origin.PLAIN: _PLAIN}
+_DRAFTED, _EMITTED = range(2)
+_BY_ORIGIN = {origin: column for column, origin in enumerate(Origin, 2)}
+_ACCEPTED = _BY_ORIGIN[Origin.ACCEPTED]
+_SUMS = 2 + len(Origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,7 @@ class Bins:
     left: Floats  # first round of the group
     right: Floats  # the round behind its last
     drafted: Floats  # means
-    accepted: Floats
-    resampled: Floats
-    bonus: Floats
-    plain: Floats
+    origins: dict[Origin, Floats]  # means of what was emitted
     acceptance: Floats  # accepted / drafted of the group; nan where nothing was drafted
     pooled: Floats  # accepted / drafted from the start of the statistics to the group's end
     rate: Floats  # tokens/s over the group, or over RATE_WINDOW rounds where that is more
@@ -144,10 +143,7 @@ class RoundSeries:
             left=left.astype(float),
             right=right.astype(float),
             drafted=means[_DRAFTED],
-            accepted=means[_ACCEPTED],
-            resampled=means[_RESAMPLED],
-            bonus=means[_BONUS],
-            plain=means[_PLAIN],
+            origins={origin: means[column] for origin, column in _BY_ORIGIN.items()},
             acceptance=_divide(sums[_ACCEPTED], sums[_DRAFTED]),
             pooled=_divide(since[_ACCEPTED], since[_DRAFTED]),
             rate=_divide(tokens[right] - tokens[behind], seconds),
@@ -158,14 +154,10 @@ class RoundSeries:
 
 def _values(one: Round) -> tuple[float, ...]:
     """What is summed up of a round, then its offset and its seconds."""
-    accepted = 0
-    for token in one.drafted:
-        accepted += token.verdict is Verdict.ACCEPTED
-    own = [0, 0, 0]
-    # Only the last emitted token can have another origin than the draft.
-    if one.emitted and (origin := one.emitted[-1].origin) is not Origin.ACCEPTED:
-        own[_OWN[origin] - _RESAMPLED] = 1
-    return (len(one.drafted), accepted, len(one.emitted), *own, one.offset, one.seconds)
+    origins = dict.fromkeys(Origin, 0)
+    for token in one.emitted:
+        origins[token.origin] += 1
+    return (len(one.drafted), len(one.emitted), *origins.values(), one.offset, one.seconds)
 
 
 def _divide(part: Floats, whole: Floats) -> Floats:

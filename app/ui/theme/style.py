@@ -76,7 +76,7 @@ def qt_palette(colours: Palette) -> QPalette:
         roles.Highlight: selection(colours),
         roles.HighlightedText: colours.text,
         roles.Mid: colours.line,
-        roles.Link: colours.bonus,
+        roles.Link: colours.link,
     }
     for role, colour in named.items():
         made.setColor(role, QColor(colour))
@@ -116,7 +116,7 @@ def style_sheet(theme: Theme, icons: Path) -> str:
         "text": colours.text,
         "secondary": colours.secondary,
         "faint": colours.faint,
-        "error": colours.rejected,
+        "error": colours.error,
         "hover": hover(colours),
         "selected": selection(colours),
         "chosen": chosen(colours),

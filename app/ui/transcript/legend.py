@@ -6,23 +6,12 @@ from PySide6.QtCore import QPointF, QSize, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from app.engine.fates import FATES, STRUCK
 from app.ui.theme import Theme
 from app.ui.transcript.layout.fates import FateShapes
 from app.ui.transcript.layout.styles import TextStyle
-from app.ui.transcript.text.spans import FATES, STRUCK
 from app.ui.widgets.fields.switch import QuietSwitch
 from app.ui.widgets.wrap_layout import WrapLayout
-
-DEFINITIONS = {
-    "accepted": "A drafted token that the target accepted.",
-    "resampled": "The target's token in place of the rejected one:\n"
-    "its own choice (greedy), drawn from the residual (speculative, block), or its own draw (match).",
-    "bonus": "The target's extra token when the whole draft was accepted.",
-    "plain": "Emitted in a round without a draft.",
-    "rejected": "The first drafted token of a round that the target refused.\nNot part of the text.",
-    "ignored": "Drafted tokens behind a rejected one, or behind the end of the answer: never judged.\n"
-    "Not part of the text.",
-}
 
 
 class Legend(QWidget):
@@ -53,7 +42,8 @@ class Legend(QWidget):
 
     def set_greedy(self, greedy: bool) -> None:
         """Name fates as they are called under greedy verification: there nothing is drawn again."""
-        self.samples["resampled"].set_word("target's choice" if greedy else "resampled")
+        for fate, sample in self.samples.items():
+            sample.set_word((greedy and FATES[fate].undrawn) or fate)
 
     @Slot(bool)
     def _rendered_toggled(self, rendered: bool) -> None:
@@ -71,7 +61,7 @@ class FateSample(QWidget):
         self._theme = theme
         self._fate = fate
         self.set_word(fate)
-        self.setAccessibleDescription(DEFINITIONS[fate])
+        self.setAccessibleDescription(FATES[fate].definition)
         theme.changed.connect(self._theme_changed)
         self._theme_changed()
 
@@ -79,7 +69,7 @@ class FateSample(QWidget):
         """Show the fate by this word."""
         self._word = word
         self.setAccessibleName(word)
-        self.setToolTip(f"{word}: {DEFINITIONS[self._fate][0].lower()}{DEFINITIONS[self._fate][1:]}")
+        self.setToolTip(FATES[self._fate].explained(word))
         self.updateGeometry()
         self.update()
 

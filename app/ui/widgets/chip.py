@@ -124,7 +124,7 @@ class Chip(QAbstractButton):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         active = self.isChecked() or self.isDown()
         painter.setBrush(QColor(hover(colours) if active or self.underMouse() else colours.ground))
-        border = colours.rejected if self._alert else blend(colours.text, colours.ground, 0.15)
+        border = colours.error if self._alert else blend(colours.text, colours.ground, 0.15)
         thickness = 1.0
         if ring_shown(self):
             border, thickness = focus_ring(colours), 2.0

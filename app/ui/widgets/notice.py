@@ -110,7 +110,8 @@ class Notice(MessageStrip):
         self._say(message, hint, action)
 
     def _colours(self) -> tuple[str, str]:
-        return self._theme.palette.tint("rejected"), self._theme.palette.rejected
+        palette = self._theme.palette
+        return palette.soft(palette.error), palette.error
 
 
 class Notices(QWidget):

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from app.engine.fates import Origin, Verdict
 from app.engine.trace import FORMAT
 from app.engine.types import (
     DraftedToken,
     EmittedToken,
     FinishReason,
     ModelInfo,
-    Origin,
     PairInfo,
     Round,
     Sampling,
     Totals,
     TraceHeader,
-    Verdict,
     Verification,
 )
 

@@ -55,17 +55,17 @@ def ink(plot: QWidget, colour: str) -> int:
 def test_a_lane_plot_follows_its_answer_and_goes_back(plot: LanePlot, theme: Theme) -> None:
     trace = answer()
     plot.set_axes(40, 25, 10.0)
-    assert ink(plot, theme.palette.accepted) == 0
+    assert ink(plot, theme.palette.fate("accepted")) == 0
     plot.show_trace(trace, 10)
-    half = ink(plot, theme.palette.accepted)
+    half = ink(plot, theme.palette.fate("accepted"))
     plot.show_trace(trace, 20)
-    assert half < ink(plot, theme.palette.accepted)
+    assert half < ink(plot, theme.palette.fate("accepted"))
     plot.show_trace(trace, 10)
-    assert ink(plot, theme.palette.accepted) == half
+    assert ink(plot, theme.palette.fate("accepted")) == half
     assert plot.tokens == 40
     plot.show_trace(None, 0)
     assert plot.tokens == 0
-    assert ink(plot, theme.palette.accepted) == 0
+    assert ink(plot, theme.palette.fate("accepted")) == 0
 
 
 def test_its_numbers_are_those_of_the_trace(plot: LanePlot) -> None:

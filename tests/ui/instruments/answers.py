@@ -6,6 +6,7 @@ import random
 
 from msgspec.structs import replace
 
+from app.engine.fates import Origin, Verdict
 from app.engine.trace import FORMAT, Trace
 from app.engine.types import (
     DraftedToken,
@@ -13,13 +14,11 @@ from app.engine.types import (
     EmittedToken,
     FinishReason,
     ModelInfo,
-    Origin,
     PairInfo,
     Round,
     Sampling,
     Totals,
     TraceHeader,
-    Verdict,
     Verification,
 )
 from app.saved.chats.measurement import Measurement

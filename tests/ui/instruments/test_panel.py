@@ -10,8 +10,9 @@ from PySide6.QtGui import QColor, QImage, QKeyEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.engine.fates import Origin
 from app.engine.stats import Statistics
-from app.engine.types import FinishReason, Origin
+from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel
 from app.ui.instruments.canvas import Canvas
 from app.ui.widgets.words import numbers
@@ -384,8 +385,8 @@ def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
     palette = theme.palette
     image = panel.length.canvas.grab().toImage()
     own = {
-        Origin.RESAMPLED: palette.resampled,
-        Origin.BONUS: palette.bonus,
+        Origin.RESAMPLED: palette.fate("resampled"),
+        Origin.BONUS: palette.fate("bonus"),
         Origin.PLAIN: palette.secondary,
     }
     seen = set()
@@ -396,7 +397,7 @@ def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
         seen.add(origin)
         if one.accepted:
             middle = bar_pixel(panel, image, one.index, one.accepted - 0.5)
-            assert middle == QColor(palette.accepted)
+            assert middle == QColor(palette.fate("accepted"))
         if len(one.drafted) > one.accepted + 1:
             behind = bar_pixel(panel, image, one.index, one.accepted + 1.5)
             assert behind == QColor(palette.line)
@@ -461,8 +462,8 @@ def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
         assert image.pixelColor(1, 1) == QColor(palette.ground)
     image = panel.length.canvas.grab().toImage()
     one = next(one for one in panel._record.rounds if one.accepted)
-    assert bar_pixel(panel, image, one.index, 0.5) == QColor(palette.accepted)
-    assert panel.acceptance._pooled.opts["pen"].color() == QColor(palette.accepted)
+    assert bar_pixel(panel, image, one.index, 0.5) == QColor(palette.fate("accepted"))
+    assert panel.acceptance._pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
 
 
 def test_a_larger_scale_enlarges_the_numbers(panel, theme) -> None:
@@ -509,7 +510,7 @@ def test_png_is_twice_the_size_and_as_shown(panel, dialog, theme) -> None:
     assert image.width() == (panel.length.width() + 24) * 2
     assert image.pixelColor(0, 0) == QColor(theme.palette.ground)
     colours = {image.pixelColor(x, y).name() for x in range(image.width()) for y in (200, 240)}
-    assert QColor(theme.palette.accepted).name() in colours
+    assert QColor(theme.palette.fate("accepted")).name() in colours
 
 
 def test_no_file_where_the_dialog_is_dismissed(panel, dialog, tmp_path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.types import DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.engine.fates import Origin, Verdict
+from app.engine.types import DraftedToken, Draw, EmittedToken, Round
 from app.ui.instruments.round_rows import (
     cells,
     draft_text,

@@ -83,10 +83,10 @@ def test_the_verdict_has_the_colour_of_the_fate(table, theme) -> None:
     table.show_round(a_round("rejected"))
     row = texts(table, Column.VERDICT).index("rejected")
     colour = table.model.index(row, Column.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
-    assert colour == QColor(theme.palette.rejected)
+    assert colour == QColor(theme.palette.fate("rejected"))
     theme.set_mode("dark")
     colour = table.model.index(row, Column.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
-    assert colour == QColor(theme.palette.rejected)
+    assert colour == QColor(theme.palette.fate("rejected"))
 
 
 def test_the_bar_is_as_long_as_p(table, theme) -> None:
@@ -97,7 +97,7 @@ def test_the_bar_is_as_long_as_p(table, theme) -> None:
     image = table.view.viewport().grab().toImage()
     middle = rect.center().y()
     track = range(rect.left() + 16, rect.right() + 1)
-    filled = [x for x in track if image.pixelColor(QPoint(x, middle)) == QColor(theme.palette.bonus)]
+    filled = [x for x in track if image.pixelColor(QPoint(x, middle)) == QColor(theme.palette.fate("bonus"))]
     assert len(filled) == pytest.approx(one.emitted[-1].p * len(track), abs=3)
 
 

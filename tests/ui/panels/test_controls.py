@@ -59,7 +59,7 @@ def test_a_notice_takes_no_room_until_something_is_wrong(qtbot: QtBot, theme: Th
     assert notice.message == "<b>x.gguf</b> is damaged."
     assert "Download it again." in notice.accessibleName()
     edge = notice.grab().toImage().pixelColor(1, notice.height() // 2)
-    assert edge == QColor(LIGHT.rejected)
+    assert edge == QColor(LIGHT.error)
     close = notice.findChild(QToolButton)
     assert close is not None
     with qtbot.waitSignal(notice.dismissed):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.types import Origin, Round
+from app.engine.fates import Origin
+from app.engine.types import Round
 from app.ui.state.series import RATE_WINDOW, RoundSeries
 from tests.ui.instruments.answers import answer
 
@@ -28,16 +29,9 @@ def test_every_round_is_its_own_group_where_there_is_room() -> None:
     assert bins.step == 1
     assert bins.centre.tolist() == list(range(40))
     assert bins.drafted.tolist() == [len(one.drafted) for one in rounds]
-    assert bins.accepted.tolist() == [one.accepted for one in rounds]
-    own = [one.emitted[-1].origin for one in rounds]
-    for values, origin in (
-        (bins.resampled, Origin.RESAMPLED),
-        (bins.bonus, Origin.BONUS),
-        (bins.plain, Origin.PLAIN),
-    ):
-        assert values.tolist() == [float(one is origin) for one in own]
-    total = bins.accepted + bins.resampled + bins.bonus + bins.plain
-    assert total.tolist() == [len(one.emitted) for one in rounds]
+    assert bins.origins.keys() == set(Origin)
+    for origin, values in bins.origins.items():
+        assert values.tolist() == [sum(token.origin is origin for token in one.emitted) for one in rounds]
 
 
 def test_acceptance_of_rounds_and_pooled() -> None:
@@ -97,7 +91,8 @@ def test_a_complete_group_never_changes_while_an_answer_grows() -> None:
     after = series_of(ROUNDS[:790]).bins(0, 789, 100)
     assert before.step == after.step == 8
     complete = len(before.left) - 1
-    assert before.accepted[:complete].tolist() == after.accepted[:complete].tolist()
+    for origin, values in before.origins.items():
+        assert values[:complete].tolist() == after.origins[origin][:complete].tolist()
     assert before.rate[:complete].tolist() == after.rate[:complete].tolist()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.ui.theme import DARK, LIGHT, Palette
+from app.engine.fates import FATES, Origin, Verdict
+from app.ui.theme import DARK, LIGHT, LOOKS, Palette
 from app.ui.theme.palette import blend
-from app.ui.transcript.text.spans import FATES
 from tests.ui.contrast import contrast
 
 LEAST = 4.5
@@ -56,6 +56,18 @@ def test_neutral_text(palette: Palette) -> None:
 def test_tints_can_be_told_from_the_ground_and_from_each_other(palette: Palette) -> None:
     tints = {palette.tint(fate) for fate in ("accepted", "resampled", "bonus", "rejected")}
     assert len(tints | {palette.ground}) == 5
+
+
+def test_every_fate_has_a_look_and_a_line_of_its_own() -> None:
+    assert LOOKS.keys() == FATES.keys() == {*Verdict, *Origin}
+    assert len({look.cue for look in LOOKS.values()}) == len(FATES)
+
+
+@both
+def test_errors_links_and_code_can_be_read(palette: Palette) -> None:
+    for colour in (palette.error, palette.link, palette.keyword, palette.string, palette.number):
+        for ground in (palette.ground, palette.panel, palette.raised):
+            assert contrast(colour, ground) >= LEAST
 
 
 def test_contrast_is_the_known_one() -> None:

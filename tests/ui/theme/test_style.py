@@ -142,7 +142,7 @@ def test_a_role_set_later_shows(qtbot: QtBot, styled: Theme) -> None:
     qtbot.addWidget(label)
     label.show()
     set_role(label, role="error")
-    assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.rejected)
+    assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.error)
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -184,8 +184,8 @@ def test_text_is_legible_on_every_ground_it_stands_on(colours: Palette) -> None:
         assert contrast(colours.text, ground) >= 4.5
         assert contrast(colours.secondary, ground) >= 4.5
     for ground in (colours.ground, colours.panel, colours.raised):
-        assert contrast(colours.rejected, ground) >= 4.5  # errors
+        assert contrast(colours.error, ground) >= 4.5
         assert contrast(focus_ring(colours), ground) >= 3
-    notice = colours.tint("rejected")
+    notice = colours.soft(colours.error)
     assert contrast(colours.text, notice) >= 4.5
     assert contrast(colours.secondary, notice) >= 4.5

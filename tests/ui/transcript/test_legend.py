@@ -3,9 +3,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.engine.fates import FATES
 from app.ui.theme import DARK, LIGHT, Theme
 from app.ui.transcript import Legend
-from app.ui.transcript.text.spans import FATES
 from tests.ui.pixels import colours_of
 
 
@@ -22,7 +22,7 @@ def legend(qtbot: QtBot, theme: Theme) -> Legend:
 
 def test_a_sample_of_every_fate(qtbot: QtBot, theme: Theme) -> None:
     made = legend(qtbot, theme)
-    assert tuple(made.samples) == FATES
+    assert tuple(made.samples) == tuple(FATES)
     for fate, sample in made.samples.items():
         assert sample.toolTip().startswith(f"{fate}: ")
         assert sample.accessibleName() == fate

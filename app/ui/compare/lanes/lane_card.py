@@ -148,7 +148,7 @@ class LaneCard(QWidget):
         colours = self._theme.palette
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        edge = colours.accepted if self._best else colours.secondary if self._at_work else colours.line
+        edge = colours.good if self._best else colours.secondary if self._at_work else colours.line
         card = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours.ground))

@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QToolTip
 
+from app.engine.fates import Verdict
 from app.engine.trace import Trace
 from app.ui.state.series import RATE_WINDOW, RoundSeries
 from app.ui.theme import Theme
@@ -132,6 +133,7 @@ class LanePlot(Plot):
     def _draw_strip(self, painter: QPainter) -> None:
         assert self._trace is not None
         colours, bottom = self._theme.palette, float(self.height())
+        accepted, refused = colours.fate(Verdict.ACCEPTED), colours.tint(Verdict.REJECTED)
         starts = [0, *self._ends]
         for at, one in enumerate(self._trace.rounds[: self._shown]):
             if not one.drafted:
@@ -139,8 +141,8 @@ class LanePlot(Plot):
             left, right = self._x(starts[at]), self._x(starts[at + 1])
             width = max(right - left - (0.5 if right - left > 2 else 0.0), 0.5)
             full = _STRIP * one.accepted / len(one.drafted)
-            painter.fillRect(QRectF(left, bottom - _STRIP, width, _STRIP), QColor(colours.tint("rejected")))
-            painter.fillRect(QRectF(left, bottom - full, width, full), QColor(colours.accepted))
+            painter.fillRect(QRectF(left, bottom - _STRIP, width, _STRIP), QColor(refused))
+            painter.fillRect(QRectF(left, bottom - full, width, full), QColor(accepted))
 
     # ------------------------------------------------------------------ reading
 

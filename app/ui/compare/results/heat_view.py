@@ -156,7 +156,7 @@ class HeatView(Plot):
         frame = place.adjusted(1, 1, -1, -1)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if best:
-            painter.setPen(QPen(QColor(colours.accepted), 2))
+            painter.setPen(QPen(QColor(colours.good), 2))
             painter.drawRoundedRect(frame, 4, 4)
         if at == self._at:
             painter.setPen(QPen(QColor(colours.text), 2 if ring_shown(self) else 1))

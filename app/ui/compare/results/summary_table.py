@@ -89,7 +89,7 @@ class SummaryRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.FontRole:
             return self._theme.mono(-0.5) if not column else self._theme.sans()
         if role == Qt.ItemDataRole.ForegroundRole and summary.failed and not column:
-            return QColor(self._theme.palette.rejected)
+            return QColor(self._theme.palette.error)
         return None
 
     @Slot()

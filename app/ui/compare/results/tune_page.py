@@ -154,7 +154,7 @@ class TunePage(QWidget):
                 out = cells[-1] == "out"
                 best = cells[0] == winner
                 colours = theme.palette
-                colour = colours.accepted if best else colours.secondary if out else colours.text
+                colour = colours.good if best else colours.secondary if out else colours.text
                 item.setForeground(QColor(colour))
                 if table.item(row, column) is None:
                     table.setItem(row, column, item)

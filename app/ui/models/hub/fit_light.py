@@ -38,7 +38,7 @@ class _Dot(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = self._theme.palette
-        shade = {None: colours.faint, Light.NOT: colours.rejected}.get(self._light, colours.accepted)
+        shade = {None: colours.faint, Light.NOT: colours.error}.get(self._light, colours.good)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         side = self.sizeHint().width() - 2.5

@@ -54,7 +54,7 @@ class MemoryBar(QWidget):
                 left += width
         if row.excess:
             edge = whole.width() * row.device.free / scale
-            painter.fillRect(QRectF(edge, 0, whole.width() - edge, whole.height()), QColor(colours.rejected))
+            painter.fillRect(QRectF(edge, 0, whole.width() - edge, whole.height()), QColor(colours.error))
 
 
 def shade(colours: Palette, kind: str) -> str:

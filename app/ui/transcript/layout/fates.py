@@ -12,17 +12,10 @@ from functools import cache
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from app.engine.types import Origin, Verdict
-from app.ui.theme import Palette
+from app.engine.fates import STRUCK
+from app.ui.theme import LOOKS, Palette
 from app.ui.transcript.layout.styles import TextStyle
 from app.ui.transcript.text.spans import UNKNOWN
-
-ACCEPTED = Origin.ACCEPTED.value
-RESAMPLED = Origin.RESAMPLED.value
-BONUS = Origin.BONUS.value
-PLAIN = Origin.PLAIN.value
-REJECTED = Verdict.REJECTED.value
-IGNORED = Verdict.IGNORED.value
 
 _THICK = 2.0
 _THIN = 1.0
@@ -35,20 +28,20 @@ class FateShapes:
         self._ratio = pixel_ratio
         self._tints: defaultdict[str, list[QRectF]] = defaultdict(list)
         self._bars: defaultdict[str, list[QRectF]] = defaultdict(list)
-        self._dots: list[QLineF] = []
-        self._dashes: list[QLineF] = []
+        self._dots: defaultdict[str, list[QLineF]] = defaultdict(list)
+        self._dashes: defaultdict[str, list[QLineF]] = defaultdict(list)
 
     def add(self, fate: str, left: float, right: float, baseline: float, style: TextStyle) -> None:
         """Add one token's extent on one line."""
         left, right, baseline = self._snap(left), self._snap(right), self._snap(baseline)
-        if right <= left or fate in (PLAIN, UNKNOWN):
+        if right <= left or fate == UNKNOWN:
             return
-        if fate in (REJECTED, IGNORED):
-            self._strike(fate, left, right, baseline, style)
-        else:
-            bottom = baseline + style.box_below
-            self._tint(fate, left, right, baseline - style.box_above, bottom)
-            self._underline(fate, left, right, bottom)
+        struck = fate in STRUCK
+        top = baseline - (style.small_above if struck else style.box_above)
+        bottom = baseline + (style.small_below if struck else style.box_below)
+        if not LOOKS[fate].neutral:
+            self._tint(fate, left, right, top, bottom)
+        self._cue(fate, left, right, bottom, self._snap(baseline - style.strike))
 
     def paint_tints(self, painter: QPainter, palette: Palette) -> None:
         """Paint what lies behind the letters."""
@@ -63,12 +56,12 @@ class FateShapes:
         for fate, rects in self._bars.items():
             painter.setBrush(_line(palette, fate))
             painter.drawRects(rects)
-        if self._dots:
-            painter.setPen(_dashed(palette, RESAMPLED, _THICK, 1, 1))
-            painter.drawLines(self._dots)
-        if self._dashes:
-            painter.setPen(_dashed(palette, IGNORED, _THIN, 4, 2))
-            painter.drawLines(self._dashes)
+        for fate, lines in self._dots.items():
+            painter.setPen(_dashed(palette, fate, _THICK, 1, 1))
+            painter.drawLines(lines)
+        for fate, lines in self._dashes.items():
+            painter.setPen(_dashed(palette, fate, _THIN, 4, 2))
+            painter.drawLines(lines)
 
     def _snap(self, value: float) -> float:
         return round(value * self._ratio) / self._ratio
@@ -85,27 +78,24 @@ class FateShapes:
                 rects.append(QRectF(left + inset * pixel, y, right - left - 2 * inset * pixel, pixel))
         rects.append(QRectF(left, top + len(steps) * pixel, right - left, bottom - top - len(steps) * pixel))
 
-    def _underline(self, fate: str, left: float, right: float, bottom: float) -> None:
-        # Half a pixel short on both sides: the edges of tokens stay visible in the line.
+    def _cue(self, fate: str, left: float, right: float, bottom: float, middle: float) -> None:
+        # Half a pixel short on both sides: the edges of tokens stay visible in the line below them.
         gap = max(round(self._ratio / 2), 1) / self._ratio
         width = max(right - left - gap, gap)
-        if fate == ACCEPTED:
-            self._bars[fate].append(QRectF(left, bottom - _THICK, width, _THICK))
-        elif fate == BONUS:
-            self._bars[fate].append(QRectF(left, bottom - _THICK, width, _THIN))
-            self._bars[fate].append(QRectF(left, bottom, width, _THIN))
-        else:
-            y = bottom - _THICK / 2
-            self._dots.append(QLineF(left, y, left + width, y))
-
-    def _strike(self, fate: str, left: float, right: float, baseline: float, style: TextStyle) -> None:
-        middle = self._snap(baseline - style.strike)
-        if fate == REJECTED:
-            self._tint(fate, left, right, baseline - style.small_above, baseline + style.small_below)
-            self._bars[fate].append(QRectF(left, middle - _THICK / 2, right - left, _THICK))
-        else:
-            y = middle - _THIN / 2
-            self._dashes.append(QLineF(left, y, right - 1, y))
+        match LOOKS[fate].cue:
+            case "line":
+                self._bars[fate].append(QRectF(left, bottom - _THICK, width, _THICK))
+            case "double line":
+                self._bars[fate].append(QRectF(left, bottom - _THICK, width, _THIN))
+                self._bars[fate].append(QRectF(left, bottom, width, _THIN))
+            case "dots":
+                y = bottom - _THICK / 2
+                self._dots[fate].append(QLineF(left, y, left + width, y))
+            case "strike":
+                self._bars[fate].append(QRectF(left, middle - _THICK / 2, right - left, _THICK))
+            case "dashed strike":
+                y = middle - _THIN / 2
+                self._dashes[fate].append(QLineF(left, y, right - 1, y))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Code in quiet colours, as HTML. They are mixed from the palette and no fate's own."""
+"""Code in quiet colours, as HTML. They are no fate's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String, _To
 from pygments.util import ClassNotFound
 
 from app.ui.theme import Palette
-from app.ui.theme.palette import blend
 
 
 def highlight(code: str, language: str, palette: Palette) -> str:
@@ -37,15 +36,12 @@ def _lexer(language: str) -> Lexer | None:
 
 @lru_cache(maxsize=4)
 def _styles(palette: Palette) -> dict[_TokenType, str]:
-    def mixed(colour: str) -> str:
-        return blend(colour, palette.text, 0.75)
-
     return {
         Comment: f"color: {palette.secondary}; font-style: italic",
-        Keyword: f"color: {mixed(palette.bonus)}",
-        Operator.Word: f"color: {mixed(palette.bonus)}",
-        String: f"color: {mixed(palette.accepted)}",
-        Number: f"color: {mixed(palette.resampled)}",
+        Keyword: f"color: {palette.keyword}",
+        Operator.Word: f"color: {palette.keyword}",
+        String: f"color: {palette.string}",
+        Number: f"color: {palette.number}",
         Name.Function: "font-weight: 500",
         Name.Class: "font-weight: 500",
         Name.Decorator: f"color: {palette.secondary}",

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.types import Alternatives, DraftedToken, Draw, EmittedToken, Round
 from app.ui.transcript.text.spans import Span
 from app.ui.widgets.words.draft_end import end_words
-from app.ui.widgets.words.fate_word import fate_word
 from app.ui.widgets.words.numbers import SPACE, percent, probability
 
 _SHOWN_ALTERNATIVES = 5
@@ -66,7 +66,7 @@ def facts_of(one: Round, span: Span) -> TokenFacts:
 def _struck(one: Round, place: int) -> TokenFacts:
     token = one.drafted[place]
     rows = [_place(one, place), *_proposal_rows(one, token)]
-    if token.verdict is Verdict.IGNORED:
+    if token.verdict not in JUDGED:
         if token.p is not None:
             rows.append(("p (target)", probability(token.p)))
         verdict = list(_ignored(one, place))
@@ -105,7 +105,7 @@ def _emitted(one: Round, place: int) -> TokenFacts:
         verdict.append(f"Target {how} {_said(token)} {_chance(token.p)}.")
         if token.draw is not None:
             verdict.append(f"Drawn from p: {_drawn(token.draw)}.")
-    return _facts(one, place, token, fate_word(one, token), rows, verdict)
+    return _facts(one, place, token, one.fate_word(token), rows, verdict)
 
 
 def _facts(

@@ -11,18 +11,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from app.engine.fates import STRUCK, Verdict
 from app.engine.trace import Trace
-from app.engine.types import Origin, Round, Verdict
-
-FATES = (
-    Origin.ACCEPTED.value,
-    Origin.RESAMPLED.value,
-    Origin.BONUS.value,
-    Origin.PLAIN.value,
-    Verdict.REJECTED.value,
-    Verdict.IGNORED.value,
-)
-STRUCK = frozenset((Verdict.REJECTED.value, Verdict.IGNORED.value))
+from app.engine.types import Round
 
 UNKNOWN = ""
 """In place of a fate: words of which no token is known."""

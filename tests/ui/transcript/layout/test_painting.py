@@ -80,13 +80,13 @@ def test_every_fate_has_a_line_of_its_own(style: TextStyle) -> None:
     assert column("accepted") == [bottom - 2, bottom - 1]  # solid, two pixels
     assert column("bonus") == [bottom - 2, bottom]  # double
     dotted = painted("resampled", style, LIGHT)
-    dots = [bool(rows(dotted, x, LIGHT.resampled)) for x in range(LEFT, RIGHT - 1)]
+    dots = [bool(rows(dotted, x, LIGHT.fate("resampled"))) for x in range(LEFT, RIGHT - 1)]
     assert any(dots) and not all(dots)
     strike = BASELINE - style.strike
     assert column("rejected") == [strike - 1, strike]
     ignored = painted("ignored", style, LIGHT)
     assert LIGHT.ground in names(ignored, QRect(LEFT, strike - 1, RIGHT - LEFT, 2))  # dashed
-    dashes = [bool(rows(ignored, x, LIGHT.ignored)) for x in range(LEFT, RIGHT - 1)]
+    dashes = [bool(rows(ignored, x, LIGHT.fate("ignored"))) for x in range(LEFT, RIGHT - 1)]
     assert any(dashes) and not all(dashes)
 
 
@@ -108,7 +108,7 @@ def test_any_edge_between_neighbours_is_one_pixel_wide(ratio: int, style: TextSt
         middle = {QColor(image.pixel(x, BASELINE * ratio)).name().upper() for x in inside}
         assert middle == {LIGHT.tint("accepted")}
         line = (BASELINE + style.box_below) * ratio - 1
-        gap = [x for x in inside if QColor(image.pixel(x, line)).name().upper() != LIGHT.accepted]
+        gap = [x for x in inside if QColor(image.pixel(x, line)).name().upper() != LIGHT.fate("accepted")]
         assert len(gap) == 1
 
 
@@ -128,7 +128,7 @@ def test_neighbours_join_and_their_edge_can_be_seen(style: TextStyle) -> None:
     notch = [x for x in range(11, 49) if QColor(image.pixel(x, top)).name().upper() == LIGHT.ground]
     assert notch == [29, 30]
     line = BASELINE + style.box_below - 1
-    gap = [x for x in range(11, 49) if QColor(image.pixel(x, line)).name().upper() != LIGHT.accepted]
+    gap = [x for x in range(11, 49) if QColor(image.pixel(x, line)).name().upper() != LIGHT.fate("accepted")]
     assert gap == [29]
 
 
@@ -149,8 +149,8 @@ def test_without_drafts_nothing_is_struck(view: TranscriptView) -> None:
     view.set_turns([AnswerTurn("a", "demo 32M", drawing())])
     view.set_drafts_shown(False)
     found = names(shot(view))
-    assert LIGHT.rejected not in found and LIGHT.tint("rejected") not in found
-    assert LIGHT.resampled in found
+    assert LIGHT.fate("rejected") not in found and LIGHT.tint("rejected") not in found
+    assert LIGHT.fate("resampled") in found
 
 
 def test_indentation_has_no_tint(view: TranscriptView) -> None:
@@ -166,14 +166,14 @@ def test_spaces_of_struck_tokens_stay_visible(view: TranscriptView) -> None:
     view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], "x", "    ")]))])
     rect = view.to_viewport(view.stack.token_rects(token(view, "    ", "rejected"))[0]).toRect()
     assert rect.width() > 10
-    assert LIGHT.rejected in names(shot(view), rect)
+    assert LIGHT.fate("rejected") in names(shot(view), rect)
 
 
 def test_a_newline_has_a_mark_behind_its_line(view: TranscriptView) -> None:
     view.set_turns(
         [AnswerTurn("a", "m", make_trace([make_round(0, ["one"], "\n", "x"), make_round(1, [], "two")]))]
     )
-    assert LIGHT.resampled in names(shot(view))
+    assert LIGHT.fate("resampled") in names(shot(view))
 
 
 def test_theme_changes_repaint(view: TranscriptView, theme: Theme) -> None:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.types import DraftedToken, Draw, EmittedToken, Origin, Round, Verdict
+from app.engine.fates import FATES, Origin, Verdict
+from app.engine.types import DraftedToken, Draw, EmittedToken, Round
 from app.ui.transcript.text.facts import TokenFacts, facts_of, visible
-from app.ui.transcript.text.spans import FATES, Span, spans_of
+from app.ui.transcript.text.spans import Span, spans_of
 from app.ui.widgets.words.numbers import SPACE
 from tests.ui.traces import drawing, make_round, raw_round, simulate
 

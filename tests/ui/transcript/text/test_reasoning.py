@@ -375,7 +375,7 @@ def test_reasoning_is_written_in_the_secondary_colour(chat: TranscriptView) -> N
     chat.folding.toggle_seen()
     assert LIGHT.secondary in inks("First the") and LIGHT.text not in inks("First the")
     assert LIGHT.text in inks("It is done")
-    assert {LIGHT.tint("accepted"), LIGHT.accepted} & inks("Then the")
+    assert {LIGHT.tint("accepted"), LIGHT.fate("accepted")} & inks("Then the")
 
 
 def test_a_theme_and_a_width_change_keep_it_folded(chat: TranscriptView) -> None:

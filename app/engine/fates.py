@@ -1,0 +1,63 @@
+"""What becomes of tokens: every fate, what it is called and what it means.
+
+A fate has a value in Verdict or in Origin and a row in FATES; how it looks is said in `ui/theme/palette.py`.
+`verify.py` and `generate.py` decide it, and `recheck.py` knows where it may stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What became of a drafted token. In the order in which they stand in a round."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    IGNORED = "ignored"
+
+
+class Origin(StrEnum):
+    """Where an emitted token came from."""
+
+    ACCEPTED = "accepted"
+    RESAMPLED = "resampled"
+    BONUS = "bonus"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """The meaning of a verdict or an origin."""
+
+    definition: str
+    undrawn: str = ""  # what it is called where the target draws nothing, if that is another word
+
+    def explained(self, word: str) -> str:
+        """The definition behind a word for it."""
+        return f"{word}: {self.definition[0].lower()}{self.definition[1:]}"
+
+
+FATES: dict[str, Fate] = {
+    Origin.ACCEPTED: Fate("A drafted token that the target accepted."),
+    Origin.RESAMPLED: Fate(
+        "The target's token in place of the rejected one:\n"
+        "its own choice (greedy), drawn from the residual (speculative, block), or its own draw (match).",
+        undrawn="target's choice",
+    ),
+    Origin.BONUS: Fate("The target's extra token when the whole draft was accepted."),
+    Origin.PLAIN: Fate("Emitted in a round without a draft."),
+    Verdict.REJECTED: Fate(
+        "The first drafted token of a round that the target refused.\nNot part of the text."
+    ),
+    Verdict.IGNORED: Fate(
+        "Drafted tokens behind a rejected one, or behind the end of the answer: never judged, but as part of "
+        "a block.\nNot part of the text."
+    ),
+}
+"""By verdict or origin, in the order in which they are shown."""
+JUDGED = frozenset((Verdict.ACCEPTED, Verdict.REJECTED))
+"""The verdicts of the rule; tokens with others it never came to, unless it judges drafts as blocks."""
+STRUCK = frozenset(FATES) - frozenset(Origin)
+"""Drafted but never emitted."""
