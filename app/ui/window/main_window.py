@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, QTimer, Signal, Slot
@@ -38,7 +39,7 @@ from app.ui.widgets.fields.typing import settle_typing
 from app.ui.window.activity_controller import ActivityController
 from app.ui.window.between_places import BetweenPlaces
 from app.ui.window.header import Header
-from app.ui.window.rail import Rail
+from app.ui.window.rail import Place, Rail
 from app.ui.window.status_bar import StatusBar
 
 SMALLEST = (760, 480)
@@ -77,7 +78,6 @@ class MainWindow(QMainWindow):
         self._first = True
         self._chat_keys: list[QShortcut] = []
 
-        self.rail = Rail(theme)
         self.header = Header(theme, choose_file)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
         self.settings_page = SettingsPage(theme, paths, engine_words, choose_drafter)
@@ -86,7 +86,14 @@ class MainWindow(QMainWindow):
         )
         self.compare = CompareDoor(lambda: make_compare(self._between.chat_side()))
         self.status = StatusBar(theme)
-        self._places = QStackedWidget()
+        self._stack = QStackedWidget()
+        self.places = (
+            Place("chat", "Chat", "", self._chat()),
+            Place("compare", "Compare", "Ctrl+K", self.compare),
+            Place("models", "Models", "Ctrl+M", self.models),
+            Place("settings", "Settings", "Ctrl+,", self.settings_page),
+        )
+        self.rail = Rail(theme, self.places)
         self._build()
 
         header, page, status, prompt = self.header, self.page, self.status, self.page.prompt
@@ -112,25 +119,22 @@ class MainWindow(QMainWindow):
         self.activity.show()
         self.controller.open_last(settings.now.last_chat)
 
-    def _build(self) -> None:
+    def _chat(self) -> QWidget:
         chat = QWidget()
         column = QVBoxLayout(chat)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.header)
         column.addWidget(self.page, 1)
-        self._by_name = {
-            "chat": chat,
-            "compare": self.compare,
-            "models": self.models,
-            "settings": self.settings_page,
-        }
-        for place in self._by_name.values():
-            self._places.addWidget(place)
+        return chat
+
+    def _build(self) -> None:
+        for place in self.places:
+            self._stack.addWidget(place.widget)
         middle = QHBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.rail)
-        middle.addWidget(self._places, 1)
+        middle.addWidget(self._stack, 1)
         root = QWidget()
         layout = QVBoxLayout(root)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -172,9 +176,7 @@ class MainWindow(QMainWindow):
             "Ctrl+N": lambda: self._to_chat(self.controller.new_chat),
             "Ctrl+L": lambda: self._to_chat(self.page.prompt.setFocus),
             "Ctrl+T": lambda: self._to_chat(self.trying.open),
-            "Ctrl+K": lambda: self.go("compare"),
-            "Ctrl+M": lambda: self.go("models"),
-            "Ctrl+,": lambda: self.go("settings"),
+            **{place.shortcut: partial(self.go, place.name) for place in self.places if place.shortcut},
             "Ctrl++": lambda: self.look.scale_by(0.1),
             "Ctrl+=": lambda: self.look.scale_by(0.1),
             "Ctrl+-": lambda: self.look.scale_by(-0.1),
@@ -222,7 +224,7 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def go(self, place: str) -> None:
         """Show a place."""
-        self._places.setCurrentWidget(self._by_name[place])
+        self._stack.setCurrentWidget(next(one.widget for one in self.places if one.name == place))
         self.rail.set_place(place)
         for shortcut in self._chat_keys:
             shortcut.setEnabled(place == "chat")
@@ -238,7 +240,7 @@ class MainWindow(QMainWindow):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Keys that nothing nearer has a use for: in the Chat place Esc stops the answer, and what is typed
         goes into the prompt box, wherever a click left the keyboard."""
-        if not self._by_name["chat"].isVisible():
+        if not self.page.isVisible():
             super().keyPressEvent(event)
         elif event.key() == Qt.Key.Key_Escape:
             self.page.prompt.stop()

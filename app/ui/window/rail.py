@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QButtonGroup, QVBoxLayout, QWidget
@@ -13,12 +16,22 @@ from app.ui.widgets.icons import IconButton
 WIDTH = 56  # pixels at text scale 1
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the window can show. Its icon has its name."""
+
+    name: str
+    title: str
+    shortcut: str
+    widget: QWidget
+
+
 class Rail(QWidget):
-    """Chooses among the places."""
+    """Chooses among the places; the last stands at the foot."""
 
     place_chosen = Signal(str)
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, places: Sequence[Place]) -> None:
         super().__init__()
         self._theme = theme
         self._buttons: dict[str, IconButton] = {}
@@ -26,21 +39,20 @@ class Rail(QWidget):
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(8, 12, 8, 12)
         self._layout.setSpacing(8)
-        self._add("chat", "Chat")
-        self._add("compare", "Compare (Ctrl+K)")
-        self._add("models", "Models (Ctrl+M)")
-        self._layout.addStretch(1)
-        self._add("settings", "Settings (Ctrl+,)")
+        for place in places:
+            self._add(place)
+        self._layout.insertStretch(len(places) - 1, 1)
         theme.changed.connect(self._fit)
         self._fit()
 
-    def _add(self, place: str, tooltip: str) -> None:
-        button = IconButton(self._theme, place, tooltip, side=18)
+    def _add(self, place: Place) -> None:
+        tooltip = f"{place.title} ({place.shortcut})" if place.shortcut else place.title
+        button = IconButton(self._theme, place.name, tooltip, side=18)
         set_role(button, kind="place")
         button.setCheckable(True)
-        button.clicked.connect(lambda: self.place_chosen.emit(place))
+        button.clicked.connect(lambda: self.place_chosen.emit(place.name))
         self._group.addButton(button)
-        self._buttons[place] = button
+        self._buttons[place.name] = button
         self._layout.addWidget(button)
 
     def set_place(self, place: str) -> None:

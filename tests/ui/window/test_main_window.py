@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from app.engine.host import ProcessHome
 from app.engine.types import ModelOptions, Sampling
@@ -303,6 +303,20 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
     assert desk.items() == []
     desk.press(Qt.Key.Key_Up)
     assert desk.page.prompt.text() == ""
+
+
+def test_every_place_opens_by_its_button_and_by_its_keys(windows: Windows) -> None:
+    window = windows.open().window
+    keys = {one.key().toString(): one for one in window.findChildren(QShortcut)}
+    buttons = {one.toolTip(): one for one in window.rail.findChildren(QAbstractButton)}
+    assert list(buttons) == ["Chat", "Compare (Ctrl+K)", "Models (Ctrl+M)", "Settings (Ctrl+,)"]
+    for place, button in zip(window.places, buttons.values(), strict=True):
+        button.click()
+        assert place.widget.isVisible() and button.isChecked()
+        if place.shortcut:
+            window.go("chat")
+            keys[place.shortcut].activated.emit()
+            assert place.widget.isVisible() and button.isChecked()
 
 
 def test_keys_of_the_chat_do_nothing_unseen(windows: Windows) -> None:
