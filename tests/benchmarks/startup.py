@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -46,8 +47,8 @@ def child(began: float) -> None:
     def tell(what: str) -> None:
         print(f"{what}={time.monotonic() - began:.4f}={time.process_time():.4f}", flush=True)
 
-    def told(activity: object) -> None:
-        if activity == "ready":
+    def told(now: Any, _before: object) -> None:
+        if now.activity == "ready":
             tell("models loaded")
             QTimer.singleShot(0, QApplication.closeAllWindows)
 
@@ -57,7 +58,7 @@ def child(began: float) -> None:
         tell("event loop")
         window = next(one for one in QApplication.topLevelWidgets() if one.isVisible())
         window.installEventFilter(Watch(window))
-        window.session.activity_changed.connect(told)
+        window.session.changed.connect(told)
         return run()
 
     QApplication.exec = exec_

@@ -77,7 +77,7 @@ def test_applying_brings_it_back_without_loading_again(desk: Desk) -> None:
     change(desk, "none")
     save(desk, "Baseline")
     loads: list[object] = []
-    desk.session.load_progress.connect(lambda *_: loads.append(_))
+    desk.session.changed.connect(lambda *_: loads.append(_))
     desk.qtbot.mouseClick(row(desk, "First").button, Qt.MouseButton.LeftButton)
     assert not panel(desk).isVisible()  # done; the chips tell
     assert desk.session.activity is Activity.READY and not loads
@@ -109,7 +109,7 @@ def test_another_pair_while_the_engine_is_at_work_is_refused(desk: Desk) -> None
     kept = desk.window.settings.now
     other = Preset.of("Other", dataclasses.replace(kept, draft=None, strategy="none", sampling=WARM))
     desk.window.presets._change(lambda presets: (*presets, other))
-    desk.session._set(Activity.GENERATING)
+    desk.session._set(activity=Activity.GENERATING)
     try:
         row(desk, "Other").button.click()
         assert panel(desk).isVisible()
@@ -118,7 +118,7 @@ def test_another_pair_while_the_engine_is_at_work_is_refused(desk: Desk) -> None
         row(desk, "Pair").button.click()  # the same pair: nothing to load
         assert not panel(desk).isVisible()
     finally:
-        desk.session._set(Activity.READY)
+        desk.session._set(activity=Activity.READY)
 
 
 def test_presets_are_there_after_a_restart(desk: Desk, windows: Windows) -> None:

@@ -20,7 +20,7 @@ from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import ChatListController
 from app.ui.chat.round_links import RoundLinks
 from app.ui.chat.shown_chat import ShownChat
-from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 
 
@@ -59,7 +59,7 @@ class ChatController(QObject):
         page.recording.close_requested.connect(self.new_chat)
         self.chats.deleted.connect(self._deleted)
         self.chats.restored.connect(self.open_chat)
-        self._session.activity_changed.connect(self._activity_changed)
+        self._session.changed.connect(self._engine_changed)
 
     @property
     def chat_id(self) -> str:
@@ -203,8 +203,11 @@ class ChatController(QObject):
             self._page.prompt.put_back(text)
             self.shown.say_empty()
 
-    @Slot(object)
-    def _activity_changed(self, activity: Activity) -> None:
+    @Slot(object, object)
+    def _engine_changed(self, now: EngineState, before: EngineState) -> None:
+        activity = now.activity
+        if activity is before.activity:
+            return
         self._page.prompt.set_busy(activity in BUSY or self._waiting is not None)
         if activity is Activity.READY:  # why nothing could be asked holds no longer
             for message, _hint in map(why_not, Activity):

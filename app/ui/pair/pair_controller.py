@@ -13,7 +13,7 @@ from app.engine.types import ModelOptions, PairInfo, Role
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine_session import BUSY, EngineSession
+from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.window.header import Header
 from app.ui.window.status_bar import StatusBar
@@ -48,9 +48,7 @@ class PairController(QObject):
         self.offload = OffloadController(
             header.target_panel, header.draft_panel, session, self.wanted, settings.real
         )
-        session.load_progress.connect(self._load_progress)
-        session.loaded.connect(self._loaded)
-        session.load_failed.connect(self._load_failed)
+        session.changed.connect(self._engine_changed)
         session.run_died.connect(self._run_died)
         header.target_panel.applied.connect(self._target_applied)
         header.draft_panel.applied.connect(self._draft_applied)
@@ -138,21 +136,26 @@ class PairController(QObject):
         )
         return dataclasses.replace(options, path=path)
 
-    @Slot(object)
-    def _load_progress(self, progress: LoadProgress) -> None:
-        header, role, file = self._header, progress.role, progress.file
-        panel = header.draft_panel if role is Role.DRAFT else header.target_panel
-        testing = progress.stage is LoadStage.TESTING
-        if panel is self._fatal:
-            pass  # what happened is still to be read there
-        elif testing:
-            panel.set_testing(file)
-        else:
-            panel.set_loading(file, progress.fraction)
-        doing = f"Testing {role}" if testing else f"Loading {role} {progress.fraction * 100:.0f} %"
-        self._status.set_state(doing, busy=True)
+    @Slot(object, object)
+    def _engine_changed(self, now: EngineState, before: EngineState) -> None:
+        if now.failed is not None and now.failed is not before.failed:
+            self._load_failed(now.failed)
+        elif now.activity is Activity.READY and before.activity is Activity.LOADING:
+            assert now.pair is not None
+            self._loaded(now.pair)
+        elif isinstance(now.reading, LoadProgress):
+            self._show_progress(now.reading)
 
-    @Slot(object)
+    def _show_progress(self, progress: LoadProgress) -> None:
+        header = self._header
+        panel = header.draft_panel if progress.role is Role.DRAFT else header.target_panel
+        if panel is self._fatal:
+            return  # what happened is still to be read there
+        if progress.stage is LoadStage.TESTING:
+            panel.set_testing(progress.file)
+        else:
+            panel.set_loading(progress.file, progress.fraction)
+
     def _loaded(self, pair: PairInfo) -> None:
         settings = self._settings.now
         self._in_use = (settings.target, settings.draft)
@@ -173,7 +176,6 @@ class PairController(QObject):
         self._prompt.set_thinking(pair.thinking)
         self.changed.emit()
 
-    @Slot(object)
     def _load_failed(self, failed: Failed) -> None:
         """Say it in the panel of the model that failed."""
         self._by_hand = False

@@ -6,9 +6,9 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -53,6 +53,17 @@ class Activity(StrEnum):
 
 BUSY = (Activity.READING, Activity.GENERATING, Activity.STOPPING)
 
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """What the engine does and holds at one moment."""
+
+    activity: Activity = Activity.EMPTY
+    pair: PairInfo | None = None  # the loaded one, also while another is being loaded
+    reading: LoadProgress | PromptProgress | None = None  # the file or the prompt that is being read
+    failed: Failed | None = None  # why the latest load failed; None once one has succeeded
+
+
 Told = Callable[[DevicesListed | Measured | Failed], None]
 """Who asked about devices or memory; called once, on the window's thread."""
 
@@ -80,13 +91,9 @@ class _Run:
 class EngineSession(QObject):
     """Sends commands, hands batches of events to whom they belong, drops stale ones."""
 
-    activity_changed = Signal(object)  # Activity
-    load_progress = Signal(object)  # LoadProgress
-    loaded = Signal(object)  # PairInfo
-    load_failed = Signal(object)  # Failed; the pair from before, if there was one, is still loaded
+    changed = Signal(object, object)  # EngineState, and the one that was told before it
     run_died = Signal(object)  # Failed: the engine went away in mid-answer; its pair is loaded again
     stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
-    prompt_progress = Signal(object)  # PromptProgress
 
     def __init__(self, make_home: Callable[[], EngineHome]) -> None:
         super().__init__()
@@ -109,9 +116,17 @@ class EngineSession(QObject):
         self._kept: Load | None = None  # the one that is loaded: sent again when the engine dies
         self._run: _Run | None = None
         self._questions: dict[int, Told] = {}  # by run id
-        self.activity = Activity.EMPTY
-        self.pair: PairInfo | None = None
+        self.state = self._told = EngineState()
+        self._telling = False
         self.drafters: tuple[str, ...] = ()  # files of drafters from outside, told with every request
+
+    @property
+    def activity(self) -> Activity:
+        return self.state.activity
+
+    @property
+    def pair(self) -> PairInfo | None:
+        return self.state.pair
 
     def start(self) -> None:
         """Start the worker thread and, with it, the engine."""
@@ -136,12 +151,11 @@ class EngineSession(QObject):
         asked, self._questions = self._questions, {}
         self._kept, self._load = self._load or self._kept, None
         self._untold.clear()
-        self.pair = None
         self._leaving, self._thread = self._thread, self._make_thread()
         self._leaving.arrived.disconnect(self._arrived)
         self._leaving.finished.connect(gone)
         self._leaving.leave()
-        self._set(Activity.LENT)
+        self._set(activity=Activity.LENT, pair=None, reading=None)
         for run, told in asked.items():
             told(Failed(run, "The engine is lent to Compare.", "Ask again when it has measured."))
 
@@ -151,10 +165,9 @@ class EngineSession(QObject):
             return
         self._thread.start()
         if self._kept is None:
-            self._set(Activity.EMPTY)
+            self._set(activity=Activity.EMPTY)
         else:
-            self.activity = Activity.EMPTY  # not told: who waits for the pair would give up
-            self.load(self._kept.target, self._kept.draft)
+            self._load_now(self._kept.target, self._kept.draft)
 
     def _make_thread(self) -> EngineThread:
         thread = EngineThread(self._make_home)
@@ -165,26 +178,29 @@ class EngineSession(QObject):
         """Load a pair in place of the one that is there, or that is loading. Not while something runs."""
         if self.activity is Activity.LENT:
             self._kept = Load(self._next_id(), target, draft)
-            return
+        else:
+            self._load_now(target, draft)
+
+    def _load_now(self, target: ModelOptions, draft: ModelOptions | None) -> None:
         if self._load is not None:
             self._replaced = self._load
             self._thread.send(Stop(self._load.run))
         self._give_way()
         self._load = Load(self._next_id(), target, draft)
-        self._set(Activity.LOADING)
+        self._set(activity=Activity.LOADING, reading=None)
         self._thread.send(self._load)
 
     def generate(self, request: GenerationRequest, sink: RunSink) -> None:
         """Generate for `sink`. Only when the activity is READY."""
         self._give_way()
         self._run = _Run(self._next_id(), sink)
-        self._set(Activity.READING)
+        self._set(activity=Activity.READING)
         self._thread.send(Generate(self._run.id, request, self.drafters))
 
     def stop(self) -> None:
         """Stop what runs; its end is told as always."""
         if self._run is not None:
-            self._set(Activity.STOPPING)
+            self._set(activity=Activity.STOPPING, reading=None)
             self._overdue.start()
             self._thread.send(Stop(self._run.id))
 
@@ -218,11 +234,21 @@ class EngineSession(QObject):
         self._ids += 1
         return self._ids
 
-    def _set(self, activity: Activity) -> None:
-        if activity is not self.activity:
-            self.activity = activity
+    def _set(self, **changes: Any) -> None:
+        """Change fields of the state at once, then tell it. Where a listener changes it again, every listener
+        hears of the first change before the second."""
+        before, self.state = self.state, replace(self.state, **changes)
+        if self.state.activity is not before.activity:
             self._overdue.stop()
-            self.activity_changed.emit(activity)
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self.state != self._told:
+                before, self._told = self._told, self.state
+                self.changed.emit(self._told, before)
+        finally:
+            self._telling = False
 
     @Slot()
     def _arrived(self) -> None:
@@ -258,7 +284,7 @@ class EngineSession(QObject):
         if run is None or not mine:
             return
         if self.activity is Activity.READING:
-            self._set(Activity.GENERATING)
+            self._set(activity=Activity.GENERATING, reading=None)
         run.sink.run_rounds([event.round for event in mine], mine[-1].context_used)
 
     def _dispatch(self, event: Event) -> None:
@@ -272,36 +298,35 @@ class EngineSession(QObject):
             self._about_load(event)
         elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
             # It was done before it could be stopped: it is there if the next one fails.
-            self._kept, self.pair = self._replaced, event.pair
+            self._kept = self._replaced
+            self._set(pair=event.pair)
         elif self._run is not None and event.run == self._run.id:
             self._about_run(event, self._run)
 
     def _about_load(self, event: Event) -> None:
         if isinstance(event, LoadProgress):
-            self.load_progress.emit(event)
+            self._set(reading=event)
         elif isinstance(event, Loaded):
             self._kept, self._load = self._load, None
-            self.pair = event.pair
-            self._set(Activity.READY)
-            self.loaded.emit(event.pair)
+            self._set(activity=Activity.READY, pair=event.pair, reading=None, failed=None)
         elif isinstance(event, Failed):
             self._load = None
-            self._set(Activity.READY if self.pair else Activity.EMPTY)
-            self.load_failed.emit(event)
+            self._set(activity=Activity.READY if self.pair else Activity.EMPTY, reading=None, failed=event)
 
     def _about_run(self, event: Event, run: _Run) -> None:
         if isinstance(event, PromptProgress):
-            self.prompt_progress.emit(event)
+            if self.activity is not Activity.STOPPING:
+                self._set(reading=event)
             run.sink.run_progress(event)
         elif isinstance(event, Started):
             run.sink.run_started(event.header)
         elif isinstance(event, Finished):
             self._run = None
-            self._set(Activity.READY)
+            self._set(activity=Activity.READY, reading=None)
             run.sink.run_finished(event.totals)
         elif isinstance(event, Failed):
             self._run = None
-            self._set(Activity.READY)
+            self._set(activity=Activity.READY, reading=None)
             run.sink.run_failed(event)
 
     def _engine_gone(self, event: Failed) -> None:
@@ -309,13 +334,11 @@ class EngineSession(QObject):
         run, self._run = self._run, None
         died_loading, self._load = self._load, None
         asked, self._questions = self._questions, {}
-        self.pair = None
-        self._set(Activity.EMPTY)
-        if died_loading is not None:
-            # The file itself kills the engine: not that one again, but the pair from before.
-            if self._kept is not None and _same_pair(self._kept, died_loading):
-                self._kept = None
-            self.load_failed.emit(event)
+        # A file that kills the engine is not loaded again, but the pair from before.
+        if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):
+            self._kept = None
+        failed = event if died_loading is not None else self.state.failed
+        self._set(activity=Activity.EMPTY, pair=None, reading=None, failed=failed)
         if run is not None:
             run.sink.run_failed(event)
             self.run_died.emit(event)

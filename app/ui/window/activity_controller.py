@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Slot
 
-from app.engine.messages import PromptProgress
+from app.engine.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.types import Totals, TraceHeader
 from app.ui.chat.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.prompt.prompt_box import PromptBox
-from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.window.header import Header
 from app.ui.window.status_bar import StatusBar
 
@@ -26,7 +26,7 @@ CAUSE = "stop"  # of a notice
 
 
 class ActivityController(QObject):
-    """Made after whatever sets the engine to work, so that it is told last."""
+    """Shows the engine's state, and what belongs to the answer on the screen."""
 
     def __init__(
         self,
@@ -44,23 +44,31 @@ class ActivityController(QObject):
         self._session = session
         self._chat = chat
         self._baseline = baseline
-        session.activity_changed.connect(self.show)
-        session.load_failed.connect(self.show)
-        session.prompt_progress.connect(self._prompt_progress)
+        session.changed.connect(self._engine_changed)
         session.stop_overdue.connect(self._stop_overdue)
         baseline.ended.connect(self.show)
         chat.shown.answer_shown.connect(self._answer_shown)
         chat.shown.context_changed.connect(self._show_context)
         chat.answers.prompt_measured.connect(self._prompt_measured)
 
+    @Slot(object, object)
+    def _engine_changed(self, now: EngineState, before: EngineState) -> None:
+        if now.activity is before.activity:
+            self._show_state()  # and no more: the keyboard stays where it is
+        else:
+            self.show()
+
+    def _show_state(self) -> None:
+        state = self._session.state
+        measuring = self._baseline.is_measuring and state.activity is Activity.GENERATING
+        busy = state.activity in (*BUSY, Activity.LOADING, Activity.LENT)
+        self._status.set_state("Measuring" if measuring else state_words(state), busy=busy)
+
     @Slot()
     def show(self) -> None:
         """Say what it is doing."""
-        # Whoever was told before may have set the engine to work: what holds is what it does now.
         activity, header = self._session.activity, self._header
-        measuring = self._baseline.is_measuring and activity is Activity.GENERATING
-        busy = activity in (*BUSY, Activity.LOADING, Activity.LENT)
-        self._status.set_state("Measuring" if measuring else WORDS[activity], busy=busy)
+        self._show_state()
         for button in (header.stop, header.regenerate, self._status.measure):
             if button.hasFocus():  # it may be gone or unusable now, and Qt would go on to just anything
                 self._prompt.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -82,11 +90,6 @@ class ActivityController(QObject):
         )
         self._header.stop.setEnabled(True)  # asked again, it offers this again
 
-    @Slot(object)
-    def _prompt_progress(self, progress: PromptProgress) -> None:
-        share = 100 * progress.done // progress.total if progress.total else 0
-        self._status.set_state(f"Reading prompt {share} %", busy=True)
-
     @Slot()
     def _answer_shown(self) -> None:
         self._header.regenerate.setEnabled(self._chat.can_regenerate)
@@ -105,3 +108,16 @@ class ActivityController(QObject):
         read = header.prompt_tokens - 1 - header.cached_tokens
         speed = read / totals.prompt_seconds if read > 0 and totals.prompt_seconds > 0 else None
         self._status.set_prompt_speed(speed, totals.first_token_seconds)
+
+
+def state_words(state: EngineState) -> str:
+    """What the engine does, and how far it is."""
+    match state.reading:
+        case PromptProgress(done=done, total=total):
+            return f"Reading prompt {100 * done // total if total else 0} %"
+        case LoadProgress(role=role, stage=LoadStage.TESTING):
+            return f"Testing {role}"
+        case LoadProgress(role=role, fraction=fraction):
+            return f"Loading {role} {fraction * 100:.0f} %"
+        case None:
+            return WORDS[state.activity]

@@ -147,7 +147,7 @@ def test_the_button_measures_and_shows_the_factor(windows: Windows) -> None:
     desk.until(status.measure.isEnabled)
     # A tiny model is done between two looks: what the bar said is collected as it changes.
     said: list[str] = []
-    desk.session.activity_changed.connect(lambda _activity: said.append(status.state.text()))
+    desk.session.changed.connect(lambda _now, _before: said.append(status.state.text()))
     status.measure.click()
     assert status.measure.text().startswith("Measuring baseline")
     desk.until(status.speed_up.isVisible)

@@ -199,7 +199,7 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
     home = thread._home
     assert home is not None
     seen: list[Activity] = []
-    desk.session.activity_changed.connect(seen.append)
+    desk.session.changed.connect(lambda now, _before: seen.append(now.activity))
     os.kill(home.pid, signal.SIGKILL)  # type: ignore[attr-defined]
     desk.until(lambda: Activity.LOADING in seen)
     desk.until_ready()

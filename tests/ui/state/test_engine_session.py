@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 
@@ -21,7 +22,7 @@ from app.engine.messages import (
     Stop,
 )
 from app.engine.types import GenerationRequest, ModelOptions, Role, Round, Totals, TraceHeader
-from app.ui.state.engine_session import STOP_MILLISECONDS, Activity, EngineSession
+from app.ui.state.engine_session import STOP_MILLISECONDS, Activity, EngineSession, EngineState
 from tests.ui.homes import Homes, loaded
 from tests.ui.traces import make_header, make_round, make_totals
 
@@ -64,10 +65,15 @@ class Talk:
         self.session = EngineSession(self.homes)
         self.activities: list[Activity] = []
         self.failures: list[Failed] = []
-        self.session.activity_changed.connect(self.activities.append)
-        self.session.load_failed.connect(self.failures.append)
+        self.session.changed.connect(self._heard)
         self.session.start()
         self.until(lambda: bool(self.homes.made))
+
+    def _heard(self, now: EngineState, before: EngineState) -> None:
+        if now.activity is not before.activity:
+            self.activities.append(now.activity)
+        if now.failed is not None and now.failed is not before.failed:
+            self.failures.append(now.failed)
 
     def until(self, condition: Callable[[], object]) -> None:
         self.qtbot.waitUntil(lambda: bool(condition()), timeout=10_000)
@@ -124,6 +130,59 @@ def test_a_run_from_its_start_to_its_end(talk: Talk) -> None:
     assert len(sink.batches) < 100, "rounds come in batches"
     kinds = [Activity.LOADING, Activity.READY, Activity.READING, Activity.GENERATING, Activity.READY]
     assert talk.activities == kinds
+
+
+def test_a_state_is_whole_when_it_is_told(talk: Talk) -> None:
+    told: list[EngineState] = []
+    talk.session.changed.connect(lambda now, _before: told.append(now))
+    talk.load()
+    assert told[-1].pair is not None and told[-1].pair.target.name == FIRST.path
+    talk.session.load(SECOND, None)
+    progress = LoadProgress(talk.run, Role.TARGET, SECOND.path, 0.5)
+    failed = Failed(talk.run, "second.gguf is empty.", role=Role.TARGET)
+    talk.say(progress, failed)
+    talk.until_is(Activity.READY)
+    kept = told[-1].pair
+    assert told[-3:] == [
+        EngineState(Activity.LOADING, kept),
+        EngineState(Activity.LOADING, kept, reading=progress),
+        EngineState(Activity.READY, kept, failed=failed),
+    ]
+    talk.say(Failed(-1, "The engine stopped unexpectedly.", gone=True))
+    talk.until_is(Activity.LOADING)
+    assert told[-2:] == [
+        EngineState(Activity.EMPTY, failed=failed),
+        EngineState(Activity.LOADING, failed=failed),
+    ]
+
+
+def test_a_prompt_that_is_still_read_does_not_hide_the_stop(talk: Talk) -> None:
+    talk.load()
+    sink = talk.ask()
+    first, last = (PromptProgress(talk.run, Role.TARGET, done, 7) for done in (3, 5))
+    talk.say(first)
+    talk.until(lambda: sink.heard == [first])
+    assert talk.session.state == EngineState(Activity.READING, talk.session.pair, first)
+    talk.session.stop()
+    talk.say(last)
+    talk.until(lambda: sink.heard == [first, last])
+    assert talk.session.state == EngineState(Activity.STOPPING, talk.session.pair)
+
+
+def test_states_come_in_order_to_all_where_one_listener_sets_off_the_next(talk: Talk) -> None:
+    sink, told = Sink(), []
+
+    def ask(now: EngineState, _before: EngineState) -> None:
+        if now.activity is Activity.READY:
+            talk.session.generate(GenerationRequest(prompt="x"), sink)
+
+    talk.session.changed.connect(ask)
+    talk.session.changed.connect(lambda now, before: told.append((before.activity, now.activity)))
+    talk.session.load(FIRST, None)
+    talk.say(loaded(talk.run))
+    talk.until_is(Activity.READING)
+    kinds = [Activity.EMPTY, Activity.LOADING, Activity.READY, Activity.READING]
+    assert told == list(itertools.pairwise(kinds))
 
 
 def test_events_of_other_runs_are_dropped(talk: Talk) -> None:

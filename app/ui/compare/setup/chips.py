@@ -25,7 +25,7 @@ from app.ui.compare.words import amount_words
 from app.ui.pair.model_panel import FileChooser
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.setup.sampling_panel import chip_words as sampling_words
-from app.ui.state.engine_session import Activity
+from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.words.model_words import chip_words as model_words
 from app.ui.widgets.words.model_words import file_name
@@ -71,7 +71,7 @@ class Chips(QObject):
         lanes.changed.connect(self.set_setup)
         prompts.changed.connect(self.set_setup)
         head.sampling_panel.options_changed.connect(self._options_changed)
-        chat.engine.activity_changed.connect(self.show_pair)
+        chat.engine.changed.connect(self._engine_changed)
 
     def experiment(self) -> Experiment:
         """What Run measures; raises SettingError."""
@@ -142,7 +142,11 @@ class Chips(QObject):
         head.sampling.set_text(*sampling_words(setup.options.sampling))
         self.show_pair()
 
-    @Slot()
+    @Slot(object, object)
+    def _engine_changed(self, now: EngineState, before: EngineState) -> None:
+        if now.activity is not before.activity:
+            self.show_pair()
+
     def show_pair(self) -> None:
         """Name the chat's pair, and mark what does not run with it."""
         pair = self._chat.pair()

@@ -14,7 +14,7 @@ from app.engine.types import ModelOptions
 from app.ui.pair.memory.memory_rows import taken_memory
 from app.ui.pair.memory.memory_view import Files
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine_session import Activity, EngineSession
+from app.ui.state.engine_session import Activity, EngineSession, EngineState
 
 DELAY = 250  # milliseconds: a slider that moves is measured once
 IDLE = (Activity.READY, Activity.EMPTY)
@@ -49,7 +49,7 @@ class OffloadController(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._ask)
-        session.activity_changed.connect(self._activity_changed)
+        session.changed.connect(self._engine_changed)
         for panel, other in ((target, draft), (draft, target)):
             panel.opened.connect(self._look_again)
             panel.edited.connect(self._edited)
@@ -83,10 +83,10 @@ class OffloadController(QObject):
         if pair != self._measured_for:
             panel.memory.wait(_files_of(pair))
 
-    @Slot()
-    def _activity_changed(self) -> None:
+    @Slot(object, object)
+    def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         # A pair that is loaded or gone changes what is free.
-        if self._session.activity in IDLE:
+        if now.activity is not before.activity and now.activity in IDLE:
             self._listed_for = self._measured_for = None
             self._timer.start(0)
 
