@@ -36,12 +36,11 @@ from app.engine.messages import (
 from app.engine.recheck import recheck
 from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Role, Sampling
 from tests.answers import answer, trace_of
+from tests.stopping import ATTEMPTS, stop_limit
 from tests.tiny import Tiny
 
 KINDS = ["thread", "process"]
 PATIENCE = 30.0  # seconds; the machine may be busy
-STOPS_WITHIN = 0.1
-ATTEMPTS = 5  # a busy machine may spoil some
 LONG = "the quick brown fox jumps over the lazy dog. " * 170
 DRAFTS = "draft-simple:n_max=4"
 
@@ -306,7 +305,7 @@ def _stops_in_time(attempt: Callable[[], float]) -> None:
     seconds = []
     for _ in range(ATTEMPTS):
         seconds.append(attempt())
-        if seconds[-1] < STOPS_WITHIN:
+        if seconds[-1] < stop_limit():
             return
     raise AssertionError(f"stopping took {seconds} s")
 

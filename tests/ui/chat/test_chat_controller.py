@@ -15,11 +15,10 @@ from app.engine.host import ProcessHome
 from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.ui.state.engine_session import Activity, EngineState
+from tests.stopping import ATTEMPTS, stop_limit
 from tests.ui.windows import Desk, Windows, seconds_until
 
 DEMO = read_demo(find_paths().resources)[0].prompt
-STOPS_WITHIN = 0.1  # seconds
-ATTEMPTS = 6  # a busy machine may spoil some
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
@@ -105,7 +104,7 @@ def test_stop_acts_within_a_tenth_of_a_second(slow: Callable[..., Desk]) -> None
         assert desk.session.activity is Activity.READY
         assert desk.notes()[-1] == "Stopped."
         assert 20 <= desk.tokens() < 8000
-        if seconds[-1] < STOPS_WITHIN:
+        if seconds[-1] < stop_limit():
             return
     raise AssertionError(f"stopping took {seconds} s")
 
