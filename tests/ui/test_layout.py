@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, 
 
 from app.ui.transcript.legend import FateSample
 from app.ui.widgets.chip import Chip
-from app.ui.widgets.text.elided import ElidedLabel as PanelLabel
-from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.elided import ElidedLabel
+from app.ui.widgets.text.giving_label import GivingLabel
 from tests.ui.windows import Desk, Windows
 
 LONG_NAME = "A model with quite a long name that nobody would ever shorten, 70B"
@@ -22,7 +22,7 @@ def clipped(window: QWidget) -> list[str]:
     """What is on the screen and has less width than its words take, or lies beyond its parent."""
     found = []
     for one in window.findChildren(QWidget):
-        if not one.isVisible() or isinstance(one, (ElidedLabel, PanelLabel, Chip)):
+        if not one.isVisible() or isinstance(one, (ElidedLabel, GivingLabel, Chip)):
             continue
         kinds = (QLabel, QAbstractButton, FateSample)
         if not isinstance(one, kinds) or (isinstance(one, QLabel) and one.wordWrap()):

@@ -16,7 +16,7 @@ from app.ui.instruments.canvas import Tick
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.plots import nice_above
 from app.ui.widgets.export import Cell
-from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers
 
 
@@ -31,7 +31,7 @@ class CostCard(PlotCard):
     file_name = "predicted-speed-up"
 
     def set_up(self) -> None:
-        self.facts = ElidedLabel()
+        self.facts = GivingLabel()
         self.facts.setToolTip(self.tooltip)
         self.advice = QLabel()
         self.advice.setWordWrap(True)

@@ -9,7 +9,7 @@ from app.engine.types import FinishReason
 from app.ui.instruments.record import Record
 from app.ui.instruments.styles import flat_button
 from app.ui.theme import Theme
-from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import count
 
@@ -31,7 +31,7 @@ class Head(QWidget):
         super().__init__()
         self._theme = theme
         self._record = record
-        self.scope = ElidedLabel()
+        self.scope = GivingLabel()
         self.reset = QToolButton()
         self.fold = QToolButton()
         self.fold.setText("›")

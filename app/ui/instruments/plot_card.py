@@ -21,7 +21,7 @@ from app.ui.widgets.export import (
     png_picture,
     write_export,
 )
-from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words.numbers import NONE
 
 _NOTICE_MS = 6000
@@ -45,7 +45,7 @@ class PlotCard(QWidget):
         self.record = record
         self._ask = ask
         self.title = QLabel(self.name)
-        self.note = ElidedLabel(self.definition)
+        self.note = GivingLabel(self.definition)
         self.value = QLabel(NONE)
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.value.setAccessibleName(self.name)

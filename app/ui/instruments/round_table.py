@@ -27,7 +27,7 @@ from app.ui.instruments.round_rows import (
 )
 from app.ui.instruments.styles import flat_button, scroll_bar
 from app.ui.theme import Theme
-from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import count
 
@@ -43,7 +43,7 @@ class RoundTable(QWidget):
         self._round: Round | None = None
         self._has_q = self._has_draft_p = False
         self.title = QLabel("Round")
-        self.times = ElidedLabel()
+        self.times = GivingLabel()
         self.unpin = QToolButton()
         self.unpin.setText("Pinned")
         policy = self.unpin.sizePolicy()
@@ -75,7 +75,7 @@ class RoundTable(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(Column.TOKEN, QHeaderView.ResizeMode.Stretch)
         self.view.viewport().installEventFilter(self)
-        self.draft = ElidedLabel()
+        self.draft = GivingLabel()
 
         row = QHBoxLayout()
         row.setSpacing(8)

@@ -11,7 +11,7 @@ from app.saved.chats.measurement import Measurement
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
 from app.ui.theme import Theme
-from app.ui.widgets.text.giving_label import ElidedLabel
+from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.throttle import Throttle
 from app.ui.widgets.words import numbers
@@ -77,12 +77,12 @@ class StatusBar(QWidget):
         self._busy = False
         self._measuring = ""
         self._recorded = False
-        self.state = ElidedLabel()
+        self.state = GivingLabel()
         self.state.setAccessibleName("Engine")
         self.alpha = Readout("judged α", "0.888", "", definitions.ALPHA)
         self.tau = Readout("τ", "88.88", "", definitions.TAU)
         self.speed = Readout("", "8,888", "tok/s", definitions.TOKENS_PER_SECOND)
-        self.speed_up = ElidedLabel()
+        self.speed_up = GivingLabel()
         self.measure = QPushButton("Measure baseline")
         self.measure.setCursor(Qt.CursorShape.PointingHandCursor)
         self.context = Readout("context", "8,888 / 8,888", "", definitions.CONTEXT)

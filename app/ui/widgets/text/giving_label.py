@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QStyle, QWidget
 
 
-class ElidedLabel(QLabel):
+class GivingLabel(QLabel):
     """Wants the width of its text, gets along with none. Plain text."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:

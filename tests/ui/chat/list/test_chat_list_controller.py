@@ -65,6 +65,7 @@ def test_what_another_window_does_is_seen_in_the_list(windows: Windows) -> None:
     desk.until(lambda: desk.chats() == [])
     other.restore(chat.id)
     desk.until(lambda: desk.chats() == ["Renamed there"])
+    assert [head.title for head in other.heads()] == desk.chats(), "what stands there is what is saved"
 
 
 def test_a_folder_of_chats_that_is_gone_is_said(windows: Windows) -> None:
