@@ -20,10 +20,10 @@ from app.base.files import remove_partials
 from app.base.paths import Paths, find_paths
 from app.cli.console import tell
 from app.demo import read_demo
+from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
-from app.engine.host import make_home
-from app.engine.trace import salvage_trace
-from app.engine.tried_drafters import TriedDrafters
+from app.engine.process.host import make_home
+from app.engine.record.trace import salvage_trace
 from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
 from app.ui.models.door import ModelsInUse, UseModels

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.engine.engine import Engine
-from app.engine.messages import Event, Finished, RoundFinished, Started
-from app.engine.trace import Trace
+from app.engine.process.messages import Event, Finished, RoundFinished, Started
+from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest
-from app.lab.compare import first_divergence
+from app.lab.report.compare import first_divergence
 
 
 def events_of(engine: Engine, request: GenerationRequest) -> list[Event]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from app.engine.cores import cores
+from app.engine.devices.cores import cores
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController

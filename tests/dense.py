@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.engine.distribution import Distribution
-from app.engine.logits import softmax
+from app.engine.sampling.distribution import Distribution
+from app.engine.sampling.logits import softmax
 from app.engine.types import Sampling
 
 

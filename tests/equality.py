@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.draws import Draws, Purpose
-from app.engine.dry import breakers_of
 from app.engine.engine import Engine
 from app.engine.native import AbortFlag, Context
-from app.engine.recheck import recheck
-from app.engine.sampling import Sampler
-from app.engine.trace import Trace
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import Trace
+from app.engine.sampling.draws import Draws, Purpose
+from app.engine.sampling.dry import breakers_of
+from app.engine.sampling.sampler import Sampler
 from app.engine.types import GenerationRequest
-from app.lab.compare import LARGEST_ROUNDING
+from app.lab.report.compare import LARGEST_ROUNDING
 from tests.answers import events_of, trace_of
 from tests.dense import dense
 

@@ -19,19 +19,19 @@ from scipy import stats
 
 from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
 from app.engine.drafters.registry import StrategyKind
-from app.engine.draws import Draws
-from app.engine.dry import breakers_of
 from app.engine.engine import Engine
-from app.engine.generate import Generation, TokenBuffer, Verified, finished, verify_rounds
-from app.engine.handover import Handover, NobodyTakes
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.lengths.registry import make_length
+from app.engine.loop.generate import Generation, TokenBuffer, Verified, finished, verify_rounds
+from app.engine.loop.handover import Handover, NobodyTakes
+from app.engine.loop.text import TextStream
 from app.engine.params import param
 from app.engine.plugins import register, unregister
-from app.engine.sampling import Sampler
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.dry import breakers_of
+from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategySpec
-from app.engine.text import TextStream
 from app.engine.types import LengthRule, ModelOptions, Round, Sampling
 from tests.reference import probabilities
 from tests.tiny import Tiny

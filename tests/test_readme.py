@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.recheck import recheck
-from app.engine.trace import FORMAT, read_trace
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import FORMAT, read_trace
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

@@ -60,35 +60,35 @@ def _run(words: list[str]) -> int:
     # Each imported where it is needed: llama.cpp takes a moment, Qt a longer one.
     match words[:1]:
         case ["run"]:
-            from app.cli.run import run
+            from app.cli.answer.run import run
 
             return run(words[1:])
         case ["bench"]:
-            from app.cli.bench import bench
+            from app.cli.measure.bench import bench
 
             return bench(words[1:])
         case ["sweep"]:
-            from app.cli.sweep import sweep
+            from app.cli.measure.sweep import sweep
 
             return sweep(words[1:])
         case ["tune"]:
-            from app.cli.tune import tune
+            from app.cli.measure.tune import tune
 
             return tune(words[1:])
         case ["replay"]:
-            from app.cli.replay import replay
+            from app.cli.answer.replay import replay
 
             return replay(words[1:])
         case ["search"]:
-            from app.cli.search import search
+            from app.cli.models.search import search
 
             return search(words[1:])
         case ["pull"]:
-            from app.cli.pull import pull
+            from app.cli.models.pull import pull
 
             return pull(words[1:])
         case ["models"]:
-            from app.cli.models import models
+            from app.cli.models.here import models
 
             return models(words[1:])
         case ["devices"]:

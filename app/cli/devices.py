@@ -9,16 +9,24 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.base.numbers import file_size
+from app.cli.answer.options import DRAFT, TARGET, chosen_pair
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import hand_over, put
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.cli.run_options import DRAFT, TARGET, chosen_pair
 from app.cli.table import table
-from app.engine.builds import gpu_backends, other_builds
+from app.engine.devices.builds import gpu_backends, other_builds
+from app.engine.devices.memory import DeviceMemory, ModelMemory, PairMemory
 from app.engine.errors import UserError
-from app.engine.host import ProcessHome
-from app.engine.memory import DeviceMemory, ModelMemory, PairMemory
-from app.engine.messages import AnyCommand, DevicesListed, Event, Failed, ListDevices, Measure, Measured
+from app.engine.process.host import ProcessHome
+from app.engine.process.messages import (
+    AnyCommand,
+    DevicesListed,
+    Event,
+    Failed,
+    ListDevices,
+    Measure,
+    Measured,
+)
 from app.engine.types import ModelOptions
 
 E = TypeVar("E", bound=Event)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.base.files import reason
+from app.cli.answer.recorder import check_writable, write_file
 from app.cli.arguments import Parser
 from app.cli.console import say
-from app.cli.recorder import check_writable, write_file
-from app.engine.drafters.ngram_cache_file import LookupCache, read_cache
-from app.engine.drafters.ngram_counts import STATIC_SIZE, Followers, count_ngrams
+from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
+from app.engine.drafters.ngram.counts import STATIC_SIZE, Followers, count_ngrams
 from app.engine.errors import PromptError
 from app.engine.native import Vocabulary
 from app.engine.native.header import Header

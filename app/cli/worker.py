@@ -8,8 +8,8 @@ from app.base.numbers import file_size
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import drop, say
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.types import split_list
-from app.engine.workers import DEFAULT_PORT, Endpoint, WorkerError
 
 PROG = "draftscope worker"
 _LOOPBACK = "127.0.0.1"

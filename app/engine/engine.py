@@ -12,28 +12,28 @@ import numpy as np
 from msgspec.structs import replace as replace_struct
 
 from app import __version__
-from app.engine.chat import ChatTemplate, TokenizedPrompt
-from app.engine.cores import cpu_name
+from app.engine.devices.cores import cpu_name
+from app.engine.devices.memory import ModelMemory
 from app.engine.drafters.base import Drafter, Resources, Surroundings
-from app.engine.drafters.lookup_caches import LookupCaches
+from app.engine.drafters.ngram.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
-from app.engine.draws import Draws
-from app.engine.dry import breakers_of
 from app.engine.errors import PromptError, SettingError, UserError
-from app.engine.generate import Generation, Rounds, TokenBuffer, rounds
 from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
-from app.engine.memory import ModelMemory
-from app.engine.messages import Event, Finished, PromptProgress, RoundFinished, Started
+from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
+from app.engine.loop.text import TextStream
 from app.engine.native import AbortFlag, Cancelled, exponentials
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
-from app.engine.sampling import Sampler
+from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished, Started
+from app.engine.record.trace import FORMAT
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.dry import breakers_of
+from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.template_options import check_options
-from app.engine.templates import Templates
-from app.engine.text import TextStream
-from app.engine.trace import FORMAT
+from app.engine.templates.chat import ChatTemplate, TokenizedPrompt
+from app.engine.templates.options import check_options
+from app.engine.templates.process import Templates
 from app.engine.types import (
     FinishReason,
     GenerationRequest,

@@ -12,11 +12,11 @@ from pathlib import Path
 from msgspec.structs import replace as replace_struct
 
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
+from app.engine.devices.memory import ModelMemory
+from app.engine.devices.placement import WORKERS, share_workers
 from app.engine.errors import ModelFileError, PairError, UserError
-from app.engine.memory import ModelMemory
 from app.engine.native import SNAPSHOTS, AbortFlag, Cancelled, Context, Model, chosen_devices
 from app.engine.params import check_params
-from app.engine.placement import WORKERS, share_workers
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
 
 LoadReport = Callable[[Role, str, float, str], bool]

@@ -17,8 +17,8 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
 from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
-from app.engine.drafters.fault import error_words
-from app.engine.drafters.foreign import Stamp, foreign_kinds, register, source_name, unregister
+from app.engine.drafters.outside.fault import error_words
+from app.engine.drafters.outside.foreign import Stamp, foreign_kinds, register, source_name, unregister
 from app.engine.drafters.registry import StrategyKind
 from app.engine.errors import DrafterError, SettingError, UserError
 from app.engine.params import FileUse, param

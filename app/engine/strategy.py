@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
+from app.engine.loop.verify import default_verification
 from app.engine.params import check_params, params_of
 from app.engine.types import LengthRule, Verification
-from app.engine.verify import default_verification
 
 NONE = "none"
 C = TypeVar("C", bound=StrEnum)

@@ -11,11 +11,11 @@ from enum import StrEnum
 
 import msgspec
 
+from app.engine.devices.memory import DeviceMemory
 from app.engine.fates import FATES, Origin, Verdict
-from app.engine.memory import DeviceMemory
 from app.engine.params import param
-from app.engine.template_options import TemplateOptions
-from app.engine.thinking import Thinking
+from app.engine.templates.options import TemplateOptions
+from app.engine.templates.thinking import Thinking
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 """llama.cpp's number formats of a KV cache."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.base.numbers import file_size
-from app.engine.memory import CPU, Device
+from app.engine.devices.memory import CPU, Device
 
 RESERVE = 0.05  # of what is free: the system, and other programs, go on needing some
 _CONTEXT_SHARE = 0.1

@@ -12,9 +12,9 @@ import msgspec
 from app.engine.errors import SettingError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
-from app.engine.template_options import TemplateOptions, check_options
+from app.engine.templates.options import TemplateOptions, check_options
 from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
-from app.lab.order import TurnOrder
+from app.lab.runs.order import TurnOrder
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from app import __version__
-from app.engine.cores import cpu_name
+from app.engine.devices.cores import cpu_name
 from app.engine.types import ModelInfo, PairInfo
 
 _CHUNK = 4 * 2**20

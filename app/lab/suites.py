@@ -9,9 +9,9 @@ import msgspec
 
 from app.base.files import DamagedError, decode, reason
 from app.engine.errors import PromptError
-from app.lab import words
 from app.lab.experiment import Prompt
-from app.lab.report import categories_of
+from app.lab.report import words
+from app.lab.report.report import categories_of
 
 SPEED_BENCH = {
     "code": "coding",

@@ -11,8 +11,8 @@ from app.engine.errors import SettingError
 from app.engine.params import params_of
 from app.engine.strategy import NONE, RUN_KEYS, StrategySpec
 from app.lab.experiment import Experiment, Lane, make_experiment
-from app.lab.report import Cell, Report, SweepFacts
-from app.lab.summary import Summary
+from app.lab.report.report import Cell, Report, SweepFacts
+from app.lab.report.summary import Summary
 
 MOST_CELLS = 256
 

@@ -21,7 +21,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine import Engine, GenerationRequest, Message, ModelOptions
-from app.engine.messages import Finished, RoundFinished
+from app.engine.process.messages import Finished, RoundFinished
 from app.engine.types import Round, Totals
 
 import judge

@@ -24,17 +24,17 @@ from app.base.files import (
     set_aside,
     write_atomic,
 )
-from app.cli.models_table import make_hub
+from app.cli.models.common import make_hub
 from app.demo import read_demo
 from app.engine.errors import UserError
-from app.engine.trace import read_trace, salvage_trace
+from app.engine.record.trace import read_trace, salvage_trace
 from app.engine.types import ModelOptions
 from app.hub.catalogue import load_catalogue
 from app.hub.downloads.store import read_queue
 from app.hub.library.remembered import Known, Places
 from app.lab.experiment import Pair
-from app.lab.journal import Journal
 from app.lab.lane_file import read_lanes
+from app.lab.runs.journal import Journal
 from app.lab.suites import read_suite
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore

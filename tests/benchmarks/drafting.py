@@ -37,11 +37,11 @@ from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
-from app.engine.drafters.prompt_lookup import PromptLookupParams
+from app.engine.drafters.ngram.prompt_lookup import PromptLookupParams
 from app.engine.drafters.registry import KINDS
-from app.engine.draws import Draws
 from app.engine.native import Model, Vocabulary
-from app.engine.sampling import Sampler
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling
 from tests.benchmarks.measure import DEMO_PAIR, one_thread
 

@@ -22,12 +22,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app.base.paths import resource_folder
-from app.engine.host import ProcessHome
+from app.engine.process.host import ProcessHome
 from app.engine.types import FinishReason, ModelOptions, Sampling
-from app.lab.events import EngineReplaced, RunDone, RunRound
 from app.lab.experiment import Experiment, Lane, Pair, make_experiment
-from app.lab.journal import Journal
-from app.lab.runner import Runner
+from app.lab.runs.events import EngineReplaced, RunDone, RunRound
+from app.lab.runs.journal import Journal
+from app.lab.runs.runner import Runner
 from app.lab.suites import built_in
 
 LANES = ("draft-simple:n_max=4", "prompt-lookup")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.engine import Engine, GenerationRequest, Message, ModelOptions
-from app.engine.messages import Finished, PromptProgress, RoundFinished, Started
-from app.engine.trace import TraceWriter
+from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started
+from app.engine.record.trace import TraceWriter
 from app.engine.types import Role, Round, Totals
 
 ROOT = Path(__file__).resolve().parents[2]

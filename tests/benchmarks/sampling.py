@@ -31,10 +31,10 @@ import llama_cpp as cpp
 import numpy as np
 
 from app.engine import Engine, GenerationRequest, Sampling
-from app.engine.dry import Breakers, is_on
 from app.engine.native import exponentials
-from app.engine.row_store import RowStore
-from app.engine.sampling import Sampler
+from app.engine.sampling.dry import Breakers, is_on
+from app.engine.sampling.row_store import RowStore
+from app.engine.sampling.sampler import Sampler
 from tests.benchmarks.measure import measure, one_thread
 from tests.benchmarks.random_pair import SHORT, random_pair
 

@@ -31,8 +31,8 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from app.engine.host import ProcessHome  # noqa: E402
-from app.engine.messages import (  # noqa: E402
+from app.engine.process.host import ProcessHome  # noqa: E402
+from app.engine.process.messages import (  # noqa: E402
     AnyCommand,
     AnyEvent,
     Event,

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from app.cli.console import printable, printable_line
-from app.engine.trace import Trace, read_trace, write_trace
+from app.engine.record.trace import Trace, read_trace, write_trace
 from tests.commands import Command
 from tests.tiny import Tiny
 

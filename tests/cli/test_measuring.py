@@ -19,13 +19,13 @@ from pathlib import Path
 import pytest
 
 from app.engine.errors import UserError
-from app.engine.trace import parse_trace
-from app.lab.journal import Journal, PairLine, RunLine, lock_journal
-from app.lab.page.page import embedded_json
-from app.lab.report import Report
+from app.engine.record.trace import parse_trace
+from app.lab.report.page.page import embedded_json
+from app.lab.report.report import Report
+from app.lab.report.verdict import verdict
+from app.lab.report.words import digits
+from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
 from app.lab.sweep import heat_map
-from app.lab.verdict import verdict
-from app.lab.words import digits
 from tests.commands import Command, Ended
 from tests.tiny import Tiny
 

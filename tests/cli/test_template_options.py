@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.trace import read_trace
-from app.lab.journal import Journal
-from app.lab.report import Report
+from app.engine.record.trace import read_trace
+from app.lab.report.report import Report
+from app.lab.runs.journal import Journal
 from tests.commands import Command, Ended
 from tests.tiny import EFFORT_TEMPLATE, THINKING_TEMPLATE, Tiny
 

@@ -17,10 +17,10 @@ from app.engine.engine import Engine
 from app.engine.errors import ModelFileError, PromptError, SettingError, UserError
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import FixedLength
-from app.engine.messages import Finished, PromptProgress, RoundFinished, Started
 from app.engine.native import Context
-from app.engine.recheck import recheck
-from app.engine.trace import Trace
+from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, GenerationRequest, LengthRule, Message, ModelOptions, Sampling
 from tests.answers import answer, assert_same_answer, events_of, trace_of
 from tests.tiny import Tiny

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.stats import Statistics
+from app.engine.record.stats import Statistics
 from app.engine.types import Round, Sampling
 from tests.law import (
     CASES,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.messages import RoundFinished
+from app.engine.process.messages import RoundFinished
 from app.engine.types import GenerationRequest, Message, Sampling
 from tests.answers import events_of, trace_of
 from tests.equality import STRATEGIES, Baselines, drafted

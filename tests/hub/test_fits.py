@@ -39,14 +39,14 @@ def test_layers_can_lie_on_both() -> None:
     [("GPU", "CUDA", False), ("integrated GPU", "Vulkan", True), ("GPU", "MTL", True)],
 )
 def test_memory_that_a_gpu_shares_is_not_counted_twice(kind: str, backend: str, shared: bool) -> None:
-    from app.engine.memory import Device
+    from app.engine.devices.memory import Device
 
     devices = (Device("X0", "", kind, backend, 4, 4), Device("CPU", "", "CPU", "CPU", 8, 8))
     assert Room.of(devices) == Room(8, 4, shared)
 
 
 def test_room_is_what_the_devices_have() -> None:
-    from app.engine.memory import Device
+    from app.engine.devices.memory import Device
 
     def device(name: str, kind: str, free: int) -> Device:
         return Device(name, "", kind, "", free, free)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from app.engine.host import ThreadHome
+from app.engine.process.host import ThreadHome
 from app.engine.types import ModelOptions, Sampling
-from app.lab.control import Control
-from app.lab.events import LabEvent
 from app.lab.experiment import Experiment, Lane, Pair, Prompt, make_experiment
-from app.lab.runner import Runner
+from app.lab.runs.control import Control
+from app.lab.runs.events import LabEvent
+from app.lab.runs.runner import Runner
 
 DRAFT = "draft-simple:n_max=4"
 LOOKUP = "prompt-lookup:num_pred_tokens=4"

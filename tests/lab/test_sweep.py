@@ -9,7 +9,7 @@ import pytest
 from app.engine.errors import SettingError
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Pair, Prompt
-from app.lab.report import make_report
+from app.lab.report.report import make_report
 from app.lab.sweep import Axis, best_cell, heat_map, make_sweep, spelled, with_value
 from tests.lab.experiments import finished, pair_of
 

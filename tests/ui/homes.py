@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 
-from app.engine.messages import AnyCommand, Event, Failed, Loaded
+from app.engine.process.messages import AnyCommand, Event, Failed, Loaded
 from app.engine.types import PairInfo
 from tests.ui.traces import model
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.engine.fates import Origin, Verdict
-from app.engine.trace import FORMAT, Trace
+from app.engine.record.trace import FORMAT, Trace
 from app.engine.types import (
     Alternatives,
     DraftedToken,

@@ -10,16 +10,16 @@ import msgspec
 import numpy as np
 import pytest
 
-import app.engine.verify
-from app.engine.distribution import Distribution
+import app.engine.loop.verify
 from app.engine.drafters.draft_simple import DraftSimple
-from app.engine.draws import Draws, Purpose
 from app.engine.engine import Engine
 from app.engine.fates import Verdict
-from app.engine.logits import softmax
 from app.engine.native import Context
-from app.engine.recheck import recheck
-from app.engine.rows import TargetRows
+from app.engine.record.recheck import recheck
+from app.engine.sampling.distribution import Distribution
+from app.engine.sampling.draws import Draws, Purpose
+from app.engine.sampling.logits import softmax
+from app.engine.sampling.rows import TargetRows
 from app.engine.types import Draw, GenerationRequest, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
@@ -51,25 +51,25 @@ def law_holds(engine: Engine, case: Case, draws: int = DRAWS) -> bool:
 
 
 def accept_with_p(patch: Patch) -> None:
-    patch.setattr(app.engine.verify, "passes", lambda u, p, q: u < p)
+    patch.setattr(app.engine.loop.verify, "passes", lambda u, p, q: u < p)
 
 
 def accept_with_q(patch: Patch) -> None:
-    patch.setattr(app.engine.verify, "passes", lambda u, p, q: u < q)
+    patch.setattr(app.engine.loop.verify, "passes", lambda u, p, q: u < q)
 
 
 def accept_always(patch: Patch) -> None:
-    patch.setattr(app.engine.verify, "passes", lambda u, p, q: True)
+    patch.setattr(app.engine.loop.verify, "passes", lambda u, p, q: True)
 
 
 def residual_is_p(patch: Patch) -> None:
-    patch.setattr(app.engine.verify, "residual", lambda p, token, q, reach=1.0: p)
+    patch.setattr(app.engine.loop.verify, "residual", lambda p, token, q, reach=1.0: p)
 
 
 def residual_forgets_q(patch: Patch) -> None:
     """Of a sampled draft only the rejected token is taken out, as for a one-hot one."""
-    real = app.engine.verify.residual
-    patch.setattr(app.engine.verify, "residual", lambda p, token, q: real(p, token, None))
+    real = app.engine.loop.verify.residual
+    patch.setattr(app.engine.loop.verify, "residual", lambda p, token, q: real(p, token, None))
 
 
 def q_before_its_filters(patch: Patch) -> None:
@@ -91,7 +91,7 @@ def q_before_its_filters(patch: Patch) -> None:
 def same_draw_twice(patch: Patch) -> None:
     """The residual is drawn with the number that decided the rejection."""
     names = {purpose.name: purpose for purpose in Purpose} | {"RESIDUAL": Purpose.ACCEPT}
-    patch.setattr(app.engine.verify, "Purpose", SimpleNamespace(**names))
+    patch.setattr(app.engine.loop.verify, "Purpose", SimpleNamespace(**names))
 
 
 def rows_are_off_by_one(patch: Patch) -> None:
@@ -105,14 +105,14 @@ def rows_are_off_by_one(patch: Patch) -> None:
 
 
 def q_is_off_by_one(patch: Patch) -> None:
-    real = app.engine.verify.passes
+    real = app.engine.loop.verify.passes
     last = [1.0]
 
     def passes(u: float, p: float, q: float) -> bool:
         before, last[0] = last[0], q
         return real(u, p, before)
 
-    patch.setattr(app.engine.verify, "passes", passes)
+    patch.setattr(app.engine.loop.verify, "passes", passes)
 
 
 def long_drafts_are_dropped(patch: Patch) -> None:
@@ -144,13 +144,13 @@ def penalties_forget_the_draft(patch: Patch) -> None:
 
 
 def reach_forgets_the_tokens_before(patch: Patch) -> None:
-    real = app.engine.verify.block_reach
-    patch.setattr(app.engine.verify, "block_reach", lambda before, p, q: real(1.0, p, q))
+    real = app.engine.loop.verify.block_reach
+    patch.setattr(app.engine.loop.verify, "block_reach", lambda before, p, q: real(1.0, p, q))
 
 
 def value_is_the_reach(patch: Patch) -> None:
     """Every place passes as often as only the last one may."""
-    patch.setattr(app.engine.verify, "block_value", lambda reach, left: reach)
+    patch.setattr(app.engine.loop.verify, "block_value", lambda reach, left: reach)
 
 
 def same_draws_in_the_next_round(patch: Patch) -> None:
@@ -252,7 +252,7 @@ def test_a_target_that_is_not_rolled_back_breaks_the_equality(engine: Engine, mo
 
 
 def test_a_rejected_token_that_is_emitted_breaks_the_equality(engine: Engine, monkeypatch: Patch) -> None:
-    real = app.engine.verify.verify_greedy
+    real = app.engine.loop.verify.verify_greedy
 
     def verify_greedy(draft, argmax):  # type: ignore[no-untyped-def]
         outcome = real(draft, argmax)
@@ -260,7 +260,7 @@ def test_a_rejected_token_that_is_emitted_breaks_the_equality(engine: Engine, mo
             return msgspec.structs.replace(outcome, token=draft[outcome.accepted])
         return outcome
 
-    monkeypatch.setattr("app.engine.generate.verify_greedy", verify_greedy)
+    monkeypatch.setattr("app.engine.loop.generate.verify_greedy", verify_greedy)
     trace = answer(engine, strategy=STRATEGY, max_tokens=40, ignore_eos=True)
     assert any("rejected and emitted" in sentence for sentence in recheck(trace))
     with pytest.raises(AssertionError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.cores import cores
+from app.engine.devices.cores import cores
 from app.engine.engine import Engine
 from tests.law import (
     CASES,

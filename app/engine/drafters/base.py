@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.engine.distribution import Distribution
-from app.engine.draws import Draws
-from app.engine.sampling import Sampler
+from app.engine.sampling.distribution import Distribution
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.sampler import Sampler
 from app.engine.types import Alternatives, Draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.engine.compat import VocabularyFit
-    from app.engine.drafters.lookup_caches import LookupCaches
+    from app.engine.drafters.ngram.lookup_caches import LookupCaches
     from app.engine.native import Context, Vocabulary
 
     TokenIds = NDArray[np.int32]

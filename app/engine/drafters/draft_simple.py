@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.distribution import Distribution
+from app.engine.drafters.across.replacements import parse_pairs
 from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings, Thoughts
-from app.engine.drafters.replacements import parse_pairs
-from app.engine.draws import Purpose
 from app.engine.errors import SettingError
-from app.engine.logits import log_sum_exp, top_of_rows
 from app.engine.params import param
-from app.engine.row_store import RowStore
+from app.engine.sampling.distribution import Distribution
+from app.engine.sampling.draws import Purpose
+from app.engine.sampling.logits import log_sum_exp, top_of_rows
+from app.engine.sampling.row_store import RowStore
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.compat import FitKind
+from app.engine.drafters.across.through_text import ThroughText
 from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams
-from app.engine.drafters.ngram_cache import NgramCache, NgramCacheParams
-from app.engine.drafters.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
-from app.engine.drafters.ngram_mod import NgramMod, NgramModParams
-from app.engine.drafters.ngram_simple import NgramSimple, NgramSimpleParams
-from app.engine.drafters.prompt_lookup import PromptLookup, PromptLookupParams
-from app.engine.drafters.suffix import Suffix, SuffixParams
-from app.engine.drafters.through_text import ThroughText
+from app.engine.drafters.ngram.ngram_cache import NgramCache, NgramCacheParams
+from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
+from app.engine.drafters.ngram.ngram_mod import NgramMod, NgramModParams
+from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
+from app.engine.drafters.ngram.prompt_lookup import PromptLookup, PromptLookupParams
+from app.engine.drafters.suffix.suffix import Suffix, SuffixParams
 
 
 @dataclass(frozen=True, slots=True)

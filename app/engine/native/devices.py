@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.engine.builds import build_command
+from app.engine.devices.builds import build_command
+from app.engine.devices.memory import CPU, Device
+from app.engine.devices.placement import NO_DEVICE, chosen_names
+from app.engine.devices.workers import WorkerError, check_worker
 from app.engine.errors import SettingError
-from app.engine.limits import free_memory
-from app.engine.memory import CPU, Device
 from app.engine.native import ggml
-from app.engine.placement import NO_DEVICE, chosen_names
+from app.engine.process.limits import free_memory
 from app.engine.types import ModelOptions
-from app.engine.workers import WorkerError, check_worker
 
 _KINDS = {
     ggml.CPU: "CPU",

@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine import logits
 from app.engine.native.library import raw_call
+from app.engine.sampling import logits
 
 _SMALL = 16_384
 """Up to here asking for two addresses takes longer than what is saved."""

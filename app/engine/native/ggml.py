@@ -106,7 +106,7 @@ def rpc_call(function: str, result: Any, *arguments: Any) -> Any:
 def worker_devices(endpoint: str) -> list[int]:
     """Handles of the devices of a worker that answers; empty where this build has no RPC.
 
-    The process ends where it does not answer (app/engine/workers.py asks first).
+    The process ends where it does not answer (app/engine/devices/workers.py asks first).
     """
     add = rpc_call("ggml_backend_rpc_add_server", _Handle, ctypes.c_char_p)
     reg = add(endpoint.encode()) if add else None

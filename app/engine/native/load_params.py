@@ -10,7 +10,7 @@ from typing import Any
 
 import llama_cpp
 
-from app.engine.cores import threads_for
+from app.engine.devices.cores import threads_for
 from app.engine.errors import SettingError
 from app.engine.native import ggml
 from app.engine.native.devices import OffloadDevice

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import llama_cpp
 
+from app.engine.devices.memory import CPU, ModelMemory
 from app.engine.errors import ModelFileError
-from app.engine.memory import CPU, ModelMemory
 from app.engine.native.context import SNAPSHOTS, explain_context
 from app.engine.native.devices import OffloadDevice, chosen_devices
 from app.engine.native.library import captured_log, captured_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from app.engine.memory import CPU, DeviceMemory, ModelMemory
+from app.engine.devices.memory import CPU, DeviceMemory, ModelMemory
 from app.engine.native import ggml
 from app.engine.native.devices import OffloadDevice
 

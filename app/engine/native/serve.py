@@ -7,12 +7,12 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
-from app.engine.cores import default_threads
+from app.engine.devices.cores import default_threads
+from app.engine.devices.memory import Device
+from app.engine.devices.workers import Endpoint, WorkerError, check_worker
 from app.engine.errors import SettingError, UserError
-from app.engine.memory import Device
 from app.engine.native import ggml
 from app.engine.native.devices import list_devices, native_devices
-from app.engine.workers import Endpoint, WorkerError, check_worker
 
 _FIRST_LOOK = 0.05  # seconds between two looks whether the server listens
 _PATIENCE = 10.0

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.engine.compat import FitKind, VocabularyFit, check_vocabularies
+from app.engine.devices.memory import Device
 from app.engine.errors import UserError
-from app.engine.limits import go_first
-from app.engine.memory import Device
+from app.engine.process.limits import go_first
 from app.hub.library.facts import Facts
 
 if TYPE_CHECKING:

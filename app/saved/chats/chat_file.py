@@ -16,7 +16,7 @@ import msgspec
 
 from app.base.files import DamagedError, copy_aside, decode, make_own_folder, reason, write_atomic
 from app.engine.errors import UserError
-from app.engine.template_options import TemplateOptions
+from app.engine.templates.options import TemplateOptions
 from app.saved.chats.conversation import MODES, Answer, ChatHead, Conversation, Turn
 from app.saved.chats.salvage import repaired, text_field, turn_as_it_stands
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from app.engine.template_options import TemplateOptions
+from app.engine.templates.options import TemplateOptions
 from app.engine.types import Message
 
 NEW_TITLE = "New chat"

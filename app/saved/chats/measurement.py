@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.engine.cost import CostModel
 from app.engine.errors import TraceError
-from app.engine.stats import Statistics
-from app.engine.trace import Trace, salvage_trace, write_trace
+from app.engine.explain.cost import CostModel
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace, salvage_trace, write_trace
 
 
 class Measurement:

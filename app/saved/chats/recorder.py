@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.base.files import reason
 from app.engine.errors import UserError
-from app.engine.trace import TraceWriter
+from app.engine.record.trace import TraceWriter
 from app.engine.types import FinishReason, Round, Totals, TraceHeader
 from app.saved.chats.conversation import Answer, Conversation
 

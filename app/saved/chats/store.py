@@ -23,8 +23,8 @@ import msgspec
 from app.base.files import OWN, make_own_folder, reason
 from app.base.locks import check_there, held, lock_at
 from app.engine.errors import UserError
-from app.engine.template_options import TemplateOptions
-from app.engine.trace import Salvaged, salvage_trace
+from app.engine.record.trace import Salvaged, salvage_trace
+from app.engine.templates.options import TemplateOptions
 from app.engine.types import TraceHeader
 from app.saved.chats.chat_file import NAME, check_writable, read_chat, read_head, write_chat
 from app.saved.chats.conversation import (

@@ -7,8 +7,8 @@ from typing import Protocol
 import msgspec
 
 from app.engine.errors import UserError
-from app.engine.messages import Failed, PromptProgress
-from app.engine.trace import Trace
+from app.engine.process.messages import Failed, PromptProgress
+from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Role, Round, Totals, TraceHeader
 from app.saved.chats.conversation import Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES, AnswerRecorder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import UserError
-from app.engine.messages import Failed
-from app.engine.trace import Trace
+from app.engine.process.messages import Failed
+from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, GenerationRequest, Round, Totals
 from app.saved.chats.conversation import Conversation
 from app.saved.chats.recorder import NOTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, Message, ModelInfo, PairInfo
 from app.saved.chats.conversation import Conversation, Question
 from app.saved.settings import Settings

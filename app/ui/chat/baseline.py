@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 
 from app.engine.errors import TraceError
-from app.engine.messages import Failed, PromptProgress
-from app.engine.trace import Trace
+from app.engine.process.messages import Failed, PromptProgress
+from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement
 from app.ui.state.engine_session import EngineSession

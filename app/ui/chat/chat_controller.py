@@ -8,8 +8,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import UserError
-from app.engine.template_options import TemplateOptions
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
+from app.engine.templates.options import TemplateOptions
 from app.engine.types import FinishReason, GenerationRequest
 from app.saved.chats.conversation import Answer, Conversation
 from app.saved.chats.recorder import NOTES

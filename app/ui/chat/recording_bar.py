@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.engine.types import TraceHeader
 from app.ui.theme import Theme
 from app.ui.transcript.text.answer_words import manner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from app.engine.trace import Salvaged, Trace
+from app.engine.record.trace import Salvaged, Trace
 from app.engine.types import FinishReason, Round, Totals, TraceHeader, Verification
 from app.saved.chats.conversation import Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
 from app.lab.experiment import Lane
-from app.lab.runner import MakeHome
+from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
 from app.ui.compare.door import ChatSide
 from app.ui.compare.results.export_menu import ExportMenu

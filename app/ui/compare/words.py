@@ -5,10 +5,10 @@ from __future__ import annotations
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
-from app.lab import words
-from app.lab.compare import keeps_text
 from app.lab.experiment import Experiment
-from app.lab.run_record import Divergence, RunRecord
+from app.lab.report import words
+from app.lab.report.compare import keeps_text
+from app.lab.runs.run_record import Divergence, RunRecord
 from app.ui.widgets.words.numbers import duration
 
 PLACES = {1: "1st", 2: "2nd", 3: "3rd"}

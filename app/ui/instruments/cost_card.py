@@ -9,8 +9,8 @@ import pyqtgraph as pg
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLabel
 
-from app.engine.advice import Finding
-from app.engine.cost import LONGEST
+from app.engine.explain.advice import Finding
+from app.engine.explain.cost import LONGEST
 from app.ui.instruments import definitions
 from app.ui.instruments.canvas import Tick
 from app.ui.instruments.plot_card import PlotCard

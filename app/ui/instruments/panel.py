@@ -8,8 +8,8 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from app.engine.stats import Statistics
-from app.engine.trace import Trace
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
 from app.engine.types import Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement
 from app.ui.instruments.cost_card import CostCard

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.engine.advice import Advice, advise
-from app.engine.cost import CostModel
 from app.engine.errors import SettingError
-from app.engine.stats import Statistics, strategy_names
+from app.engine.explain.advice import Advice, advise
+from app.engine.explain.cost import CostModel
+from app.engine.record.stats import Statistics, strategy_names
 from app.engine.strategy import StrategySpec
 from app.engine.types import Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement

@@ -8,7 +8,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.engine.builds import gpu_backends, other_builds
+from app.engine.devices.builds import gpu_backends, other_builds
 from app.ui.theme import Theme
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton

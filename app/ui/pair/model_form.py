@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.builds import gpu_backends
+from app.engine.devices.builds import gpu_backends
+from app.engine.devices.memory import Device, offload_devices
 from app.engine.errors import SettingError
-from app.engine.memory import Device, offload_devices
 from app.engine.params import params_of
 from app.engine.types import ModelOptions
 from app.ui.pair.build_text import BuildText

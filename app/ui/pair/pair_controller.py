@@ -7,8 +7,8 @@ import dataclasses
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.base.paths import BUNDLED
-from app.engine.messages import Failed, LoadProgress, LoadStage, Offer
-from app.engine.placement import share_workers
+from app.engine.devices.placement import share_workers
+from app.engine.process.messages import Failed, LoadProgress, LoadStage, Offer
 from app.engine.types import ModelOptions, PairInfo, Role
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.pair.memory.memory_questions import OffloadController

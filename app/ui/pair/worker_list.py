@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.memory import Device
+from app.engine.devices.memory import Device
+from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.types import split_list
-from app.engine.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.ui.theme import Theme
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notice

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.drafters.foreign import foreign_kinds
+from app.engine.drafters.outside.foreign import foreign_kinds
 from app.engine.errors import UserError
 from app.ui.pair.model_panel import FileChooser
 from app.ui.theme import Theme

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 
+from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
-from app.engine.tried_drafters import TriedDrafters
 from app.saved.settings import Settings
 from app.ui.settings.drafter_files import DrafterFiles
 from app.ui.setup.chips_controller import ChipsController

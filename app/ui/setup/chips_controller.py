@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import SettingError, UserError
-from app.engine.llama_command import template_kwargs
+from app.engine.explain.llama_command import template_kwargs
 from app.engine.strategy import StrategySpec
 from app.saved.presets import Preset
 from app.ui.chat.prompt.prompt_box import PromptBox

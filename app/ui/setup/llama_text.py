@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.engine.llama_command import LlamaCommand
+from app.engine.explain.llama_command import LlamaCommand
 from app.ui.theme import Theme
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.text.mono_text import NBSP, MonoText

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine.host import EngineHome
-from app.engine.messages import (
+from app.engine.process.host import EngineHome
+from app.engine.process.messages import (
     DevicesListed,
     Event,
     Failed,

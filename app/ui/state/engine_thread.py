@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QThread, Signal
 
-from app.engine.host import EngineHome
-from app.engine.messages import AnyCommand, Event, Failed
+from app.engine.process.host import EngineHome
+from app.engine.process.messages import AnyCommand, Event, Failed
 
 _WAIT = 0.1  # seconds; how late an idle thread notices that it is to end
 

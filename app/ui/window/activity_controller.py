@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Slot
 
-from app.engine.messages import LoadProgress, LoadStage, PromptProgress
+from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.types import Totals, TraceHeader
 from app.ui.chat.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController

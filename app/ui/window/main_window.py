@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLay
 
 from app.base.paths import Paths
 from app.demo import DemoPrompt
+from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
-from app.engine.trace import Trace
-from app.engine.tried_drafters import TriedDrafters
+from app.engine.record.trace import Trace
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
 from app.ui.chat.baseline_controller import BaselineController

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
-from app.engine.stats import Statistics
+from app.engine.record.stats import Statistics
 from app.saved.chats.measurement import Measurement
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from app.engine.fates import Origin, Verdict
-from app.engine.trace import FORMAT
+from app.engine.record.trace import FORMAT
 from app.engine.types import (
     DraftedToken,
     EmittedToken,

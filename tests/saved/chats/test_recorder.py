@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from app.engine.errors import UserError
-from app.engine.trace import TraceWriter, read_trace
+from app.engine.record.trace import TraceWriter, read_trace
 from app.engine.types import FinishReason
 from app.saved.chats.conversation import Answer, ChatHead, Conversation
 from app.saved.chats.recorder import AnswerRecorder

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from app.engine.errors import TraceError, UserError
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.saved.chats import store as module
 from app.saved.chats.chat_file import NAME, write_chat

@@ -10,9 +10,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from app.engine.host import ProcessHome
-from app.engine.recheck import recheck
-from app.engine.trace import TraceWriter, read_trace
+from app.engine.process.host import ProcessHome
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import TraceWriter, read_trace
 from app.engine.types import Round, Totals
 from app.saved.chats.conversation import Answer
 from app.saved.chats.store import ChatStore

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
-from app.engine.host import ProcessHome
-from app.engine.messages import Failed
+from app.engine.process.host import ProcessHome
+from app.engine.process.messages import Failed
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.saved.chats.measurement import Measurement
 from app.ui.chat.baseline import BaselineMeasurement

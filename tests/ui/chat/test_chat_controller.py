@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 
 from app.base.paths import find_paths
 from app.demo import read_demo
-from app.engine.host import ProcessHome
+from app.engine.process.host import ProcessHome
 from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.ui.state.engine_session import Activity, EngineState

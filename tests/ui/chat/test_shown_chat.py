@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
-from app.engine.trace import read_trace, write_trace
+from app.engine.record.trace import read_trace, write_trace
 from app.engine.types import FinishReason
 from app.ui.transcript.text.spans import UNKNOWN, spans_of, text_of
 from tests.ui.traces import simulate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 
-from app.lab.report import Report
+from app.lab.report.report import Report
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.setup.setup import Source
 from app.ui.compare.works.work import Stage

@@ -9,10 +9,10 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.cli import main
-from app.engine.host import ThreadHome
+from app.engine.process.host import ThreadHome
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Lane, Pair
-from app.lab.report import Report
+from app.lab.report.report import Report
 from app.lab.suites import Suite, read_suite
 from app.ui.compare.setup.setup import Amount, Setup, Source
 from app.ui.compare.works.lab_session import LabSession

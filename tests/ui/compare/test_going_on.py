@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.lab.experiment import Pair
-from app.lab.journal import is_free
+from app.lab.runs.journal import is_free
 from app.ui.compare.works.work import Stage
 from app.ui.state.engine_session import Activity
 from tests.ui.compare.measuring import measured, opened

@@ -11,16 +11,16 @@ from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from app.engine.types import FinishReason, ModelOptions
-from app.lab.columns import COLUMNS
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
-from app.lab.failed_run import failed_record
-from app.lab.halving import FINALISTS
-from app.lab.interval import Speedup
-from app.lab.journal import Journal, RunLine, lock_journal
-from app.lab.report import Cell, SweepFacts
-from app.lab.run_record import Divergence, RunRecord
-from app.lab.traces import TraceStore
-from app.lab.tuned import Rung, Score
+from app.lab.report.columns import COLUMNS
+from app.lab.report.interval import Speedup
+from app.lab.report.report import Cell, SweepFacts
+from app.lab.runs.failed_run import failed_record
+from app.lab.runs.journal import Journal, RunLine, lock_journal
+from app.lab.runs.run_record import Divergence, RunRecord
+from app.lab.runs.traces import TraceStore
+from app.lab.tune.halving import FINALISTS
+from app.lab.tune.tuned import Rung, Score
 from app.ui.compare.lanes.race_bar import RaceBar
 from app.ui.compare.results.exports import save_traces
 from app.ui.compare.results.scatter import Point, Scatter
@@ -30,7 +30,7 @@ from app.ui.compare.words import ahead_words, badge, place_words
 from app.ui.compare.works.journals import KEPT, Journals
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.theme import Theme
-from tests.lab.reports import made_report
+from tests.lab.report.reports import made_report
 from tests.ui.traces import drawing
 
 

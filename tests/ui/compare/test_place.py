@@ -10,11 +10,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QWidget
 
-from app.lab.columns import COLUMNS
 from app.lab.experiment import Job
-from app.lab.page.page import embedded_json
-from app.lab.report import Report
-from app.lab.verdict import fastest, verdict
+from app.lab.report.columns import COLUMNS
+from app.lab.report.page.page import embedded_json
+from app.lab.report.report import Report
+from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.works.work import Stage
 from tests.ui.compare.measuring import exports_of, measured, opened
 from tests.ui.windows import Windows

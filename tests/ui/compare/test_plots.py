@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
-from app.engine.trace import Trace
-from app.lab.report import Cell, SweepFacts
+from app.engine.record.trace import Trace
+from app.lab.report.report import Cell, SweepFacts
 from app.lab.sweep import heat_map
 from app.ui.compare.lanes.lane_plot import LanePlot, _rounded_up
 from app.ui.compare.lanes.lanes_view import LanesView
@@ -23,7 +23,7 @@ from app.ui.state.series import RATE_WINDOW
 from app.ui.theme import Theme
 from app.ui.theme.palette import DARK, LIGHT, Palette
 from app.ui.widgets.plot import Plot
-from tests.lab.reports import made_report
+from tests.lab.report.reports import made_report
 from tests.ui.contrast import contrast
 from tests.ui.pixels import colours_of
 from tests.ui.traces import make_header, make_round

@@ -12,9 +12,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 
 from app.engine.strategy import StrategySpec
-from app.lab.interval import Speedup
+from app.lab.report.interval import Speedup
 from app.lab.sweep import heat_map
-from app.lab.tuned import Rung, Score, Tuned
+from app.lab.tune.tuned import Rung, Score, Tuned
 from app.ui.compare.place import ComparePlace
 from app.ui.compare.results.heat_view import METRICS, cell_words
 from app.ui.compare.setup.sweep_panel import keys_of, suggested

@@ -13,7 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.base.paths import resource_folder
-from app.cli.bench import parse_bench
+from app.cli.measure.bench import parse_bench
 from app.engine.types import ModelOptions
 from app.lab.experiment import Lane, Pair
 from app.lab.suites import Suite, built_in

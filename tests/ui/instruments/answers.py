@@ -7,7 +7,7 @@ import random
 from msgspec.structs import replace
 
 from app.engine.fates import Origin, Verdict
-from app.engine.trace import FORMAT, Trace
+from app.engine.record.trace import FORMAT, Trace
 from app.engine.types import (
     DraftedToken,
     Draw,

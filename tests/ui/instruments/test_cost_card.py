@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from app.engine.advice import advise
-from app.engine.cost import LONGEST, CostModel
-from app.engine.stats import Statistics
+from app.engine.explain.advice import advise
+from app.engine.explain.cost import LONGEST, CostModel
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
-from app.engine.trace import Trace
 from app.engine.types import Round
 from app.saved.chats.measurement import Measurement
 from app.ui.widgets.words import numbers

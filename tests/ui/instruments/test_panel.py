@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.engine.fates import Origin
-from app.engine.stats import Statistics
+from app.engine.record.stats import Statistics
 from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel
 from app.ui.instruments.canvas import Canvas

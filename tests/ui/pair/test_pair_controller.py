@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QProgressBar
 
-from app.engine.messages import Failed, Load, LoadProgress, LoadStage
+from app.engine.process.messages import Failed, Load, LoadProgress, LoadStage
 from app.engine.types import ModelOptions, Role
 from app.ui.pair.model_panel import ModelPanel
 from tests.ui.homes import Homes, loaded

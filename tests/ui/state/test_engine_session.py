@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
-from app.engine.messages import (
+from app.engine.process.messages import (
     Failed,
     Finished,
     Generate,

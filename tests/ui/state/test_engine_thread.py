@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 from pytestqt.qtbot import QtBot
 
-from app.engine.messages import Failed, LoadProgress, Stop
+from app.engine.process.messages import Failed, LoadProgress, Stop
 from app.engine.types import Role
 from app.ui.state.engine_thread import EngineThread
 from tests.ui.homes import Homes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Verification
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.messages import LoadProgress, LoadStage, PromptProgress
+from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.types import Role
 from app.ui.state.engine_session import Activity, EngineState
 from app.ui.window.activity_controller import state_words

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
-from app.engine.host import ProcessHome
+from app.engine.process.host import ProcessHome
 from app.engine.types import ModelOptions, Sampling
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.state.engine_session import Activity

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
-from app.engine.stats import Statistics
+from app.engine.record.stats import Statistics
 from app.ui.instruments import definitions
 from app.ui.theme import Theme
 from app.ui.widgets.words import numbers

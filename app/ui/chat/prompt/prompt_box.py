@@ -6,8 +6,8 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.engine.template_options import TemplateOptions
-from app.engine.thinking import Thinking
+from app.engine.templates.options import TemplateOptions
+from app.engine.templates.thinking import Thinking
 from app.ui.chat.prompt.prompt_edit import PromptEdit
 from app.ui.chat.prompt.prompt_frame import PromptFrame
 from app.ui.chat.prompt.system_prompt import SystemPrompt

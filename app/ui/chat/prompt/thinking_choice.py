@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QWidget
 
-from app.engine.template_options import TemplateOptions
-from app.engine.thinking import EFFORT, Thinking, switched
+from app.engine.templates.options import TemplateOptions
+from app.engine.templates.thinking import EFFORT, Thinking, switched
 from app.ui.theme import Theme
 from app.ui.theme.rings import by_mouse
 from app.ui.widgets.fields.field import QuietCombo

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.ui.compare.lanes.lane_plot import LanePlot
 from app.ui.compare.lanes.small_theme import SmallTheme
 from app.ui.theme import Theme

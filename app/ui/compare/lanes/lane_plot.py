@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEv
 from PySide6.QtWidgets import QToolTip
 
 from app.engine.fates import Verdict
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.ui.state.series import RATE_WINDOW, RoundSeries
 from app.ui.theme import Theme
 from app.ui.widgets.export import Cell, ChooseFile

@@ -6,10 +6,10 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.engine.errors import TraceError
-from app.engine.trace import Trace
-from app.lab import words
+from app.engine.record.trace import Trace
 from app.lab.experiment import Experiment, Job, Lane
-from app.lab.race import LaneAt, Race
+from app.lab.report import words
+from app.lab.report.race import LaneAt, Race
 from app.ui.compare.lanes.lane_card import TURN
 from app.ui.compare.lanes.lanes_view import LanesView
 from app.ui.compare.lanes.race_bar import RaceBar

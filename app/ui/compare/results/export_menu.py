@@ -11,8 +11,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.lab.facts import Digest
-from app.lab.report import Report, make_report
-from app.lab.tune_report import TuneReport
+from app.lab.report.report import Report, make_report
+from app.lab.tune.report import TuneReport
 from app.ui.compare.results import exports
 from app.ui.compare.results.summary_table import table_text
 from app.ui.compare.works.lab_session import LabSession

@@ -11,14 +11,14 @@ from PySide6.QtCore import QThread, Signal
 
 from app.base.files import reason
 from app.engine.errors import UserError
-from app.lab.csv_export import csv_table
 from app.lab.facts import Digest, sha256
-from app.lab.markdown_export import markdown
-from app.lab.page.page import html_page
-from app.lab.page.tune_page import tune_html
-from app.lab.report import Report
-from app.lab.traces import TraceStore
-from app.lab.tune_report import TuneReport
+from app.lab.report.csv_export import csv_table
+from app.lab.report.markdown_export import markdown
+from app.lab.report.page.page import html_page
+from app.lab.report.page.tune_page import tune_html
+from app.lab.report.report import Report
+from app.lab.runs.traces import TraceStore
+from app.lab.tune.report import TuneReport
 from app.ui.widgets.export import write_export
 
 R = TypeVar("R", Report, TuneReport)

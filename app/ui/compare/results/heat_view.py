@@ -17,8 +17,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip
 
-from app.lab import words
-from app.lab.report import SweepFacts
+from app.lab.report import words
+from app.lab.report.report import SweepFacts
 from app.lab.sweep import Heat, best_cell
 from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend

@@ -6,11 +6,11 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget
 
 from app.engine.strategy import NONE
-from app.lab import words
-from app.lab.disturbance import disturbances
 from app.lab.experiment import Lane
-from app.lab.report import Report
-from app.lab.verdict import fastest, verdict
+from app.lab.report import words
+from app.lab.report.report import Report
+from app.lab.report.verdict import fastest, verdict
+from app.lab.runs.disturbance import disturbances
 from app.ui.compare.lanes.race_view import StageView
 from app.ui.compare.results.heat_view import HeatView
 from app.ui.compare.results.results import Results

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
-from app.lab import words
-from app.lab.compare import keeps_text
 from app.lab.experiment import Experiment, Job
 from app.lab.lane_names import lane_names
-from app.lab.run_record import RunRecord
+from app.lab.report import words
+from app.lab.report.compare import keeps_text
+from app.lab.runs.run_record import RunRecord
 from app.ui.compare.words import token_words
 from app.ui.theme import Theme
 from app.ui.widgets.quiet_table import fit_rows, quiet_table

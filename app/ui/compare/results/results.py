@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.lab.experiment import Experiment
-from app.lab.report import Report
+from app.lab.report.report import Report
 from app.ui.compare.results.parting_table import PartingTable, partings
 from app.ui.compare.results.scatter import Scatter, points_of
 from app.ui.compare.results.summary_table import SummaryTable

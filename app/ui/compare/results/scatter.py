@@ -9,8 +9,8 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip
 
-from app.lab import words
-from app.lab.report import Report
+from app.lab.report import words
+from app.lab.report.report import Report
 from app.ui.theme import Theme
 from app.ui.widgets.export import Cell, ChooseFile, choose_file
 from app.ui.widgets.plot import Plot

@@ -17,9 +17,9 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QWidget
 
-from app.lab.columns import COLUMNS
-from app.lab.report import ReportLane
-from app.lab.summary import Summary
+from app.lab.report.columns import COLUMNS
+from app.lab.report.report import ReportLane
+from app.lab.report.summary import Summary
 from app.ui.theme import Theme
 from app.ui.widgets.quiet_table import fit_rows, quiet_table
 from app.ui.widgets.text.tips import as_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.lab.report import SweepFacts
+from app.lab.report.report import SweepFacts
 from app.lab.sweep import Heat
 from app.ui.compare.results.heat_view import METRICS, HeatView, cell_words
 from app.ui.theme import Theme

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.strategy import NONE
-from app.lab import words
-from app.lab.halving import FINALISTS
-from app.lab.tuned import Tuned
+from app.lab.report import words
+from app.lab.tune.halving import FINALISTS
+from app.lab.tune.tuned import Tuned
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.theme import Theme
 from app.ui.widgets.quiet_table import fit_rows, quiet_table

@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
-from app.lab import words
 from app.lab.experiment import Experiment, Lane
+from app.lab.report import words
 from app.lab.suites import Suite
 from app.ui.compare.door import ChatSide
 from app.ui.compare.setup.head import Head

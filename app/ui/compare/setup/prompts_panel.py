@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.errors import UserError
-from app.lab import words
+from app.lab.report import words
 from app.lab.suites import Suite, read_suite
 from app.ui.compare.setup.setup import Amount, Setup, Source
 from app.ui.theme import Theme

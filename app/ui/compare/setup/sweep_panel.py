@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPush
 from app.engine.errors import SettingError
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategySpec
-from app.lab import words
 from app.lab.experiment import Experiment
-from app.lab.report import SweepFacts
+from app.lab.report import words
+from app.lab.report.report import SweepFacts
 from app.lab.sweep import Axis, make_sweep
 from app.ui.theme.style import set_role
 from app.ui.widgets.fields.field import QuietCombo

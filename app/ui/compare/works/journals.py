@@ -14,8 +14,8 @@ from app.base.files import DamagedError, decode, reason, write_atomic
 from app.base.paths import make_folder
 from app.engine.errors import UserError
 from app.engine.types import FinishReason
-from app.lab.journal import Journal, is_free, lock_of, trace_folder_of
-from app.lab.report import SweepFacts
+from app.lab.report.report import SweepFacts
+from app.lab.runs.journal import Journal, is_free, lock_of, trace_folder_of
 
 KEPT = 5
 """Journals that stay; with their traces a long one takes some megabytes."""

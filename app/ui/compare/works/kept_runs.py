@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.engine.types import PairInfo
-from app.lab.compare import compared_runs
-from app.lab.events import Begun, Ended, LabEvent
 from app.lab.experiment import Job
-from app.lab.journal import Journal
-from app.lab.run_record import RunRecord
-from app.lab.traces import TraceStore
+from app.lab.report.compare import compared_runs
+from app.lab.runs.events import Begun, Ended, LabEvent
+from app.lab.runs.journal import Journal
+from app.lab.runs.run_record import RunRecord
+from app.lab.runs.traces import TraceStore
 
 
 class KeptRuns:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal
 
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.engine.types import PairInfo
-from app.lab.control import Control
-from app.lab.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
 from app.lab.experiment import Experiment, Job
-from app.lab.journal import Journal
-from app.lab.report import Report, SweepFacts, make_report, summaries
-from app.lab.run_record import RunRecord
-from app.lab.runner import MakeHome, Runner
+from app.lab.report.report import Report, SweepFacts, make_report, summaries
+from app.lab.runs.control import Control
+from app.lab.runs.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
+from app.lab.runs.journal import Journal
+from app.lab.runs.run_record import RunRecord
+from app.lab.runs.runner import MakeHome, Runner
+from app.lab.runs.traces import TraceStore
 from app.lab.sweep import Heat, heats
-from app.lab.traces import TraceStore
 from app.ui.compare.works.kept_runs import KeptRuns
 from app.ui.compare.works.lab_thread import LabThread, Worker
 from app.ui.compare.works.work import LabWork, Stage

@@ -10,8 +10,8 @@ from typing import Protocol
 from PySide6.QtCore import QThread, Signal
 
 from app.engine.errors import UserError
-from app.lab.control import Control
-from app.lab.events import LabEvent
+from app.lab.runs.control import Control
+from app.lab.runs.events import LabEvent
 
 log = logging.getLogger("draftscope")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
 
-from app.lab import words
+from app.lab.report import words
 from app.ui.compare.works.journals import Earlier
 
 

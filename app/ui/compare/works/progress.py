@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.lab import words
 from app.lab.lane_names import lane_names
+from app.lab.report import words
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.compare.works.work import LabWork, Stage

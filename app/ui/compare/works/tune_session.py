@@ -7,12 +7,12 @@ import time
 from PySide6.QtCore import Signal
 
 from app.engine.types import PairInfo
-from app.lab.control import Control
-from app.lab.events import LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.experiment import Experiment
-from app.lab.runner import MakeHome
-from app.lab.tune import RungBegun, RungDone, TuneEnded, Tuner
-from app.lab.tuned import Rung, Tuned
+from app.lab.runs.control import Control
+from app.lab.runs.events import LabEvent, PairLoaded, RunDone, RunStarted
+from app.lab.runs.runner import MakeHome
+from app.lab.tune.tuned import Rung, Tuned
+from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
 from app.ui.compare.works.lab_thread import LabThread, Worker
 from app.ui.compare.works.work import LabWork, Stage
 from app.ui.state.engine_session import EngineSession

@@ -8,8 +8,8 @@ from enum import StrEnum
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.errors import UserError
-from app.lab.control import Control
-from app.lab.events import EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
+from app.lab.runs.control import Control
+from app.lab.runs.events import EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
 from app.ui.compare.works.lab_thread import Broken, LabThread, Worker
 from app.ui.state.engine_session import BATCH_MILLISECONDS, BUSY, Activity, EngineSession
 

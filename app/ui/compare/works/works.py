@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.lab.runner import MakeHome
+from app.lab.runs.runner import MakeHome
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.compare.works.work import LabWork, Stage

@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
+from app.engine.devices.memory import Device, PairMemory
 from app.engine.errors import SettingError
-from app.engine.memory import Device, PairMemory
-from app.engine.messages import DevicesListed, Failed, Measured
+from app.engine.process.messages import DevicesListed, Failed, Measured
 from app.engine.types import ModelOptions
 from app.ui.pair.memory.memory_rows import taken_memory
 from app.ui.pair.memory.memory_view import Files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.engine.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory, freed
+from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory, freed
 from app.engine.types import ModelInfo, PairInfo
 from app.ui.widgets.words.numbers import file_size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
-from app.engine.memory import PairMemory
+from app.engine.devices.memory import PairMemory
 from app.ui.pair.memory.memory_bar import MemoryBar, shade
 from app.ui.pair.memory.memory_rows import HEADINGS, KINDS, MemoryRow, advice, memory_rows
 from app.ui.theme import Theme

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from app.engine.devices.memory import Device
 from app.engine.errors import SettingError
-from app.engine.memory import Device
 from app.engine.params import Param
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.text.elided import ElidedLabel

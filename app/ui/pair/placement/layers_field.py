@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
+from app.engine.devices.memory import ALL_LAYERS
 from app.engine.errors import SettingError
-from app.engine.memory import ALL_LAYERS
 from app.engine.params import Param
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from app.engine.devices.memory import Device, offload_devices
+from app.engine.devices.placement import chosen_names
 from app.engine.errors import SettingError
-from app.engine.memory import Device, offload_devices
 from app.engine.params import params_of
-from app.engine.placement import chosen_names
 from app.engine.types import ModelOptions
 from app.ui.pair.placement.device_row import DeviceRow
 from app.ui.pair.placement.split import (

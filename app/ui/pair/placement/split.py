@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from app.engine.placement import NO_DEVICE, without_worker_devices
+from app.engine.devices.placement import NO_DEVICE, without_worker_devices
 from app.engine.types import ModelOptions, split_list
 
 SEVERAL = ("layer", "row")  # split modes that use several devices

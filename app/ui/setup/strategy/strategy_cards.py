@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.drafters.foreign import ForeignKind
+from app.engine.drafters.outside.foreign import ForeignKind
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.strategy import NONE, StrategyPart
 from app.ui.setup.strategy.strategy_card import NONE_SUMMARY, StrategyCard

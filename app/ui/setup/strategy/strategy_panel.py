@@ -10,12 +10,12 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from app.engine.compat import FitKind
+from app.engine.drafters.across.through_text import refuse_sampling
 from app.engine.drafters.draft_simple import DraftSimpleParams
-from app.engine.drafters.through_text import refuse_sampling
 from app.engine.errors import SettingError
-from app.engine.llama_command import LlamaCommand, llama_command
+from app.engine.explain.llama_command import LlamaCommand, llama_command
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.template_options import TemplateOptions
+from app.engine.templates.options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
 from app.ui.setup.llama_text import LlamaText
 from app.ui.setup.strategy.rule_choice import RuleChoice

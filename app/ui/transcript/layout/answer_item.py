@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import groupby
 
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.engine.types import Round, Totals, TraceHeader
 from app.ui.transcript.layout.blocks import ParagraphBlock
 from app.ui.transcript.layout.heights import Heights

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from app.engine.fates import STRUCK, Verdict
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 from app.engine.types import Round
 
 UNKNOWN = ""

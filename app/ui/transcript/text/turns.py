@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.trace import Trace
+from app.engine.record.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

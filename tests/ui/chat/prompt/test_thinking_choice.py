@@ -10,8 +10,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.engine.recheck import recheck
-from app.engine.thinking import Thinking, switched
+from app.engine.record.recheck import recheck
+from app.engine.templates.thinking import Thinking, switched
 from app.engine.types import ModelOptions
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.chat.prompt.thinking_choice import ThinkingChoice

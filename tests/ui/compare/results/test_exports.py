@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.lab.facts import Digest
-from app.lab.report import Report
+from app.lab.report.report import Report
 from app.ui.compare.results.exports import save_report
-from tests.lab.reports import made_report
+from tests.lab.report.reports import made_report
 
 
 @pytest.mark.parametrize("measuring", [True, False])

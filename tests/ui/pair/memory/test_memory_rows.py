@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from app.engine.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory
+from app.engine.devices.memory import CPU, Device, DeviceMemory, ModelMemory, PairMemory
 from app.engine.types import PairInfo
 from app.ui.pair.memory.memory_rows import advice, memory_rows, taken_memory
 from tests.ui.traces import model

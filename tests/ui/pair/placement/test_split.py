@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.placement import chosen_names
+from app.engine.devices.placement import chosen_names
 from app.engine.types import ModelOptions
 from app.ui.pair.placement.split import (
     device_option,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.text import TextStream
-from app.engine.trace import Trace
+from app.engine.loop.text import TextStream
+from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Round
 from app.ui.transcript.text.spans import UNKNOWN, Span, SpanBuilder, coloured, fit, spans_of, text_of
 from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace

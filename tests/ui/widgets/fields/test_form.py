@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushB
 from pytestqt.qtbot import QtBot
 
 from app.engine.drafters.draft_simple import DraftSimpleParams
-from app.engine.drafters.ngram_cache import NgramCacheParams
+from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
 from app.engine.errors import SettingError
 from app.engine.params import FileUse, param, params_of
 from app.engine.types import ModelOptions, Sampling

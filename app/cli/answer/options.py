@@ -1,0 +1,189 @@
+"""What `draftscope run` is asked for: its options, and the plan that they make."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.base.files import reason
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
+from app.cli.answer.strategies import strategy_help
+from app.cli.answer.template_options import add_template_options, asked_options
+from app.cli.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
+from app.cli.drafters import add_drafter_option, know_drafters
+from app.engine.errors import PromptError
+from app.engine.params import check_params
+from app.engine.strategy import NONE, StrategySpec
+from app.engine.types import GenerationRequest, Message, ModelOptions, Sampling
+from app.saved.settings import Settings
+
+PROG = "draftscope run"
+STANDARD_INPUT = "-"
+
+_USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--target T.gguf [--draft D.gguf]] [options]"
+_DESCRIPTION = """\
+Generate one answer. The text goes to standard output as it comes; the drafting statistics go to standard
+error, in llama.cpp's own format."""
+
+_DRAFT_SUFFIX = "-draft"
+# As in llama.cpp, where most of these have no option of their own for the draft. No context size of its
+# own is the target's: the draft reads the same text.
+_SHARED = (
+    "ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack",
+    "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode",
+)  # fmt: skip
+
+SAMPLING = ParamOptions(Sampling)
+LENGTH = ParamOptions(Settings, only=("max_tokens",))
+TARGET = ParamOptions(ModelOptions)
+DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=_SHARED)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One answer to generate, and where it is written."""
+
+    target: ModelOptions
+    draft: ModelOptions | None
+    request: GenerationRequest
+    drafters: tuple[str, ...]
+    """Files of the plug-ins in use."""
+    trace: Path | None
+    json: Path | None
+    engine: str
+    """Where the models run."""
+
+
+def parse_run(argv: list[str]) -> RunPlan:
+    """Read the arguments; raises UsageError, SettingError, DrafterError or PromptError."""
+    know_drafters(PROG, argv)  # before everything: help and grammar tell of them
+    arguments = _parser().parse_args(argv)
+    sampling = Sampling(**SAMPLING.given(arguments))
+    check_params(sampling)
+    spec = StrategySpec.parse(arguments.strategy)
+    spec.verification_at(sampling.temperature)
+    target, draft = chosen_pair(arguments)
+    if spec.needs_draft and draft is None:
+        raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
+    if arguments.trace is not None and arguments.trace == arguments.json:
+        raise UsageError("--trace and --json name the same file.", "Give two names.")
+    text = arguments.prompt if arguments.prompt_file is None else _read_prompt(arguments.prompt_file)
+    request = GenerationRequest(
+        prompt=None if arguments.chat else text,
+        messages=(Message("user", text),) if arguments.chat else (),
+        strategy=str(spec),
+        sampling=sampling,
+        stop=tuple(arguments.stop),
+        ignore_eos=arguments.ignore_eos,
+        cold=True,
+        template_options=asked_options(arguments, chat=arguments.chat),
+        **LENGTH.given(arguments),
+    )
+    files = arguments.trace, arguments.json
+    return RunPlan(target, draft, request, tuple(arguments.drafter), *files, arguments.engine)
+
+
+def _parser() -> Parser:
+    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
+    add_pair_options(parser)
+    answer = parser.add_argument_group("the answer")
+    prompts = answer.add_mutually_exclusive_group(required=True)
+    prompts.add_argument("--prompt", metavar="TEXT", type=plain_text, help="Text to continue")
+    prompts.add_argument(
+        "--prompt-file",
+        metavar="FILE",
+        help="Read the prompt from a UTF-8 file, without the line break at its end; - is standard input",
+    )
+    answer.add_argument(
+        "--chat",
+        action="store_true",
+        help="Wrap the prompt as one user message by the model's chat template",
+    )
+    add_template_options(answer)
+    answer.add_argument(
+        "--strategy", metavar="SPEC", default=NONE, help=f"How to draft, see below (default {NONE})"
+    )
+    add_drafter_option(answer)
+    add_end_options(answer)
+    add_engine_option(answer)
+
+    output = parser.add_argument_group("files written")
+    output.add_argument(
+        "--trace", metavar="OUT.jsonl", type=Path, help="Record every round, for the window and for replay"
+    )
+    output.add_argument("--json", metavar="OUT.json", type=Path, help="Write the numbers of the run")
+
+    add_model_options(parser)
+    return parser
+
+
+def add_pair_options(parser: Parser) -> None:
+    """Which models; `chosen_pair` reads them."""
+    pair = parser.add_argument_group("the pair")
+    pair.add_argument(
+        "--target", metavar="T.gguf", help="Model file that answers (default: the bundled pair)"
+    )
+    pair.add_argument("--draft", metavar="D.gguf", help="Model file that drafts for it")
+
+
+def add_end_options(group: argparse._ArgumentGroup) -> None:
+    """Where an answer ends."""
+    LENGTH.add_to(group)
+    group.add_argument(
+        "--stop",
+        metavar="S",
+        type=stop_text,
+        action="append",
+        default=[],
+        help="End the answer before this text; may be given several times",
+    )
+    group.add_argument(
+        "--ignore-eos", action="store_true", help="Continue where the model would end the answer"
+    )
+
+
+def add_model_options(parser: Parser) -> None:
+    """How tokens are drawn and models loaded."""
+    SAMPLING.add_to(parser.add_argument_group("sampling"))
+    TARGET.add_to(parser.add_argument_group("loading the target"))
+    DRAFT.add_to(parser.add_argument_group("loading the draft"))
+
+
+def stop_text(argument: str) -> str:
+    """A stop string from the command line."""
+    if not argument:
+        raise argparse.ArgumentTypeError("cannot be empty. Allowed: text of one character or more.")
+    return plain_text(argument)
+
+
+def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptions | None]:
+    """The models that --target, --draft and the load options name, by default the bundled ones."""
+    target, draft = arguments.target, arguments.draft
+    if target is None:
+        if draft is not None:
+            raise UsageError("--draft needs a target of its own.", "Give one with --target.")
+        paths = find_paths()
+        target, draft = paths.model(BUNDLED_TARGET), paths.model(BUNDLED_DRAFT)
+    values = TARGET.given(arguments)
+    first = ModelOptions(target, **values)
+    if draft is None:
+        if flags := DRAFT.flags_given(arguments):
+            raise UsageError(f"{flags[0]} needs a draft model.", "Give one with --draft.")
+        return first, None
+    return first, ModelOptions(draft, **DRAFT.resolved(arguments, values))
+
+
+def _read_prompt(name: str) -> str:
+    """The prompt in a file; like llama.cpp's, without the line break that editors put at its end."""
+    shown = "standard input" if name == STANDARD_INPUT else Path(name).name
+    try:
+        raw = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise PromptError(f"{shown} is not UTF-8 text.", "Save it as UTF-8.") from None
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise PromptError(f"{shown} cannot be read: {why}.", "Choose another file.") from error
+    return text.removesuffix("\n").removesuffix("\r")

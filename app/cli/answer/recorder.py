@@ -1,0 +1,118 @@
+"""Keeps the trace of a run: in memory, and in a file where one is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from app.base.files import SHARED, reason, write_atomic
+from app.engine.errors import UserError
+from app.engine.loop.text import TextStream
+from app.engine.record.trace import Trace, TraceWriter
+from app.engine.types import FinishReason, Round, Totals, TraceHeader
+
+
+class RunRecorder:
+    """The trace of one run. Every round is in the file before the next one comes."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._writer: TraceWriter | None = None
+        self.trace: Trace | None = None
+
+    def begin(self, header: TraceHeader) -> None:
+        self.trace = Trace(header)
+        if self._path is not None:
+            try:
+                self._writer = TraceWriter(self._path, header)
+            except OSError as error:
+                raise cannot_write(self._path, error) from error
+
+    def add(self, one: Round) -> None:
+        assert self.trace is not None
+        self.trace.rounds.append(one)
+        self._write(one)
+
+    def finish(self, totals: Totals) -> None:
+        assert self.trace is not None
+        self.trace.totals = totals
+        self._write(totals)
+
+    def fail(self, message: str) -> None:
+        """End the trace where the work broke off; nothing where it is over or did not begin."""
+        if self.trace is None or self.trace.totals is not None:
+            return
+        last = self.trace.rounds[-1] if self.trace.rounds else None
+        text = TextStream(self.trace.header.stop)
+        for one in self.trace.rounds:
+            for token in one.emitted:
+                text.add(token.piece)
+        text.finish()  # what might have become a stop text is of the answer now
+        totals = Totals(
+            finish_reason=FinishReason.FAILED,
+            text=text.text,
+            seconds=last.offset + last.seconds if last else 0.0,
+            prompt_seconds=0.0,
+            draft_prompt_seconds=0.0,
+            first_token_seconds=None,
+            error=message,
+        )
+        with contextlib.suppress(UserError):  # the first failure is the one to be told
+            self.finish(totals)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            # On a full disk closing fails on what could not be written, which was reported already.
+            with contextlib.suppress(OSError):
+                self._writer.close()
+
+    def _write(self, item: Round | Totals) -> None:
+        if self._writer is None:
+            return
+        try:
+            self._writer.add(item)
+        except OSError as error:
+            path = self._writer.path
+            self.close()
+            self._writer = None
+            raise cannot_write(path, error) from error
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written, before anything is computed for it; raises UserError."""
+    try:
+        # Opening a pipe would already be taken for its end by whoever reads there.
+        if is_special(path):
+            return
+        real = path.resolve()  # a link that leads nowhere yet must stay
+        new = not real.exists()
+        real.open("ab").close()
+        if new:
+            real.unlink()
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        raise cannot_write(path, error) from error
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, a pipe or a device as it comes; raises UserError."""
+    try:
+        if is_special(path):
+            with path.open("ab") as file:
+                file.write(data)
+        else:
+            write_atomic(path.resolve(), data, SHARED)  # a link stays, and leads to what is new
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
+    why = reason(error) if isinstance(error, OSError) else str(error)
+    return UserError(f"{path} cannot be written: {why}.", "Choose another file.")
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is no plain file, so that nothing may take its place. /dev/stdout is a link that leads
+    to a plain file where the output goes to one."""
+    if path.absolute().is_relative_to("/dev"):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()

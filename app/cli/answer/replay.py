@@ -1,0 +1,49 @@
+"""`draftscope replay`: a recorded trace as text and statistics, and its verdicts recomputed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.cli.answer.strategies import statistics_lines
+from app.cli.arguments import Parser
+from app.cli.console import AnswerPrinter, say
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import Trace, read_trace
+from app.lab.report.words import count
+
+PROG = "draftscope replay"
+_DESCRIPTION = """\
+Print the text of a recorded trace on standard output and its statistics on standard error. No model is
+needed."""
+
+
+def replay(argv: list[str]) -> int:
+    """Print a trace; returns the exit code. Raises UserError where it cannot be read."""
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} TRACE.jsonl [--verify]")
+    parser.add_argument(
+        "trace", metavar="TRACE.jsonl", type=Path, help="A trace that run or the window wrote"
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="Recompute every verdict and check the record against itself; disagreements are listed, and the "
+        "exit code is 1",
+    )
+    arguments = parser.parse_args(argv)
+    trace = read_trace(arguments.trace)
+    AnswerPrinter().finish(trace.text)
+    for line in statistics_lines(trace):
+        say(line)
+    return _verify(trace, arguments.trace.name) if arguments.verify else 0
+
+
+def _verify(trace: Trace, name: str) -> int:
+    found = recheck(trace)
+    for line in found:
+        say(line)
+    rounds = count(len(trace.rounds), "round")
+    if found:
+        say(f"{PROG}: {name} does not hold: {count(len(found), 'disagreement')} in {rounds}.")
+        return 1
+    say(f"{name}: all {rounds} verified.")
+    return 0

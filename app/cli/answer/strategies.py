@@ -1,0 +1,94 @@
+"""Strategies in the words of the command line: their help, and the statistics of a run."""
+
+from __future__ import annotations
+
+import textwrap
+
+from app.base.numbers import significant
+from app.engine.drafters.registry import KINDS
+from app.engine.errors import SettingError
+from app.engine.params import Param, params_of
+from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
+from app.engine.record.trace import Trace
+from app.engine.strategy import LONGEST, NONE, StrategySpec
+from app.engine.types import FinishReason, LengthRule, Verification
+
+_WIDTH = 100
+_ENDS = {
+    FinishReason.END: "the model ended it",
+    FinishReason.STOP: "it reached a stop text",
+    FinishReason.LENGTH: "it reached the length limit",
+    FinishReason.CONTEXT: "the context is full",
+    FinishReason.CANCELLED: "it was stopped",
+    FinishReason.FAILED: "the engine failed",
+}
+
+
+def strategy_help() -> str:
+    """What can be written as a strategy, made from the registry."""
+    lines = [
+        "strategies: NAME[:KEY=VALUE...], several joined by + in order of precedence",
+        f"  {NONE}",
+        *_wrapped("One token per pass, no drafts: the baseline.", 6),
+    ]
+    for kind in KINDS.values():
+        lines += [f"  {kind.name}", *_wrapped(kind.summary, 6)]
+        for one in params_of(kind.params):
+            lines += _wrapped(f"{one.name}={one.format(one.default)}  {_in_words(one)}", 8)
+    rules = "|".join(Verification)
+    lines += [
+        f"  verify={rules}",
+        *_wrapped(
+            "For the whole run, behind any name: how drafts are judged. greedy accepts what the target "
+            "finds most probable (only at temperature 0, where it is the default); speculative keeps the "
+            "target's distribution (otherwise the default); block keeps it too, judges a draft as a whole "
+            "and accepts at least as many tokens on average; match gives the same text as none.",
+            6,
+        ),
+        f"  length={'|'.join(LengthRule)}",
+        *_wrapped(
+            "For the whole run: how many tokens a round drafts. fixed drafts as many as the settings above "
+            "allow; ewma follows recent acceptance; auto takes the number that gives the most tokens per "
+            "second by the measured costs, zero included.",
+            6,
+        ),
+        "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
+    ]
+    return "\n".join(lines)
+
+
+def _in_words(one: Param) -> str:
+    return f"{one.doc.removesuffix('.')} ({one.range_text()})"
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    space = " " * indent
+    return textwrap.wrap(text, _WIDTH, initial_indent=space, subsequent_indent=space)
+
+
+def statistics_lines(trace: Trace) -> list[str]:
+    """One line on the answer, then llama.cpp's lines on its drafts."""
+    statistics = Statistics.of(trace.rounds)
+    names = strategy_names(trace.header.strategy)
+    return [_answer_line(trace, statistics), *llama_cpp_lines(statistics, names, _longest_draft(trace))]
+
+
+def _answer_line(trace: Trace, statistics: Statistics) -> str:
+    totals = trace.totals
+    end = _ENDS[totals.finish_reason] if totals else "the record is cut off here"
+    seconds = totals.seconds if totals else statistics.seconds
+    speed = f", {significant(statistics.emitted / seconds)} tokens/s" if seconds > 0 else ""
+    prompt = f"prompt {trace.header.prompt_tokens:,} tokens"
+    if totals and totals.prompt_seconds:  # 0: not measured, because the engine broke off
+        prompt += f" in {significant(totals.prompt_seconds)} s"
+    return f"{prompt}; answer {statistics.emitted:,} tokens in {significant(seconds)} s{speed}; {end}"
+
+
+def _longest_draft(trace: Trace) -> int | None:
+    """The most tokens that a draft of this run may have, where the strategy is one that we know."""
+    try:
+        parts = StrategySpec.parse(trace.header.strategy).parts
+    except SettingError:
+        return None  # of another version; then the longest that occurred
+    limits = [getattr(part.params, name, 0) for part in parts for name in LONGEST]
+    return max(limits, default=None) or None

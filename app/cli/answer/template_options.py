@@ -1,0 +1,75 @@
+"""What a chat template is told on the command line, and whether it reads it."""
+
+from __future__ import annotations
+
+import argparse
+
+from app.cli.arguments import UsageError, plain_text
+from app.engine.errors import PromptError, SettingError
+from app.engine.templates.options import TemplateOptions, TemplateValue, option_text, read_option
+from app.engine.templates.thinking import EFFORT, SWITCHES, switched
+from app.engine.types import TraceHeader
+from app.lab.report.words import listed
+
+NO_THINKING = "--no-thinking"
+OPTION = "--template-option"
+
+
+def add_template_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        NO_THINKING, action="store_true", help="Have the chat template tell the model not to think"
+    )
+    group.add_argument(
+        OPTION,
+        metavar="KEY=VALUE",
+        type=_option,
+        action="append",
+        default=[],
+        help="Give the chat template a variable, such as reasoning_effort=low. VALUE is read as JSON where "
+        "it is some, else as text; may be given several times",
+    )
+
+
+def _option(argument: str) -> tuple[str, TemplateValue]:
+    try:
+        return read_option(plain_text(argument))
+    except SettingError as error:
+        raise argparse.ArgumentTypeError(f"{error.message} {error.hint}") from None
+
+
+def asked_options(arguments: argparse.Namespace, *, chat: bool) -> TemplateOptions:
+    """What the template is to be told; raises UsageError. `chat`: there is one."""
+    given: list[tuple[str, TemplateValue]] = arguments.template_option
+    if not chat and (arguments.no_thinking or given):
+        flag = NO_THINKING if arguments.no_thinking else OPTION
+        raise UsageError(f"{flag} needs --chat.", "Without it a prompt goes through no chat template.")
+    options = dict(given)
+    if len(options) < len(given):
+        raise UsageError(f"{OPTION} names a variable twice.", "Give each once.")
+    if not arguments.no_thinking:
+        return options
+    for name in SWITCHES:
+        if options.get(name, False) is not False:
+            raise UsageError(f"{NO_THINKING} and {option_text(name, options[name])} contradict each other.")
+    return options | switched(False)
+
+
+def unread(asked: TemplateOptions, header: TraceHeader) -> str:
+    """What to say of options that the template does not read; "" where it reads all of them.
+
+    Raises PromptError where thinking was to be off and the template has no switch for it.
+    """
+    missing = [name for name in asked if name not in header.template_options]
+    if asked.items() >= switched(False).items():  # by one name or the other
+        if all(name in missing for name in SWITCHES):
+            raise _no_switch(header)
+        missing = [name for name in missing if name not in SWITCHES]
+    return f"The chat template does not read {listed(missing)}: no effect." if missing else ""
+
+
+def _no_switch(header: TraceHeader) -> PromptError:
+    thinking = header.pair.thinking
+    hint = f"Leave {NO_THINKING} out."
+    if thinking is not None and thinking.efforts:
+        hint = f"The least it offers is {OPTION} {option_text(EFFORT, thinking.efforts[0])}."
+    return PromptError("This model's chat template has no switch for thinking.", hint)

@@ -1,0 +1,96 @@
+"""`draftscope bench`: strategies side by side on the same prompts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from app.base.paths import find_paths
+from app.cli.answer.recorder import check_writable
+from app.cli.answer.strategies import strategy_help
+from app.cli.arguments import Parser, UsageError
+from app.cli.console import put
+from app.cli.drafters import know_drafters
+from app.cli.interrupt import Interrupt, run_interruptible
+from app.cli.measure.measuring import ended, measured, outcome_lines, summary_lines
+from app.cli.measure.options import (
+    Outputs,
+    add_journal_option,
+    add_measure_options,
+    add_output_options,
+    asked_experiment,
+    kept_seed,
+    outputs,
+)
+from app.engine.process.host import make_home
+from app.lab.experiment import Experiment, Lane, make_experiment
+from app.lab.lane_file import read_lanes
+from app.lab.runs.runner import Runner
+
+PROG = "draftscope bench"
+_USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC [--strategy SPEC ...] [options]"
+_DESCRIPTION = """\
+Measure strategies side by side: the same prompts, seed and sampling, one after another on the loaded
+weights, each from a cold state, after a warm-up. Strategy none is always measured too; the order is
+random for every prompt and repeat. The table goes to standard output, the progress to standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchPlan:
+    """What is measured, and where it is written."""
+
+    experiment: Experiment
+    journal: Path | None
+    outputs: Outputs
+    engine: str
+
+
+def bench(argv: list[str]) -> int:
+    """Parse, measure, report; returns the exit code. Raises UserError."""
+    plan = parse_bench(argv)
+    for path in plan.outputs.paths:
+        check_writable(path)
+    return run_interruptible(lambda interrupt: _measure(plan, interrupt))
+
+
+def parse_bench(argv: list[str]) -> BenchPlan:
+    """Read the arguments; raises UsageError, SettingError, DrafterError or PromptError."""
+    know_drafters(PROG, argv)
+    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
+    lanes = parser.add_argument_group("the lanes")
+    lanes.add_argument(
+        "--strategy",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="A strategy to measure, see below; may be given several times",
+    )
+    lanes.add_argument(
+        "--lanes",
+        metavar="FILE.json",
+        type=Path,
+        help='More lanes, also with other pairs: a JSON list of {"strategy", "label", "target", "draft"}',
+    )
+    add_measure_options(parser)
+    add_output_options(parser)
+    add_journal_option(parser)
+    arguments = parser.parse_args(argv)
+    if not arguments.strategy and arguments.lanes is None:
+        raise UsageError("There is nothing to measure.", "Give --strategy or --lanes.")
+    asked = asked_experiment(arguments, tuple(map(Lane, arguments.strategy)), arguments.repeat)
+    if arguments.lanes is not None:
+        more = read_lanes(arguments.lanes, asked.pair, find_paths().model)
+        asked = asked.with_lanes((*asked.lanes, *more))
+    experiment = make_experiment(kept_seed(asked, arguments.journal))
+    return BenchPlan(experiment, arguments.journal, outputs(arguments), arguments.engine)
+
+
+def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
+    runner = Runner(plan.experiment, partial(make_home, plan.engine), journal=plan.journal)
+    try:
+        report, problem = measured(runner, interrupt, plan.outputs)
+    finally:
+        runner.close()
+    put([*summary_lines(report), "", *outcome_lines(report)])
+    return ended(report, problem, interrupt)

@@ -1,0 +1,202 @@
+"""Runs a measurement on the terminal: progress on standard error, files at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from app.cli.answer.recorder import cannot_write, is_special, write_file
+from app.cli.answer.template_options import unread
+from app.cli.console import say, say_over
+from app.cli.interrupt import INTERRUPTED, Interrupt
+from app.cli.measure.options import Outputs
+from app.cli.table import table
+from app.engine.errors import UserError
+from app.engine.templates.options import TemplateOptions
+from app.lab.facts import sha256
+from app.lab.lane_names import lane_names
+from app.lab.report import words
+from app.lab.report.columns import COLUMNS
+from app.lab.report.csv_export import csv_table
+from app.lab.report.markdown_export import markdown
+from app.lab.report.page.page import html_page
+from app.lab.report.report import Report, SweepFacts, make_report
+from app.lab.report.verdict import verdict
+from app.lab.runs.disturbance import disturbances
+from app.lab.runs.events import Begun, EngineReplaced, LabEvent, PairLoaded, RunDone, RunStarted
+from app.lab.runs.runner import Runner
+from app.lab.runs.traces import TraceStore
+
+_SHOWN = ("tokens_per_second", "speedup", "acceptance_rate", "alpha", "tau", "draft_share", "equal")
+
+
+class Progress:
+    """Says what goes on: a line for every run, or one that is written over on a terminal."""
+
+    def __init__(self, *, counted: bool = True) -> None:
+        """Not `counted`: how many runs there will be is not known."""
+        self._counted = counted
+        self._live = sys.stderr.isatty()
+        self._names: tuple[str, ...] = ()
+        self._asked: TemplateOptions = {}
+        self._told: set[str] = set()
+
+    def show(self, event: LabEvent) -> None:
+        """Raises PromptError where thinking was to be off and cannot be."""
+        if isinstance(event, Begun):
+            self._names = lane_names(event.experiment)
+            self._asked = event.experiment.template_options
+            if event.done:
+                say(f"Resumed: {event.done} of {words.count(event.total, 'run')} are done.")
+        elif isinstance(event, PairLoaded):
+            draft = f" with {event.pair.draft.file}" if event.pair.draft else ""
+            self._line(f"Loaded {event.pair.target.file}{draft}.")
+        elif isinstance(event, EngineReplaced):
+            self._line(f"{event.message} A new engine continues.")
+        elif isinstance(event, RunStarted):
+            self._run_started(event)
+        elif isinstance(event, RunDone):
+            self._run_done(event)
+
+    def end(self) -> None:
+        """Leave the line that is written over."""
+        if self._live:
+            say_over("")
+
+    def _run_started(self, event: RunStarted) -> None:
+        told = unread(self._asked, event.header)
+        if told and told not in self._told:
+            self._told.add(told)
+            self._line(told)
+        if self._live:
+            say_over(f"{self._name(event.job.lane)} …")
+
+    def _run_done(self, event: RunDone) -> None:
+        left = f", {words.duration(event.seconds_left)} left" if event.seconds_left is not None else ""
+        speed = words.digits(event.record.tokens_per_second, "tokens/s")
+        failure = event.record.failure
+        text = f"{self._name(event.job.lane)}: {failure or speed}"
+        if self._counted:
+            text = f"{event.done}/{event.total}  {text}{left}"
+        if failure or not self._live:
+            self._line(text)
+        else:
+            say_over(text)
+
+    def _name(self, lane: int) -> str:
+        return self._names[lane] if self._names else ""
+
+    def _line(self, text: str) -> None:
+        if self._live:
+            say_over("")
+        say(text)
+
+
+def measure(runner: Runner, interrupt: Interrupt) -> None:
+    """Run to the end, or until Ctrl+C; what was measured is in the runner."""
+    interrupt.stops(runner.control.cancel)
+    progress = Progress()
+    try:
+        for event in runner.run():
+            progress.show(event)
+    finally:
+        progress.end()
+
+
+def measured(
+    runner: Runner, interrupt: Interrupt, outputs: Outputs, sweep: SweepFacts | None = None
+) -> tuple[Report, UserError | None]:
+    """Measure and write what was asked for: of all runs, or of those that came before an error. Returns what
+    went wrong, too. Raises UserError where nothing came."""
+    problems: list[UserError] = []
+    try:
+        measure(runner, interrupt)
+    except UserError as error:
+        if not runner.records:
+            raise
+        problems.append(error)
+    report = report_of(runner, interrupt, sweep)
+    problems += write_outputs(outputs, report, runner)
+    return report, UserError(" ".join(map(str, problems))) if problems else None
+
+
+def ended(report: Report, problem: UserError | None, interrupt: Interrupt) -> int:
+    """The exit code. Raises `problem`, and UserError where no lane but baselines was measured."""
+    if problem is not None:
+        raise problem
+    if interrupt.pressed:
+        return INTERRUPTED
+    compared = (one for one in report.summary if one.lane != report.lanes[one.lane].baseline)
+    if not any(one.runs for one in compared):
+        why = next((one.failure for one in report.runs if one.failure), "")
+        raise UserError("Nothing but the baseline could be measured.", why)
+    return 0
+
+
+def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = None) -> Report:
+    """The report of what a runner measured, with the digests of the model files."""
+    digest = partial(sha256, stopped=lambda: interrupt.pressed)
+    return make_report(runner.experiment, runner.records, runner.pairs, digest, sweep)
+
+
+def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:
+    """All files that were asked for; returns why some cannot be written."""
+    contents: list[tuple[Path | None, Callable[[Report], bytes]]] = [
+        (outputs.json, Report.to_json),
+        (outputs.csv, lambda one: csv_table(one).encode()),
+        (outputs.html, lambda one: html_page(one).encode()),
+        (outputs.markdown, lambda one: markdown(one).encode()),
+    ]
+    problems = []
+    for path, content in contents:
+        if path is not None:
+            try:
+                write_file(path, content(report))
+            except UserError as error:
+                problems.append(error)
+    if outputs.traces is not None:
+        try:
+            _write_traces(outputs.traces, runner.traces)
+        except UserError as error:
+            problems.append(error)
+    return problems
+
+
+def _write_traces(path: Path, traces: TraceStore) -> None:
+    try:
+        if is_special(path):  # an archive is written to and fro
+            with TemporaryDirectory() as folder:
+                whole = Path(folder, "traces.zip")
+                traces.archive(whole)
+                write_file(path, whole.read_bytes())
+        else:
+            traces.archive(path.resolve())  # a link stays
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def summary_lines(report: Report) -> list[str]:
+    """The table, as the terminal shows it."""
+    shown = [one for one in COLUMNS if one.key in _SHOWN]
+    rows = [
+        [lane.name, *(column.text(one, lane) for column in shown)]
+        for one, lane in zip(report.summary, report.lanes, strict=True)
+    ]
+    return table(["strategy", *(column.title for column in shown)], rows)
+
+
+def outcome_lines(report: Report) -> list[str]:
+    """What came out, and what to know about it."""
+    lines = [verdict(report), *disturbances(report)]
+    failed = sum(one.failed for one in report.summary)
+    if failed:
+        lines.append(f"{words.count(failed, 'run')} failed:")
+        lines += dict.fromkeys(
+            f"  {report.lanes[one.lane].name}: {one.failure}" for one in report.runs if one.failure
+        )
+    if not report.complete:
+        lines.append("Interrupted: these are the runs that were done.")
+    return lines

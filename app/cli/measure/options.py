@@ -1,0 +1,188 @@
+"""What bench, sweep and tune are asked for alike: pair, prompts, sampling, files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.base.paths import find_paths
+from app.cli.answer.options import (
+    LENGTH,
+    SAMPLING,
+    add_end_options,
+    add_model_options,
+    add_pair_options,
+    chosen_pair,
+)
+from app.cli.answer.template_options import add_template_options, asked_options
+from app.cli.arguments import Parser, UsageError, add_engine_option, plain_text
+from app.cli.drafters import add_drafter_option
+from app.engine.params import check_params
+from app.engine.types import ModelOptions, Sampling
+from app.lab.experiment import Experiment, Lane, Pair, Prompt
+from app.lab.runs.journal import Journal
+from app.lab.suites import Suite, built_in, read_suite
+
+DEFAULT_REPEATS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The files that are written when it is over."""
+
+    json: Path | None
+    csv: Path | None
+    html: Path | None
+    markdown: Path | None
+    traces: Path | None
+
+    @property
+    def paths(self) -> list[Path]:
+        return [one for one in (self.json, self.csv, self.html, self.markdown, self.traces) if one]
+
+
+def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
+    """Everything but the strategies."""
+    add_pair_options(parser)
+    prompts = parser.add_argument_group("the prompts")
+    source = prompts.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--prompts",
+        metavar="FILE",
+        type=Path,
+        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, or one prompt a line',
+    )
+    source.add_argument(
+        "--suite", metavar="NAME", help=f"Prompts that come with Draftscope: {', '.join(_suite_names())}"
+    )
+    source.add_argument("--prompt", metavar="TEXT", type=plain_text, help="A single prompt")
+    prompts.add_argument(
+        "--category",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="Only the prompts of this category, by its name here or in SPEED-Bench (code or coding); may be "
+        "given several times",
+    )
+    prompts.add_argument(
+        "--chat",
+        action="store_true",
+        help="Wrap each prompt as one user message by the model's chat template (the suites do so by "
+        "themselves)",
+    )
+    add_template_options(prompts)
+    answers = parser.add_argument_group("the answers")
+    add_end_options(answers)
+    add_drafter_option(answers)
+    if repeats:
+        answers.add_argument(
+            "--repeat",
+            metavar="R",
+            type=_positive,
+            default=DEFAULT_REPEATS,
+            help="Measure everything R times; below three, an interval needs three prompts or more "
+            f"(default {DEFAULT_REPEATS})",
+        )
+    add_engine_option(answers)
+    add_model_options(parser)
+
+
+def add_output_options(parser: Parser) -> None:
+    output = parser.add_argument_group("files written")
+    for name, metavar, what in (
+        ("--json", "OUT.json", "Write every run and the summary"),
+        ("--csv", "OUT.csv", "Write a line for every run"),
+        ("--html", "OUT.html", "Write a report that opens in any browser, without a network"),
+        ("--markdown", "OUT.md", "Write the table for an issue or a message"),
+        ("--traces", "OUT.zip", "Write the traces of all runs in one archive"),
+    ):
+        output.add_argument(name, metavar=metavar, type=Path, help=what)
+
+
+def add_journal_option(parser: Parser) -> None:
+    parser.add_argument(
+        "--journal",
+        metavar="FILE.jsonl",
+        type=Path,
+        help="Keep every run as soon as it is done; where the file exists, resume after its last run",
+    )
+
+
+def outputs(arguments: argparse.Namespace) -> Outputs:
+    """Raises UsageError where two of them, or one and the journal, name the same file."""
+    one = Outputs(arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
+    written = [*one.paths, arguments.journal] if arguments.journal else one.paths
+    if len(set(map(os.path.abspath, written))) < len(written):
+        raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
+    return one
+
+
+def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], repeats: int) -> Experiment:
+    """The experiment as it was asked for, before its baselines and its seed are set; raises UserError."""
+    sampling = Sampling(**SAMPLING.given(arguments))
+    check_params(sampling)
+    suite = _suite(arguments)
+    length: dict[str, Any] = LENGTH.given(arguments)
+    max_tokens = length.get("max_tokens", suite.max_tokens)
+    chat = arguments.chat or suite.chat
+    return Experiment(
+        pair=_absolute(Pair(*chosen_pair(arguments))),
+        lanes=lanes,
+        prompts=suite.prompts,
+        sampling=sampling,
+        max_tokens=max_tokens,
+        repeats=repeats,
+        chat=chat,
+        stop=tuple(arguments.stop),
+        ignore_eos=arguments.ignore_eos,
+        drafters=tuple(map(os.path.abspath, arguments.drafter)),
+        title=suite.title,
+        template_options=asked_options(arguments, chat=chat),
+    )
+
+
+def _absolute(pair: Pair) -> Pair:
+    """A journal is gone on with from any folder. Links stay: they carry the name of a cached file."""
+
+    def model(options: ModelOptions) -> ModelOptions:
+        return replace(options, path=os.path.abspath(options.path))
+
+    return Pair(model(pair.target), pair.draft and model(pair.draft))
+
+
+def kept_seed(experiment: Experiment, journal: Path | None) -> Experiment:
+    """An experiment without a seed takes that of the journal it goes on with, where there is one."""
+    if journal is None or not journal.exists() or experiment.sampling.seed >= 0:
+        return experiment
+    seed = Journal.read(journal).experiment.sampling.seed
+    return msgspec.structs.replace(experiment, sampling=replace(experiment.sampling, seed=seed))
+
+
+def _suite(arguments: argparse.Namespace) -> Suite:
+    if arguments.prompt is not None:
+        if not arguments.prompt.strip():
+            raise UsageError("--prompt is empty.", "Give a text.")
+        suite = Suite("prompt", "One prompt", (Prompt(arguments.prompt),), chat=False)
+    elif arguments.suite is not None:
+        suites = {one.name: one for one in built_in(find_paths().resources)}
+        if arguments.suite not in suites:
+            raise UsageError(f"There is no suite “{arguments.suite}”.", f"Allowed: {', '.join(suites)}.")
+        suite = suites[arguments.suite]
+    else:
+        suite = read_suite(arguments.prompts)
+    return suite.only(tuple(arguments.category)) if arguments.category else suite
+
+
+def _suite_names() -> list[str]:
+    return [path.stem for path in sorted((find_paths().resources / "suites").glob("*.json"))]
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a whole number, 1 or more.")
+    return int(text)

@@ -1,0 +1,141 @@
+"""`draftscope tune`: the fastest strategy on one's own prompts, within a time budget."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+
+from app.cli.answer.recorder import check_writable, write_file
+from app.cli.answer.strategies import strategy_help
+from app.cli.arguments import Parser, UsageError
+from app.cli.console import put, say
+from app.cli.drafters import know_drafters
+from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
+from app.cli.measure.measuring import Progress
+from app.cli.measure.options import add_measure_options, asked_experiment
+from app.cli.table import table
+from app.engine.errors import UserError
+from app.engine.process.host import make_home
+from app.lab.experiment import Experiment
+from app.lab.facts import sha256
+from app.lab.report import words
+from app.lab.report.page.tune_page import tune_html
+from app.lab.tune.report import TuneReport
+from app.lab.tune.tuned import Tuned
+from app.lab.tune.tuner import RungBegun, RungDone, Tuner
+
+PROG = "draftscope tune"
+DEFAULT_SECONDS = 120.0
+_USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC ...] [options]"
+_DESCRIPTION = """\
+Find the fastest strategy and settings on these prompts: many are tried a little, the better half more, and
+so on (successive halving). The last line of standard output is the strategy, none where speculation does
+not pay; the line before says why."""
+
+
+def tune(argv: list[str]) -> int:
+    """Parse, search, report; returns the exit code. Raises UserError."""
+    know_drafters(PROG, argv)
+    parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
+    search = parser.add_argument_group("the search")
+    search.add_argument(
+        "--seconds",
+        metavar="N",
+        type=_seconds,
+        default=DEFAULT_SECONDS,
+        help=f"How long it may take, loading apart (default {DEFAULT_SECONDS:g})",
+    )
+    search.add_argument(
+        "--strategy",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="Try these instead of what Draftscope would; may be given several times",
+    )
+    search.add_argument("--json", metavar="OUT.json", type=Path, help="Write everything that was tried")
+    search.add_argument(
+        "--html",
+        metavar="OUT.html",
+        type=Path,
+        help="Write a report that opens in any browser, without a network",
+    )
+    add_measure_options(parser, repeats=False)
+    arguments = parser.parse_args(argv)
+    asked = asked_experiment(arguments, (), repeats=1)
+    files = [one for one in (arguments.json, arguments.html) if one is not None]
+    if len(set(map(os.path.abspath, files))) < len(files):
+        raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
+    for path in files:
+        check_writable(path)
+    return run_interruptible(lambda interrupt: _search(arguments, asked, interrupt))
+
+
+def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interrupt) -> int:
+    home = partial(make_home, arguments.engine)
+    tuner = Tuner(asked, home, arguments.seconds, strategies=arguments.strategy)
+    interrupt.stops(tuner.control.cancel)
+    progress = Progress(counted=False)
+    try:
+        for event in tuner.run():
+            if isinstance(event, RungBegun):
+                progress.end()
+                what = words.count(len(event.strategies), "candidate")
+                say(f"Round {event.rung + 1} of {event.of}: {what}, {words.duration(event.seconds)}.")
+            elif isinstance(event, RungDone):
+                progress.end()
+            else:
+                progress.show(event)
+    finally:
+        progress.end()
+    result = tuner.result
+    assert result is not None
+    digest = partial(sha256, stopped=lambda: interrupt.pressed)
+    problems = _write(arguments, TuneReport.of(result, tuner.experiment, tuner.pair, digest))
+    put([*_tried(result), "", result.reason, result.winner])
+    if problems:
+        raise UserError(" ".join(map(str, problems)))
+    if interrupt.pressed:
+        return INTERRUPTED
+    if result.speedup is None:
+        raise UserError(result.reason)
+    return 0
+
+
+def _write(arguments: argparse.Namespace, report: TuneReport) -> list[UserError]:
+    """The files that were asked for; returns why some cannot be written."""
+    problems = []
+    for path, content in ((arguments.json, TuneReport.to_json), (arguments.html, tune_html)):
+        if path is not None:
+            made = content(report)
+            try:
+                write_file(path, made.encode() if isinstance(made, str) else made)
+            except UserError as error:
+                problems.append(error)
+    return problems
+
+
+def _tried(result: Tuned) -> list[str]:
+    """Every setting as it did in its last round, those that got furthest first."""
+    lines = [
+        [
+            one.strategy,
+            str(number),
+            str(one.answers),
+            words.speedup(one.speedup),
+            words.percent(one.acceptance_rate),
+        ]
+        for number, one in result.latest
+    ]
+    return table(["strategy", "round", "answers", "speed-up (95 %)", "acceptance"], lines)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"cannot be {text!r}. Allowed: a number above 0.")
+    return seconds

@@ -1,0 +1,141 @@
+"""`draftscope models`: the models that are here, and which of them can draft for which."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from app.base.numbers import file_size
+from app.cli.arguments import Parser
+from app.cli.console import hand_over, put, say
+from app.cli.models.common import open_shelf
+from app.cli.table import aligned
+from app.engine.errors import UserError
+from app.hub.library import LocalModel, Shelf, Verdict, best_first, find_model, names_apart
+
+PROG = "draftscope models"
+_DESCRIPTION = """\
+List the models that are here: in the Hugging Face cache, among the files and folders that were added, and
+the bundled pair. No network is used."""
+
+
+def models(argv: list[str]) -> int:
+    """Look, change and print; returns the exit code. Raises UserError."""
+    parser = Parser(
+        PROG,
+        _DESCRIPTION,
+        f"{PROG} [--json] [--drafts-for T.gguf | --add PATH | --remove PATH | --delete FILE.gguf]",
+    )
+    one_of = parser.add_mutually_exclusive_group()
+    one_of.add_argument(
+        "--drafts-for",
+        metavar="T.gguf",
+        type=Path,
+        help="List every other model as a draft for this target, best first",
+    )
+    one_of.add_argument("--add", metavar="PATH", type=Path, help="Add a model file, or a folder with some")
+    one_of.add_argument(
+        "--remove",
+        metavar="PATH",
+        type=Path,
+        help="Take an added file or folder off the list; its files stay",
+    )
+    one_of.add_argument(
+        "--delete", metavar="FILE.gguf", type=Path, help="Delete a model, all its parts, from the disk"
+    )
+    parser.add_argument("--json", action="store_true", help="Print the list as JSON")
+    arguments = parser.parse_args(argv)
+    with open_shelf() as shelf:
+        if arguments.add:
+            shelf.add([arguments.add])
+        elif arguments.remove:
+            _remove(shelf, arguments.remove)
+        elif arguments.delete:
+            return _delete(shelf, arguments.delete)
+        found = [shelf.read(model) for model in shelf.scan()]
+        if arguments.drafts_for:
+            _print_drafts(shelf, arguments.drafts_for, found, arguments.json)
+        elif arguments.json:
+            _print_json([_facts(one) for one in found])
+        else:
+            _print_models(found)
+        if shelf.places.notice:
+            say(shelf.places.notice)
+        shelf.save(found)
+    return 0
+
+
+def _remove(shelf: Shelf, path: Path) -> None:
+    path = path.expanduser().absolute()
+    if path not in shelf.places.added:
+        added = ", ".join(map(str, shelf.places.added)) or "nothing"
+        raise UserError(f"{path} was not added.", f"Added: {added}.")
+    shelf.places.remove(path)
+
+
+def _delete(shelf: Shelf, path: Path) -> int:
+    model = find_model(shelf.scan(), path)
+    if model is None:
+        raise UserError(f"{path} is no model of the library.", f"{PROG} lists them.")
+    say(f"Deleted {model.path.name}: {file_size(shelf.delete(model))} freed.")
+    return 0
+
+
+def _print_models(found: list[LocalModel]) -> None:
+    head = ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTISATION", "CONTEXT", "SIZE", "PATH")
+    rows = []
+    for one, name in zip(found, names_apart(found), strict=True):
+        facts = one.facts
+        rows.append(
+            (
+                name,
+                facts.architecture if facts else "?",
+                one.parameters or "?",
+                one.quantisation,
+                f"{facts.context:,}" if facts and facts.context else "?",
+                file_size(one.size),
+                str(one.path),
+            )
+        )
+    put(aligned(head, rows, right=("PARAMETERS", "CONTEXT", "SIZE")))
+    for one in found:
+        if one.problem:
+            say(f"{one.path.name} cannot be used: {one.problem}")
+
+
+def _facts(model: LocalModel) -> dict[str, object]:
+    """What is known of a model; null for what is not."""
+    facts = model.facts
+    return {
+        "name": model.name,
+        "path": str(model.path),
+        "files": [str(file) for file in model.files],
+        "size": model.size,
+        "from": model.origin,
+        "repository": model.repo or None,
+        "architecture": facts.architecture if facts else None,
+        "parameters": facts.parameters if facts else None,
+        "quantisation": None if model.quantisation == "?" else model.quantisation,
+        "context": (facts.context or None) if facts else None,
+        "problem": model.refusal or None,
+    }
+
+
+def _print_json(rows: list[dict[str, object]]) -> None:
+    hand_over(json.dumps(rows, indent=2))  # in ASCII, whatever is in the names
+
+
+def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel], as_json: bool) -> None:
+    target = shelf.at(path, found)
+    drafts = best_first(target, shelf.candidates(target, found))
+    if as_json:
+        _print_json([_facts(one.model) | {"verdict": one.verdict, "because": one.reason} for one in drafts])
+        return
+    rows = []
+    for one in drafts:
+        reason = f"good: {one.reason}" if one.verdict is Verdict.GOOD else str(one)
+        rows.append((one.model.path.name, file_size(one.model.size), reason, str(one.model.path)))
+    if not rows:
+        say("No other model is here.")
+        return
+    put(aligned(("DRAFT", "SIZE", "VERDICT", "PATH"), rows, right=("SIZE",)))

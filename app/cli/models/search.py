@@ -1,0 +1,93 @@
+"""`draftscope search`: GGUF repositories by words, or one repository's quantisations."""
+
+from __future__ import annotations
+
+from app.base.numbers import file_size
+from app.cli.arguments import Parser, plain_text
+from app.cli.console import put, say
+from app.cli.models.common import make_hub
+from app.cli.table import aligned
+from app.engine.errors import UserError
+from app.hub.cache import Cache
+from app.hub.fits import Fit, judge
+from app.hub.library import Reader, short_number
+from app.hub.names import parse_address
+from app.hub.repo import Quantisation, Repo, read_repo
+from app.hub.search import LIMIT, RepoHit
+from app.hub.search import search as search_hub
+
+PROG = "draftscope search"
+_DESCRIPTION = """\
+Find GGUF repositories on the Hugging Face Hub by words, most downloaded first. An address, or owner/name,
+lists what that repository has: each quantisation with its size, and whether it fits this machine."""
+
+
+def search(argv: list[str]) -> int:
+    """Ask the Hub and print; returns the exit code. Raises UserError."""
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} WORDS [--limit N]")
+    parser.add_argument("words", metavar="WORDS", nargs="+", type=plain_text, help="Words, or an address")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, default=LIMIT, help=f"List at most N (default {LIMIT})"
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.limit < 1:
+        parser.error("argument --limit: cannot be below 1.")
+    hub = make_hub()
+    words = " ".join(arguments.words)
+    found = search_hub(hub, words, arguments.limit)
+    address = parse_address(words)
+    if address is not None and [one.repo for one in found] == [address.repo]:
+        _print_repo(read_repo(hub, address.repo, address.revision))
+    elif found:
+        _print_hits(found)
+        say(f"To list the files of one: {PROG} OWNER/NAME")
+    else:
+        say(f"No GGUF repository on the Hub has the words “{words}”. Try fewer words.")
+    return 0
+
+
+def _print_hits(found: tuple[RepoHit, ...]) -> None:
+    head = ("REPOSITORY", "PARAMETERS", "ARCHITECTURE", "LICENCE", "DOWNLOADS", "")
+    rows = [
+        (
+            one.repo,
+            short_number(one.parameters or 0) or "?",
+            one.architecture or "?",
+            one.licence or "?",
+            f"{one.downloads:,}",
+            "gated" if one.gated else "",
+        )
+        for one in found
+    ]
+    put(aligned(head, rows, right=("PARAMETERS", "DOWNLOADS")))
+
+
+def _print_repo(repo: Repo) -> None:
+    lights = _lights(repo.quantisations)
+    here = Cache().find_all(repo.repo, [one.files for one in repo.quantisations])
+    rows = []
+    for one, light, path in zip(repo.quantisations, lights, here, strict=True):
+        parts = f"{len(one.files)} parts, {one.file}" if len(one.files) > 1 else one.file
+        rows.append((one.name, file_size(one.size), light, parts, "here" if path is not None else ""))
+    about = [repo.repo, repo.architecture, f"licence {repo.licence or 'not given'}"]
+    say(", ".join(filter(None, about)) + (", gated: it needs a token" if repo.gated else ""))
+    for notice in repo.notices:
+        say(notice)
+    if not rows:
+        raise UserError(f"{repo.repo} has no GGUF file.", "Choose another repository.")
+    put(aligned(("QUANTISATION", "SIZE", "FIT", "FILE", ""), rows, right=("SIZE",)))
+
+
+def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
+    """A light for each, and the numbers behind them on standard error."""
+    reader = Reader()
+    try:
+        room = reader.room()
+    except UserError as error:  # without it there are no lights; the rest was found
+        say(str(error))
+        return ["?"] * len(quantisations)
+    finally:
+        reader.close()
+    fits: list[Fit] = [judge(one.size, room) for one in quantisations]
+    say(f"Free now: {room}.")
+    return [f"{one.light}, needs about {file_size(one.needed)}" for one in fits]

@@ -1,0 +1,1 @@
+"""Where layers live: devices, workers, memory."""

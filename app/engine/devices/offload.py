@@ -1,0 +1,74 @@
+"""A pair's options as they are loaded, what it will need by device, and the layers that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from app.engine.devices.memory import ALL_LAYERS, MARGIN, ModelMemory, PairMemory, fit_layers, freed
+from app.engine.devices.placement import share_workers
+from app.engine.native.devices import list_devices
+from app.engine.native.memory import measure
+from app.engine.params import check_params
+from app.engine.types import ModelOptions
+
+
+def measure_pair(
+    target: ModelOptions, draft: ModelOptions | None, loaded: Iterable[ModelMemory] = ()
+) -> PairMemory:
+    """What the pair needs, against what is free once `loaded` makes room.
+
+    Raises ModelFileError, SettingError, WorkerError as loading would.
+    """
+    target, draft = _checked(target, draft)
+    first = measure(target)
+    second = measure(_behind(draft, first), 0) if draft else None
+    return PairMemory(first, second, freed(list_devices(target.endpoints), loaded))
+
+
+def fit_pair(
+    target: ModelOptions,
+    draft: ModelOptions | None,
+    loaded: Iterable[ModelMemory] = (),
+    before_each: Callable[[], None] = lambda: None,
+    margin: int = MARGIN,
+    as_asked: bool = False,
+) -> tuple[PairMemory, ModelOptions, ModelOptions | None]:
+    """As `measure_pair`, with as many layers on devices as fit there, and the options that ask for them.
+
+    `before_each` is called before each measurement; what it raises ends the search. `margin` bytes are left
+    free on every device. With `as_asked` no model gets more layers there than its options ask for.
+    """
+    target, draft = _checked(target, draft)
+    devices = freed(list_devices(target.endpoints), loaded)
+
+    def needs(options: ModelOptions, snapshots: int | None) -> Callable[[int], ModelMemory]:
+        def need(layers: int) -> ModelMemory:
+            before_each()
+            if as_asked and options.n_gpu_layers >= 0:
+                layers = options.n_gpu_layers if layers == ALL_LAYERS else min(layers, options.n_gpu_layers)
+            asked = replace(options, n_gpu_layers=layers)
+            return measure(asked) if snapshots is None else measure(asked, snapshots)
+
+        return need
+
+    second = None
+    if draft is not None:
+        second = needs(_behind(draft, measure(replace(target, n_gpu_layers=0))), 0)
+    fitted, beside = fit_layers(needs(target, None), second, devices, margin)
+    chosen = replace(target, n_gpu_layers=fitted.layers_option)
+    if draft is not None and beside is not None:
+        draft = replace(draft, n_gpu_layers=beside.layers_option)
+    return PairMemory(fitted, beside, devices), chosen, draft
+
+
+def _checked(target: ModelOptions, draft: ModelOptions | None) -> tuple[ModelOptions, ModelOptions | None]:
+    for one in (target, draft):
+        if one is not None:
+            check_params(one)
+    return share_workers(target, draft)
+
+
+def _behind(draft: ModelOptions, target: ModelMemory) -> ModelOptions:
+    """The draft's context reaches as far as the target's where it has no size of its own."""
+    return draft if draft.ctx_size else replace(draft, ctx_size=target.n_ctx)

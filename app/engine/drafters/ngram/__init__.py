@@ -1,0 +1,1 @@
+"""Drafters that look for the latest tokens in earlier text."""

@@ -1,0 +1,90 @@
+"""The lookup caches of an engine: each file is read once, for all drafters that use it, one after another."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.base.files import SHARED, reason, write_atomic
+from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
+from app.engine.drafters.ngram.counts import Followers, count_ngrams
+from app.engine.errors import SettingError
+
+if TYPE_CHECKING:
+    from app.engine.drafters.base import TokenIds
+
+_MOST = 2  # static files that are kept; each may be of any size
+
+
+class DynamicCache:
+    """A file that answers are added to. What is drafted from stays the file as it was when it was first used:
+    a cold run that measures an answer again must not find it there."""
+
+    def __init__(self, path: Path, n_vocab: int) -> None:
+        """The file need not be there yet, its folder does. Raises SettingError."""
+        self.path = path
+        self._n_vocab = n_vocab
+        self.statistics = self._read()
+        self._added: TokenIds = np.empty(0, np.int32)  # the text that was added last
+
+    def _read(self) -> LookupCache:
+        if os.path.exists(self.path):
+            return read_cache(self.path, self._n_vocab)
+        if not os.path.isdir(self.path.parent):
+            raise SettingError(
+                f"There is no folder {self.path.parent} for the lookup cache.", "Make it first."
+            )
+        return LookupCache.empty()
+
+    def add(self, text: TokenIds) -> None:
+        """Add a text, of shape [n], but for a beginning that it shares with the one before. Raises
+        SettingError where that cannot be done; a file that cannot be read is left as it is."""
+        both = min(len(text), len(self._added))
+        parted = np.flatnonzero(text[:both] != self._added[:both])
+        shared = int(parted[0]) if len(parted) else both
+        if shared == len(text):
+            return
+        new: dict[bytes, Followers] = {}
+        count_ngrams(new, text, first=shared)
+        data = self._read().merged(new)  # as it is now: another window may have added to it
+        try:
+            write_atomic(self.path, data, SHARED)
+        except OSError as error:
+            raise SettingError(
+                f"The lookup cache {self.path} cannot be saved: {reason(error)}.", "Choose another file."
+            ) from None
+        self._added = text.copy()
+
+
+class LookupCaches:
+    """Static and dynamic ones, by their paths."""
+
+    def __init__(self) -> None:
+        self._static: dict[Path, tuple[tuple[int, int], LookupCache]] = {}  # the latest used last
+        self._dynamic: dict[Path, DynamicCache] = {}
+
+    def static(self, text: str, n_vocab: int) -> LookupCache:
+        """A file's statistics; one that changed is read again. Raises SettingError."""
+        path = Path(os.path.expanduser(text))
+        try:
+            found = path.stat()
+        except OSError:
+            return read_cache(path, n_vocab)  # says what is wrong
+        stamp = found.st_mtime_ns, found.st_size
+        cache = self._static.pop(path, None)
+        if cache is None or cache[0] != stamp:
+            cache = stamp, read_cache(path, n_vocab)
+        self._static[path] = cache
+        for oldest in list(self._static)[:-_MOST]:
+            del self._static[oldest]
+        return cache[1]
+
+    def dynamic(self, text: str, n_vocab: int) -> DynamicCache:
+        """The file that answers are added to. Raises SettingError."""
+        path = Path(os.path.expanduser(text))
+        if path not in self._dynamic:
+            self._dynamic[path] = DynamicCache(path, n_vocab)
+        return self._dynamic[path]

@@ -1,0 +1,209 @@
+"""The guard around a drafter from outside: whatever it does costs a draft, never the answer.
+
+What is verified is what the guard made anew from the ids that were proposed, each looked at. Proposals are
+one-hot: a q that does not belong to the draw of its token would bend the target's law, and nothing here could
+tell. Python code cannot be interrupted where it stands without breaking what it holds, so time is measured
+and not cut: a draft that comes too late is dropped, and a drafter that was late some times rests until the
+next answer. What no round could tell, because another strategy drafted in all of them, `finish` does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.outside.fault import error_words, plain
+from app.engine.errors import DrafterError, UserError
+
+if TYPE_CHECKING:
+    from app.engine.drafters.base import TokenIds
+
+SLOW_SECONDS = 0.1
+"""The most that a round's `observe` and `propose` may take together."""
+SLOW_BEGIN_SECONDS = 1.0
+"""The most that `begin` may take, which has a whole prompt to read."""
+LATE_TIMES = 3
+"""After being late so often the drafter rests for the answer."""
+
+
+class GuardedDrafter(Drafter):
+    """Hands everything on to a foreign drafter, and says as the end of a draft what went wrong with it.
+
+    - raised in `propose`, or proposed what is no proposal: this draft is lost;
+    - raised in `observe`: the next draft is lost;
+    - raised when it was made or in `begin`: it rests for this answer, and is made anew for the next;
+    - raised in `finish`, `reset` or `adjust`: it is made anew for the next answer;
+    - late in `propose`: this draft is lost; in `begin` or `observe`: the next one is; late for the third
+      time: it rests for this answer.
+
+    A UserError that is raised while it is made refuses the request: so a drafter says what it needs.
+    """
+
+    def __init__(self, name: str, make: Callable[[Any], Any], params: Any, n_vocab: int) -> None:
+        """`make` is given `params`; `n_vocab` is the target's. Raises the UserErrors of `make`."""
+        self._name = name
+        self._make = make
+        self._params = params
+        self._n_vocab = n_vocab
+        self._drafter: Drafter | None = None
+        self._fault = ""  # the first thing that went wrong and is not told yet: the next draft is lost to it
+        self._rests = ""  # nothing more is asked of it in this answer, because of this
+        self._late = 0
+        self._observing = 0.0  # seconds of its last `observe`
+        self._attempt(self._build, (UserError,))
+
+    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+        self._fault, self._late, self._observing = "", 0, 0.0
+        self._rests = self._attempt(self._build) if self._drafter is None else ""
+        if self._drafter is not None:
+            began = time.perf_counter()
+            self._rests = self._attempt(partial(self._drafter.begin, _read_only(context), surroundings))
+            seconds = time.perf_counter() - began
+            if self._rests:
+                self._drafter = None
+            elif seconds > SLOW_BEGIN_SECONDS:
+                self._fault = self._was_late(seconds, SLOW_BEGIN_SECONDS, " to begin")
+        self._fault = self._fault or self._rests
+
+    def propose(self, context: TokenIds, k: int) -> Proposal:
+        if self._fault:
+            fault, self._fault = self._fault, ""
+            return _lost(fault)
+        if self._drafter is None or self._rests:
+            return Proposal(end=self._rests)
+        given: list[Proposal] = []
+        began = time.perf_counter()
+        fault = self._attempt(lambda: given.append(self._asked(context, k)))
+        seconds = self._observing + time.perf_counter() - began
+        if fault:
+            return _lost(fault)
+        if seconds > SLOW_SECONDS:
+            return _lost(self._was_late(seconds, SLOW_SECONDS))
+        return given[0]
+
+    def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
+        if self._drafter is None or self._rests:
+            return
+        # A copy: the round is recorded later.
+        own = Proposal(ids=list(proposal.ids), match=proposal.match, end=proposal.end)
+        began = time.perf_counter()
+        fault = self._attempt(partial(self._drafter.observe, _read_only(context), own, accepted))
+        self._observing = time.perf_counter() - began
+        if self._observing > SLOW_SECONDS:
+            # Judged here: it may be long until a draft is asked for.
+            late = self._was_late(self._observing, SLOW_SECONDS, " to observe")
+            fault = fault or late
+            self._observing = 0.0
+        self._fault = self._fault or fault
+
+    def finish(self, context: TokenIds) -> None:
+        """Raises DrafterError for what went wrong and no round could tell."""
+        if self._drafter is not None and self._attempt(partial(self._drafter.finish, _read_only(context))):
+            self._drafter = None
+        fault, self._fault = self._fault, ""
+        if fault:
+            words = fault if self._rests in ("", fault) else f"{fault}; {self._rests}"
+            raise DrafterError(f"{words}.")
+
+    def reset(self) -> None:
+        if self._drafter is not None and self._attempt(self._drafter.reset):
+            self._drafter = None
+
+    def adjust(self, params: Any) -> None:
+        self._params = params
+        if self._drafter is not None and self._attempt(partial(self._drafter.adjust, params)):
+            self._drafter = None
+
+    def _build(self) -> None:
+        drafter = self._make(self._params)
+        if not isinstance(drafter, Drafter):
+            raise TypeError(f"a {type(drafter).__name__} is not derived from Drafter")
+        self._drafter = drafter
+
+    def _asked(self, context: TokenIds, k: int) -> Proposal:
+        """The drafter's proposal, made anew from what is sound; raises _Rubbish where something is not."""
+        assert self._drafter is not None
+        ask: Callable[..., Any] = self._drafter.propose  # whatever its type says
+        proposal = ask(_read_only(context), k)
+        if not isinstance(proposal, Proposal):
+            raise _Rubbish(f"gave {_kind(proposal)} instead of a Proposal")
+        if len(proposal.q) or len(proposal.draws):
+            raise _Rubbish("gave a q, and drafts from outside are one-hot")
+        return Proposal(
+            ids=_sound_ids(proposal.ids, k, self._n_vocab),
+            match=_sound_match(proposal.match, len(context)),
+            end=_sound_end(proposal.end),
+        )
+
+    def _was_late(self, seconds: float, limit: float, at: str = "") -> str:
+        self._late += 1
+        if self._late >= LATE_TIMES:
+            self._rests = f"{self._name} rests for this answer: it was late {self._late} times"
+        return f"{self._name} took {seconds * 1000:,.0f} ms{at}, more than {limit * 1000:,.0f} ms"
+
+    def _attempt(self, act: Callable[[], object], through: tuple[type[Exception], ...] = ()) -> str:
+        """Do something of the drafter's; what went wrong in words, empty where nothing did. Errors of the
+        kinds `through` are the caller's to hear."""
+        try:
+            act()
+        except through:
+            raise
+        except _Rubbish as rubbish:
+            return f"{self._name} {rubbish}"
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # SystemExit, asyncio.CancelledError: of the drafter's own doing
+            return f"{self._name} raised {error_words(error)}"
+        return ""
+
+
+class _Rubbish(Exception):  # noqa: N818 - its text goes on behind the drafter's name
+    """A proposal that is none."""
+
+
+def _sound_ids(given: Any, k: int, n_vocab: int) -> list[int]:
+    ids = given.tolist() if isinstance(given, np.ndarray) else given
+    if not isinstance(ids, list | tuple):
+        raise _Rubbish(f"gave {_kind(ids)} instead of a list of ids")
+    if len(ids) > k:
+        raise _Rubbish(f"gave {len(ids):,} tokens where at most {k:,} were asked for")
+    for id in ids:
+        if not isinstance(id, int | np.integer) or isinstance(id, bool):
+            raise _Rubbish(f"gave {_kind(id)} where a token id belongs")
+        if not 0 <= id < n_vocab:
+            raise _Rubbish(f"gave the id {id:,}, and the vocabulary has {n_vocab:,}")
+    return [int(id) for id in ids]
+
+
+def _sound_match(given: Any, length: int) -> int | None:
+    if given is None:
+        return None
+    if not isinstance(given, int | np.integer) or not 0 <= given < length:
+        raise _Rubbish("gave a match that is no place in the text")
+    return int(given)
+
+
+def _sound_end(given: Any) -> str:
+    if not isinstance(given, str):
+        raise _Rubbish(f"gave {_kind(given)} as the end of its draft")
+    return plain(given)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _lost(fault: str) -> Proposal:
+    return Proposal(end=fault, fault=fault)
+
+
+def _read_only(context: TokenIds) -> TokenIds:
+    """The truth, to look at: a drafter that writes into its context raises."""
+    view = context.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,88 @@
+"""Drafter files are read in a process of their own first: one that hangs, or ends the process that reads it,
+must not do so to the window, where it could be taken off the list."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+
+from app.engine.drafters.outside.foreign import Stamp, source_name
+from app.engine.errors import DrafterError
+from app.engine.plugins import file_stamp, run_file, unread_files, use_drafters
+from app.engine.process.safer import exit_words
+
+TIME_LIMIT = 10.0  # seconds for a file; it may import a large package from a slow disk
+_LONGEST = 20  # bytes of a message
+_START_LIMIT = 60.0  # seconds until the process reads: that is not the files' doing
+_ADVICE = "Mend it and reload, or remove it."
+
+
+class TriedDrafters:
+    """`use_drafters` for files that nobody has vouched for."""
+
+    def __init__(self, limit: float = TIME_LIMIT) -> None:
+        self._limit = limit
+        self._tried: dict[str, tuple[Stamp | None, DrafterError | None]] = {}  # None: it does no harm
+
+    def use(self, files: Sequence[str]) -> Mapping[str, DrafterError]:
+        """Know the drafters of installed packages and of exactly these files, but for those that do harm.
+
+        Returns what cannot be used: file, or entry point, -> why. Each file is tried once, until it changes
+        or until `forget`.
+        """
+        stamps = {file: file_stamp(file) for file in files}
+        self._tried = {file: one for file, one in self._tried.items() if one[0] == stamps.get(file)}
+        untried = [file for file in unread_files(files) if file not in self._tried]
+        while untried:
+            read, error = self._read(untried)
+            done, untried = untried[: read + 1], untried[read + 1 :]
+            self._tried |= {file: (stamps[file], error if file == done[-1] else None) for file in done}
+        tried = {file: self._tried[file][1] for file in files if file in self._tried}
+        problems = {file: error for file, error in tried.items() if error is not None}
+        return {**problems, **use_drafters([file for file in files if file not in problems])}
+
+    def forget(self) -> None:
+        """Try again what could not be used."""
+        self._tried.clear()
+
+    def _read(self, files: Sequence[str]) -> tuple[int, DrafterError | None]:
+        """Index of the first file that does harm, and what it did; of the last one where none does."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_read_all, args=(theirs, tuple(files)), daemon=True)
+        process.start()
+        theirs.close()
+        at, limit = 0, _START_LIMIT
+        try:
+            while ours.poll(limit):
+                # A number as text: what a file could write into the pipe is not run here.
+                at, limit = range(len(files) + 1)[int(ours.recv_bytes(_LONGEST))], self._limit
+                if at == len(files):
+                    return at - 1, None
+            why = f"it was not read within {limit:.0f} s"
+        except (EOFError, OSError):
+            process.join(_START_LIMIT)
+            why = f"it ended the process that read it ({exit_words(process.exitcode)})"
+        except (ValueError, IndexError):
+            why = "it disturbed the process that read it"
+        finally:
+            process.kill()
+            process.join()
+            process.close()
+            ours.close()
+        return at, DrafterError(f"{source_name(files[at])} is not used: {why}.", _ADVICE)
+
+
+def _read_all(connection: Connection, files: Sequence[str]) -> None:
+    """In the child: say which file comes next, and read it. What a file raises is told when it is used."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
+    for at, file in enumerate(files):
+        connection.send_bytes(str(at).encode())
+        with contextlib.suppress(DrafterError):
+            run_file(os.path.abspath(file))
+    connection.send_bytes(str(len(files)).encode())
+    os._exit(0)  # threads that a file began do not matter

@@ -1,0 +1,1 @@
+"""The drafter that follows suffix automata."""

@@ -1,0 +1,35 @@
+"""Answers that are over, indexed together; the oldest are forgotten."""
+
+from __future__ import annotations
+
+from app.engine.drafters.suffix.index import SEAM, SuffixIndex
+
+
+class EarlierAnswers:
+    """At most `max_tokens` tokens of answers, in two indices of half that size each.
+
+    Nothing can be taken out of an index again. So answers go into the younger one; when it is full it becomes
+    the older one, and what was that is dropped whole. That forgets without ever building an index anew.
+    """
+
+    def __init__(self, max_depth: int, max_tokens: int) -> None:
+        self._depth = max_depth
+        self._half = max_tokens // 2
+        self._younger = SuffixIndex(max_depth)
+        self._older = SuffixIndex(max_depth)
+
+    @property
+    def indices(self) -> tuple[SuffixIndex, SuffixIndex]:
+        """The younger one first."""
+        return self._younger, self._older
+
+    def add(self, answer: list[int]) -> None:
+        """Keep an answer; of one that is longer than half of what is kept, its end."""
+        room = self._half - 1  # a seam goes with it
+        if room < 1 or not answer:
+            return
+        answer = answer[-room:]
+        if self._younger.size + len(answer) + 1 > self._half:
+            self._older, self._younger = self._younger, SuffixIndex(self._depth)
+        self._younger.extend(answer)
+        self._younger.extend([SEAM])

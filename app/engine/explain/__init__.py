@@ -1,0 +1,1 @@
+"""What the numbers mean: the cost model, advice, llama.cpp's own command line."""

@@ -1,0 +1,210 @@
+"""The llama.cpp command line of a setting, and what of it llama.cpp cannot do.
+
+Flags are those of the built-in version's common/arg.cpp. Where its defaults are others than ours, the flag is
+written although nothing was changed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from app.engine.devices.cores import threads_for
+from app.engine.params import Param, params_of
+from app.engine.sampling.dry import NO_BREAKER
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.templates.options import TemplateOptions, TemplateValue
+from app.engine.templates.thinking import SWITCHES, Thinking
+from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
+
+_TYPES = {"draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"}
+_OWN_KEYS = {"sample": "drafting by sampling", "replace": "drafting through text"}
+_CACHE_KEYS = ("lookup_cache_static", "lookup_cache_dynamic")
+_SAMPLERS = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
+_PENALTIES = ("repeat_penalty", "frequency_penalty", "presence_penalty")
+_DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker")
+_RARER = (*_PENALTIES, *_DRY, "top_n_sigma", "typical_p", "xtc_probability", "xtc_threshold")
+"""Sampler settings of which llama.cpp has the same default: written only where they were changed."""
+_LAST_N = ("repeat_last_n", "dry_penalty_last_n")
+_DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_moe")
+_DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
+_CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whatever is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaCommand:
+    """A command to copy, and one sentence for everything that it does otherwise."""
+
+    text: str
+    differences: tuple[str, ...] = ()
+
+
+def llama_command(
+    spec: StrategySpec,
+    target: ModelOptions,
+    draft: ModelOptions | None,
+    sampling: Sampling,
+    max_tokens: int,
+    n_ctx: int = 0,
+    template_options: Mapping[str, TemplateValue] | None = None,
+) -> LlamaCommand:
+    """The `llama-server` that comes nearest to these settings, on this machine.
+
+    `n_ctx` is the target's context as it was loaded, 0 where that is not known. A file that was trained with
+    less than the flag then says is cut to that there too, but llama-server takes memory for all of it.
+    `template_options` are those of `template_kwargs`.
+    """
+    if not spec.needs_draft:
+        draft = None
+    sizes = [one for one in (target.ctx_size, n_ctx) if one]  # a file may have been trained with less
+    n_ctx = min(sizes, default=DEFAULT_CTX)
+    known = [part for part in spec.parts if part.name in _TYPES]
+    words = ["llama-server", "--model", target.path]
+    if draft is not None:
+        words += ["--model-draft", draft.path]
+    words += _target_flags(target, n_ctx)
+    if draft is not None:
+        words += _draft_flags(draft)
+    if known:
+        words += ["--spec-type", ",".join(part.name for part in known)]
+    for part in known:
+        words += _strategy_flags(part)
+    words += ["--samplers", _SAMPLERS, "--temp", _number(sampling.temperature)]
+    words += ["--top-k", str(sampling.top_k), "--top-p", _number(sampling.top_p)]
+    words += ["--min-p", _number(sampling.min_p)]
+    words += _rarer_flags(sampling, n_ctx)
+    if sampling.seed >= 0:
+        words += ["--seed", str(sampling.seed)]
+    words += ["--predict", str(max_tokens)]
+    if template_options:
+        words += ["--chat-template-kwargs", msgspec.json.encode(template_options).decode()]
+    differences = [*_strategy_differences(spec, sampling)]
+    if draft is not None:
+        differences += _draft_differences(target, draft)
+    return LlamaCommand(shlex.join(words), tuple(differences))
+
+
+def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:
+    values = {one: getattr(sampling, one.name) for one in params_of(Sampling)}
+    changed = {one.name for one, value in values.items() if one.name in _RARER and value != one.default}
+    if not changed.isdisjoint(_PENALTIES):
+        changed.add("repeat_last_n")
+    words: list[str] = []
+    for one, value in values.items():
+        if one.name in changed:
+            whole = one.name in _LAST_N and value < 0  # there it has to be said in tokens
+            text = str(n_ctx) if whole else one.format(value)
+            for word in (text.split() or [NO_BREAKER]) if one.words else [text]:
+                words += ["--" + one.name.replace("_", "-"), word]
+    return words
+
+
+def template_kwargs(options: Mapping[str, TemplateValue], thinking: Thinking | None) -> TemplateOptions:
+    """What llama.cpp has to tell a chat template so that it does the same as here.
+
+    `thinking` is what the template can be told about that, None where it is not known.
+    """
+    told = dict(options)
+    if thinking is not None:
+        told = {name: value for name, value in told.items() if name not in SWITCHES or name in thinking.names}
+        # llama.cpp tells every template that it may think; untold, some do not.
+        if SWITCHES[0] in thinking.names and not thinking.is_on(told):
+            told[SWITCHES[0]] = False
+    return told
+
+
+def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
+    """One slot, and nothing that llama-server would choose by the memory that is free."""
+    words = ["--ctx-size", str(n_ctx), "--parallel", "1", "--fit", "off"]
+    words += ["--threads", str(options.threads or threads_for(options.path))]
+    words += ["--n-gpu-layers", _layers(options)]
+    if options.swa_full:
+        words.append("--swa-full")
+    for one in params_of(ModelOptions):
+        if one.name not in ("ctx_size", "threads", "n_gpu_layers", "swa_full"):
+            words += _changed(options, one, "")
+    return words
+
+
+def _draft_flags(options: ModelOptions) -> list[str]:
+    threads = options.threads or threads_for(options.path)
+    words = ["--threads-draft", str(threads)]
+    # llama.cpp's default is the target's.
+    words += ["--threads-batch-draft", str(options.threads_batch or threads)]
+    words += ["--n-gpu-layers-draft", _layers(options)]
+    for one in params_of(ModelOptions):
+        if one.name in _DRAFT_CHANGES:
+            words += _changed(options, one, "-draft")
+    return words
+
+
+def _layers(options: ModelOptions) -> str:
+    """llama.cpp's own -1 is as many as fit."""
+    return "all" if options.n_gpu_layers < 0 else str(options.n_gpu_layers)
+
+
+def _changed(options: ModelOptions, one: Param, whose: str) -> list[str]:
+    """A setting of which llama.cpp has the same default; `whose` is "" or "-draft"."""
+    value = getattr(options, one.name)
+    if value == one.default:
+        return []
+    flag = one.name.replace("_", "-") + whose
+    if one.kind is bool:
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", one.format(value)]
+
+
+def _strategy_flags(part: StrategyPart) -> list[str]:
+    words: list[str] = []
+    prefix = "draft" if part.name == "draft-simple" else part.name
+    for one in params_of(type(part.params)):
+        value = getattr(part.params, one.name)
+        if value == one.default or one.name in _OWN_KEYS:
+            continue
+        key = one.name.replace("_", "-")
+        if part.name != "ngram-cache":
+            words += [f"--spec-{prefix}-{key}", one.format(value)]
+        elif one.name in _CACHE_KEYS:
+            words += [f"--{key}", one.format(value)]
+    return words
+
+
+def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[str]:
+    for part in spec.parts:
+        if part.name not in _TYPES:
+            yield f"llama.cpp has no {part.name}: it is left out."
+            continue
+        for key, what in _OWN_KEYS.items():
+            if getattr(part.params, key, False):
+                yield f"llama.cpp has no {what}: {key} is left out."
+        if part.name == "ngram-cache":
+            if part.params.n_draft != _CACHE_DRAFTS:
+                yield f"llama.cpp's ngram-cache drafts up to {_CACHE_DRAFTS} tokens: n_draft is left out."
+            if part.params.lookup_cache_dynamic:
+                yield "llama-server reads the dynamic lookup cache and adds nothing to it."
+    if sampling.top_n_sigma > 0 and sampling.typical_p < 1:
+        yield "llama.cpp's typical_p computes with -inf behind top_n_sigma: it keeps other tokens."
+    rule = spec.verification_at(sampling.temperature)
+    if spec.parts and sampling.temperature > 0 and rule is not Verification.MATCH:
+        yield f"llama.cpp verifies by drawing from the target and comparing (match), not by {rule}."
+    if spec.length is not LengthRule.FIXED:
+        yield f"llama.cpp's draft length is fixed: length={spec.length} is left out."
+
+
+def _draft_differences(target: ModelOptions, draft: ModelOptions) -> Iterator[str]:
+    """llama-server opens the draft as it does the target, but for what has a flag of its own."""
+    shared = [one.name for one in params_of(ModelOptions) if one.name not in _DRAFT_FLAGS]
+    lost = [name for name in shared if getattr(draft, name) != getattr(target, name)]
+    if not draft.ctx_size and "ctx_size" in lost:
+        lost.remove("ctx_size")  # as far as the target goes, here as well
+    if lost:
+        yield f"llama.cpp opens the draft as it does the target: {', '.join(lost)} of the draft left out."
+    if target.device and not draft.device:
+        yield "llama.cpp puts the draft on the target's devices, not on all of them."
+
+
+def _number(value: float) -> str:
+    return f"{value:g}"

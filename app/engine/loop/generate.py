@@ -1,0 +1,335 @@
+"""The loop. A round: draft, verify in one target pass, emit, learn; the caches follow the tokens."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engine.drafters.base import Proposal, one_hot
+from app.engine.fates import Origin, Verdict
+from app.engine.lengths.base import DraftLength, RoundCost
+from app.engine.loop.handover import Handover
+from app.engine.loop.propose import Draft, NamedDrafter, Room, propose
+from app.engine.loop.text import TextStream
+from app.engine.loop.verify import (
+    Judgement,
+    Outcome,
+    verify_block,
+    verify_greedy,
+    verify_match,
+    verify_speculative,
+)
+from app.engine.native import Context, Vocabulary
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.row_store import RowStore
+from app.engine.sampling.rows import TargetRows
+from app.engine.sampling.sampler import Sampler
+from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishReason, Round, Verification
+
+_UNJUDGED = Judgement(accepted=False)
+
+Rounds = Generator[tuple[Round, str], None, None]
+"""Every round with the text that became readable by it; closing it waits until the loop has ended."""
+
+
+class TokenBuffer:
+    """The truth: prompt and emitted tokens of one sequence."""
+
+    def __init__(self, ids: NDArray[np.int32], room: int) -> None:
+        """`ids` of shape [n] with room for `room` tokens in all."""
+        self._ids = np.empty(max(room, len(ids)), np.int32)
+        self._ids[: len(ids)] = ids
+        self.length = len(ids)
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        """A view of shape [length]."""
+        return self._ids[: self.length]
+
+    def with_draft(self, ids: Sequence[int]) -> NDArray[np.int32]:
+        """A view of shape [length + len(ids)]: drafted tokens behind the truth, until the next `extend`."""
+        end = self.length + len(ids)
+        self._ids[self.length : end] = ids
+        return self._ids[:end]
+
+    def extend(self, ids: Sequence[int]) -> None:
+        self._ids[self.length : self.length + len(ids)] = ids
+        self.length += len(ids)
+
+
+@dataclass(slots=True)
+class Generation:
+    """One answer in the making: everything that the loop needs, and how far it is."""
+
+    target: Context
+    drafters: Sequence[NamedDrafter]
+    draft_contexts: Sequence[Context]
+    verification: Verification
+    length: DraftLength
+    sampler: Sampler
+    draws: Draws
+    truth: TokenBuffer
+    prompt_length: int
+    max_tokens: int
+    end_ids: frozenset[int]  # empty where the end of generation is ignored
+    text: TextStream
+    finish: FinishReason | None = None
+    draft_reading: float = 0.0  # seconds: the prompt, where a draft model reads it within a round
+
+    @property
+    def position(self) -> int:
+        """Index in the answer of the next token."""
+        return self.truth.length - self.prompt_length
+
+    def native_seconds(self) -> float:
+        return self.target.seconds + sum(context.seconds for context in self.draft_contexts)
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """A round that is over, but for its record."""
+
+    index: int
+    position: int
+    offset: float
+    drafted: float
+    verified: float
+    sampled: float
+    ended: float
+    native: float
+    draft: Draft
+    outcome: Outcome
+    rows: TargetRows
+    emitted: list[int]
+    text: str
+
+    @property
+    def proposal(self) -> Proposal:
+        return self.draft.proposal
+
+
+def rounds(run: Generation) -> Rounds:
+    """Generate until `run.finish` is set; yields every round and the text that became readable by it.
+
+    The loop has a thread of its own: a round is recorded, and used by the caller, while the target's next
+    pass runs, so that what a trace keeps costs a fast model nothing. Raises native.Cancelled when the abort
+    flag is set, ModelFileError where a model gives no numbers; the rounds before were yielded.
+    """
+    with Handover[Verified]("rounds", partial(verify_rounds, run)) as handed_over:
+        for verified in handed_over:
+            yield finished(run, verified)
+
+
+def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
+    """The loop: draft, verify, emit, learn. Hands a round over when the next one's pass is about to begin:
+    between the short passes of a draft two threads would wait for each other's turn in the interpreter."""
+    zero = time.perf_counter()
+    index = 0
+    before: Verified | None = None
+    store = RowStore(run.target.model.vocabulary.size)
+    while run.finish is None:
+        began, native = time.perf_counter(), run.native_seconds()
+        position = run.position
+        try:
+            truth = run.truth.ids
+            draft = propose(run.drafters, run.length, truth, draft_room(run))
+            name, proposal = draft.name, draft.proposal
+            drafted = time.perf_counter()
+
+            start = run.target.sync(truth[:-1])
+            missing = run.truth.with_draft(proposal.ids)[start:]
+        finally:
+            if before is not None:
+                handover.give(before)
+        logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
+        verified = time.perf_counter()
+        handover.settle()  # no part of the pass, where the record takes longer than it
+        settled = time.perf_counter()
+
+        rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary, store)
+        outcome = judge(run, proposal, rows)
+        emitted, text = emit(run, proposal, outcome)
+        rows.keep(len(emitted))
+
+        accepted = min(outcome.accepted, len(emitted))
+        truth = run.truth.ids
+        for other, drafter in run.drafters:
+            own = other == name or not name
+            drafter.observe(truth, proposal if own else Proposal(), accepted if own else 0)
+        ended = time.perf_counter()
+        run.draft_reading = run.draft_reading or draft.reading
+        if draft.attempts is not None:
+            run.length.observe(RoundCost(draft.attempts, accepted, emitted, drafted - began, ended - drafted))
+        before = Verified(
+            index,
+            position,
+            began - zero,
+            drafted - began,
+            verified - drafted,
+            ended - settled,
+            ended - began,
+            run.native_seconds() - native,
+            draft,
+            outcome,
+            rows,
+            emitted,
+            text,
+        )
+        index += 1
+    if before is not None:
+        handover.give(before)
+
+
+def finished(run: Generation, last: Verified) -> tuple[Round, str]:
+    """The record of a round, and its text."""
+    tokens, drafts, top = record(run, last)
+    return (
+        Round(
+            index=last.index,
+            position=last.position,
+            offset=last.offset,
+            seconds=last.ended,
+            draft_seconds=last.drafted,
+            verify_seconds=last.verified,
+            sample_seconds=last.sampled,
+            native_seconds=last.native,
+            drafted=drafts,
+            emitted=tokens,
+            strategy=last.draft.name if last.proposal.ids else None,
+            asked=last.draft.asked if run.drafters else None,
+            match=last.proposal.match,
+            draft_end=last.proposal.end,
+            target_top=top,
+            draft_top=tuple(last.proposal.thoughts.top),
+            read_seconds=last.draft.reading,
+        ),
+        last.text,
+    )
+
+
+def draft_room(run: Generation) -> Room:
+    """The most tokens worth drafting: one is always emitted without, the context has an end, and all rows
+    of a round come out of one pass."""
+    return min(
+        Room(run.max_tokens - run.position - 1),
+        Room(run.target.n_ctx - run.truth.length, "the target's context is full"),
+        Room(run.target.n_batch - 1, "batch_size allows no more"),
+        key=lambda room: room.tokens,
+    )
+
+
+def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:
+    """Verify the proposal by the rule of the run."""
+    match run.verification:
+        case Verification.GREEDY:
+            return verify_greedy(proposal.ids, rows.argmax)
+        case Verification.SPECULATIVE:
+            q = one_hot(proposal)
+            return verify_speculative(proposal.ids, q, rows.distribution, run.draws, run.position)
+        case Verification.MATCH:
+            return verify_match(proposal.ids, rows.distribution, run.draws, run.position)
+        case Verification.BLOCK:
+            q = one_hot(proposal)
+            return verify_block(proposal.ids, q, rows.distribution, run.draws, run.position)
+
+
+def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[int], str]:
+    """Extend the truth by what passed and the token behind, up to an end or a stop.
+
+    Returns the emitted ids and the text that became readable; sets `run.finish` where it ends here.
+    """
+    passed = [*proposal.ids[: outcome.accepted], outcome.token]
+    emitted: list[int] = []
+    readable = []
+    pieces = run.target.model.vocabulary.pieces
+    for token in passed:
+        emitted.append(token)
+        if token in run.end_ids:
+            run.finish = FinishReason.END
+            break
+        readable.append(run.text.add(pieces[token]))
+        if run.text.stopped:
+            run.finish = FinishReason.STOP
+            break
+    run.truth.extend(emitted)
+    if run.finish is None and run.position >= run.max_tokens:
+        run.finish = FinishReason.LENGTH
+    if run.finish is None and run.truth.length > run.target.n_ctx:
+        run.finish = FinishReason.CONTEXT
+    return emitted, "".join(readable)
+
+
+def record(
+    run: Generation, last: Verified
+) -> tuple[tuple[EmittedToken, ...], tuple[DraftedToken, ...], tuple[Alternatives, ...]]:
+    """What the trace keeps: emitted tokens, drafted tokens, and the target's alternatives a row."""
+    proposal, outcome, rows, emitted = last.proposal, last.outcome, last.rows, last.emitted
+    vocabulary = run.target.model.vocabulary
+    pieces, label = vocabulary.pieces, vocabulary.label
+    accepted = outcome.accepted
+    tops = rows.record(len(emitted))
+    tokens, drafts = [], []
+    for row, token in enumerate(emitted):
+        behind = row == accepted  # the token behind the accepted ones
+        judged = outcome.judged[row] if row < len(outcome.judged) else None
+        draft = proposal.ids[row] if judged is not None else None
+        p = rows.probability(row, token)
+        if math.isnan(p):
+            raise run.target.no_numbers()
+        text = pieces[token]
+        tokens.append(
+            EmittedToken(
+                token,
+                text,
+                outcome.origin if behind else Origin.ACCEPTED,
+                p,
+                outcome.draw if behind else judged.draw if judged else None,
+                "" if text else label(token),
+            )
+        )
+        if judged is not None and draft is not None:
+            verdict = Verdict.ACCEPTED if judged.accepted else Verdict.REJECTED
+            if draft != token:
+                p = rows.probability(row, draft)
+            drafts.append(_drafted(vocabulary, proposal, row, verdict, judged, p))
+    # Behind the rejected token, or behind an end or a stop: never judged, but as part of a block.
+    known = len(outcome.judged) if run.verification is Verification.BLOCK else 0
+    for row in range(len(drafts), len(proposal.ids)):
+        if row < known:
+            p = rows.probability(row, proposal.ids[row])
+            drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED, outcome.judged[row], p))
+        else:
+            drafts.append(_drafted(vocabulary, proposal, row, Verdict.IGNORED))
+    return tuple(tokens), tuple(drafts), tuple(tops)
+
+
+def _drafted(
+    vocabulary: Vocabulary,
+    proposal: Proposal,
+    row: int,
+    verdict: Verdict,
+    judged: Judgement = _UNJUDGED,
+    p: float | None = None,
+) -> DraftedToken:
+    id = proposal.ids[row]
+    piece = vocabulary.pieces[id]
+    return DraftedToken(
+        id,
+        piece,
+        verdict,
+        q=proposal.q[row].of(id) if proposal.q else 1.0,
+        draft_p=proposal.thoughts.draft_p[row] if proposal.thoughts.draft_p else None,
+        p=p,
+        u=judged.u,
+        target_id=judged.target_id,
+        draw=judged.draw,
+        draft_draw=proposal.draws[row] if proposal.draws else None,
+        label="" if piece else vocabulary.label(id),
+        h=judged.h,
+    )

@@ -1,0 +1,223 @@
+"""What to say when an engine died or found no room, and the next safer way to load the same pair."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.engine.devices.memory import ModelMemory, offload_devices
+from app.engine.devices.placement import NO_DEVICE, without_worker_devices
+from app.engine.process.messages import Load, Measured, Offer
+from app.engine.types import UNQUANTISED, ModelOptions
+
+_FAULTS = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE")} - {None}
+_ILLEGAL = getattr(signal, "SIGILL", None)
+_DIVISION = getattr(signal, "SIGFPE", None)
+_DEVICE = re.compile(r"CUDA|ROCm|HIP|Vulkan|vk::|Metal|SYCL|RPC|device|memory|alloc", re.IGNORECASE)
+_KILLED = getattr(signal, "SIGKILL", None)
+_LEAST_CTX, _SMALL_CTX = 512, 2048
+_KEPT = "What came before is kept, and the engine starts again by itself."
+_DRIVER = "Layers are on devices: if it stops again, their driver is the likely cause."
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """What is known of an engine process that is gone."""
+
+    code: int | None  # as multiprocessing gives it: the negative number of a signal
+    words: str  # the code in words
+    load: Load | None = None  # the pair that was there, or was being loaded
+    n_ctx: int = 0  # tokens of the target's context; 0 where that is not known
+    file: str = ""  # the name of the one that was being loaded
+    testing: bool = False  # in the self-test after loading it
+    on_devices: bool = False  # layers are on devices besides the CPU
+    last_words: str = ""  # llama.cpp's, where a check of its own failed
+    lost: tuple[str, ...] = ()  # workers that answer no more
+
+    @property
+    def is_fault(self) -> bool:
+        return self.code is not None and -self.code in _FAULTS
+
+    @property
+    def is_device_fault(self) -> bool:
+        """Whether a device's driver is the likely cause: it computes most of a pass over its layers. Illegal
+        instructions are the CPU's kernels'."""
+        return self.is_fault and self.on_devices and not self.is_illegal
+
+    @property
+    def is_illegal(self) -> bool:
+        return self.code is not None and -self.code == _ILLEGAL
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the numbers in a file are to blame, and not the machine: a check of llama.cpp's own refused
+        them, or one of them is divided by and is zero."""
+        if self.last_words:
+            return not _DEVICE.search(self.last_words)
+        return self.code is not None and -self.code == _DIVISION
+
+    @property
+    def reason(self) -> str:
+        """In words: llama.cpp's own without the folder that it was built in, or how the process ended."""
+        return re.sub(r"^\S*[/\\]", "", self.last_words) or self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What to tell people."""
+
+    message: str
+    hint: str
+    offer: Offer | None = None
+
+
+def explain_death(death: Death) -> Explanation:
+    """Why the engine is gone, as far as can be told, and what may help."""
+    load = death.load
+    if death.lost:
+        gone = " and ".join(death.lost)
+        return Explanation(
+            f"The worker at {gone} is gone, and the engine stopped with it ({death.words}).",
+            "What came before is kept. Start the worker again, or load without it.",
+            without_workers(load, death.lost) if load else None,
+        )
+    if death.file and death.is_refusal:
+        return Explanation(
+            f"{death.file} holds values that llama.cpp cannot compute with ({death.reason}).",
+            "The file is damaged or was made wrong: download it again, or choose another one.",
+        )
+    if death.testing:
+        return _faulty_test(death)
+    message = f"The engine stopped unexpectedly ({death.reason})."
+    hint = f"{_KEPT} {_DRIVER}" if death.is_device_fault else _KEPT
+    return Explanation(message, hint, _next(death) if load else None)
+
+
+def _faulty_test(death: Death) -> Explanation:
+    """The first passes ended the process, and llama.cpp did not say why."""
+    offer = _after_fault(death)
+    way_out = f"{offer.words}, or build llama.cpp again." if offer else "Build llama.cpp again."
+    if death.is_illegal:
+        return Explanation(
+            f"The kernels of this build of llama.cpp fault on this machine ({death.reason}).",
+            f"A test after loading found it; nothing is lost. {way_out}",
+            offer,
+        )
+    at_fault = (
+        "a device's driver or this build's kernels" if death.is_device_fault else "this build's kernels"
+    )
+    return Explanation(
+        f"The first pass of {death.file} ended the engine ({death.reason}).",
+        f"The file may be damaged: try another. If that ends it too, {at_fault} fault: {way_out}",
+        offer,
+    )
+
+
+def _next(death: Death) -> Offer | None:
+    if death.load is None:
+        return None
+    if death.code is not None and -death.code == _KILLED:  # the system's, where main memory ran out
+        return smaller_context(death.load, death.n_ctx)
+    if death.is_fault:
+        return _after_fault(death)
+    return on_the_cpu(death.load) or safe_kernels(death.load)
+
+
+def _after_fault(death: Death) -> Offer | None:
+    load = death.load
+    if load is None:
+        return None
+    if death.is_device_fault:
+        return without_flash_attention(load) or on_the_cpu(load) or safe_kernels(load)
+    return safe_kernels(load) or on_the_cpu(load)
+
+
+def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
+    """The pair without the workers in `lost`. Their devices' names and shares go too: they are counted."""
+
+    def change(options: ModelOptions) -> ModelOptions:
+        rest = [one for one in options.endpoints if one not in lost]
+        device = without_worker_devices(options.device)
+        return replace(options, rpc=",".join(rest), device=device, tensor_split="", main_gpu=0)
+
+    return _offer(load, f"Load without the worker at {' and '.join(lost)}", change)
+
+
+def safe_kernels(load: Load) -> Offer | None:
+    return _offer(load, "Load with safe kernels", lambda options: replace(options, repack=False))
+
+
+def without_flash_attention(load: Load) -> Offer | None:
+    """For the models whose layers may be on devices, where their cache can do without: llama.cpp reads a
+    quantised V cache by flash attention alone."""
+
+    def change(options: ModelOptions) -> ModelOptions:
+        needed = options.n_gpu_layers == 0 or options.cache_type_v not in UNQUANTISED
+        return options if needed else replace(options, flash_attn="off")
+
+    return _offer(load, "Load without flash attention", change)
+
+
+def on_the_cpu(load: Load) -> Offer | None:
+    """Without devices, and not only without layers there: llama.cpp sends long batches of the CPU's layers to
+    a device that it knows of."""
+    return _offer(
+        load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0, device=NO_DEVICE)
+    )
+
+
+def smaller_context(load: Load, n_ctx: int = 0) -> Offer | None:
+    """Half the context, down to 512 tokens. `n_ctx` is what it was; where that is not known (0), and no size
+    was asked for, it is the file's, which is hardly ever below 2,048."""
+    half = (n_ctx or load.target.ctx_size or _SMALL_CTX) // 2
+    if half < _LEAST_CTX:
+        return None
+    draft = load.draft
+    if draft is not None and draft.ctx_size:
+        draft = replace(draft, ctx_size=min(draft.ctx_size, half))
+    return Offer(f"Load with a context of {half:,} tokens", replace(load.target, ctx_size=half), draft)
+
+
+def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
+    """What needs less: the layers that should fit; half of the target's, where all that were asked for should
+    have; and where none of them is on devices, half the context."""
+    if fitting is None:
+        return on_the_cpu(load) or smaller_context(load)
+    n_ctx = fitting.memory.target.n_ctx
+    if not offload_devices(fitting.memory.devices):
+        return smaller_context(load, n_ctx)
+    target, draft = fitting.memory.target, fitting.memory.draft
+    asked = _layers(load.target, target)
+    if target.n_gpu_layers < asked:
+        words = f"Load with {target.n_gpu_layers} of {target.most_layers} layers on devices"
+        return Offer(words, fitting.target, fitting.draft)
+    if load.draft is not None and draft is not None and draft.n_gpu_layers < _layers(load.draft, draft):
+        words = f"Load with {draft.n_gpu_layers} of the draft's {draft.most_layers} layers on devices"
+        return Offer(words, load.target, fitting.draft)
+    if asked == 0:
+        return smaller_context(load, n_ctx)
+    words = f"Load with {asked // 2} of {target.most_layers} layers on devices"
+    return Offer(words, replace(load.target, n_gpu_layers=asked // 2), load.draft)
+
+
+def _layers(options: ModelOptions, model: ModelMemory) -> int:
+    """How many layers the options ask for on devices."""
+    return min(options.n_gpu_layers, model.most_layers) if options.n_gpu_layers >= 0 else model.most_layers
+
+
+def _offer(load: Load, words: str, change: Callable[[ModelOptions], ModelOptions]) -> Offer | None:
+    """None where the change changes nothing."""
+    target, draft = change(load.target), load.draft and change(load.draft)
+    return Offer(words, target, draft) if (target, draft) != (load.target, load.draft) else None
+
+
+def exit_words(code: int | None) -> str:
+    """How a process ended."""
+    if code is not None and code < 0:
+        try:
+            return f"signal {-code}, {signal.strsignal(-code) or signal.Signals(-code).name}"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit code {code}"

@@ -1,0 +1,243 @@
+"""What an engine does with commands, one after another; the same in both homes."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.engine.devices.workers import WorkerError
+from app.engine.errors import NoRoomError, PromptError, SettingError, UserError
+from app.engine.plugins import use_drafters
+from app.engine.process.messages import (
+    AnyCommand,
+    AnyEvent,
+    DevicesListed,
+    Failed,
+    Generate,
+    ListDevices,
+    Load,
+    Loaded,
+    LoadProgress,
+    LoadStage,
+    Measure,
+    Measured,
+    Offer,
+    Shutdown,
+    Stop,
+)
+from app.engine.process.safer import less_memory, without_workers
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelOptions, Role, split_list
+
+if TYPE_CHECKING:
+    from app.engine.engine import Engine
+    from app.engine.templates.process import Templates
+
+_PROGRESS_STEP = 0.01
+_NO_MEMORY = (
+    "The engine has taken all the memory that was free when its pair was loaded.",
+    "End other programs and load the pair again, or load it with a smaller context.",
+)
+
+
+class Server:
+    """Runs commands one after another against an engine; the same in both homes."""
+
+    def __init__(
+        self, emit: Callable[[AnyEvent], None], before_load: Callable[[], None] = lambda: None
+    ) -> None:
+        self._emit = emit
+        self._before_load = before_load
+        self._inbox: queue.SimpleQueue[AnyCommand] = queue.SimpleQueue()
+        self._engine: Engine | None = None
+        self._templates: Templates | None = None
+        self._stopped: set[int] = set()
+        self._current = -1  # the run at work
+        self._closing = False
+        # Held while the run at work changes and while it is stopped: no Stop hits the run behind its own.
+        self._turn = threading.Lock()
+
+    def submit(self, command: AnyCommand) -> None:
+        """Take a command; safe from any thread."""
+        if isinstance(command, Stop):
+            self._stopped.add(command.run)
+            self._stop_current(command.run)
+            return
+        if isinstance(command, Shutdown):
+            self._closing = True
+            self._stop_current(self._current)
+        self._inbox.put(command)
+
+    def _stop_current(self, run: int) -> None:
+        with self._turn:
+            if self._engine is not None and self._current == run:
+                self._engine.stop()
+
+    def _is_stopped(self, run: int) -> bool:
+        return self._closing or run in self._stopped
+
+    def run(self) -> None:
+        """Serve until Shutdown; commands that still wait by then are dropped."""
+        while not isinstance(command := self._inbox.get(), Shutdown) and not self._closing:
+            with self._turn:
+                self._current = command.run
+            try:
+                self._obey(command)
+            except MemoryError:
+                self._emit(Failed(command.run, *_NO_MEMORY))
+            except Exception as error:
+                self._emit(
+                    Failed(
+                        command.run,
+                        f"The engine met an error it does not know: {error}.",
+                        "The next prompt may work; the details help to report it.",
+                        expected=False,
+                        details=traceback.format_exc(),
+                    )
+                )
+            finally:
+                with self._turn:
+                    self._current = -1
+                self._stopped.discard(command.run)
+        if self._engine is not None:
+            self._engine.close()
+        if self._templates is not None:
+            self._templates.close()
+
+    def _obey(self, command: AnyCommand) -> None:
+        try:
+            if isinstance(command, Load):
+                self._load(command)
+            elif isinstance(command, Generate):
+                self._generate(command)
+            elif isinstance(command, ListDevices):
+                self._list_devices(command)
+            elif isinstance(command, Measure):
+                self._measure(command)
+        except UserError as error:
+            offer = self._offer(command, error)
+            self._emit(Failed(command.run, error.message, error.hint, offer=offer, role=error.role))
+
+    def _load(self, command: Load) -> None:
+        from app.engine.templates.process import Templates
+
+        self._templates = self._templates or Templates()
+        with contextlib.suppress(PromptError):  # the first question says why
+            self._templates.start()  # its time passes while the files are read
+        # Imported here: the window makes homes and must never load the native library itself.
+        from app.engine.engine import Engine
+
+        self._before_load()
+        started = time.perf_counter()
+        shown: tuple[Role | None, float] = (None, 0.0)
+
+        def report(role: Role, file: str, fraction: float, beside: str) -> bool:
+            nonlocal shown
+            if role is not shown[0] or fraction >= shown[1] + _PROGRESS_STEP:
+                shown = (role, fraction)
+                self._emit(LoadProgress(command.run, role, file, fraction, beside=beside))
+            return not self._is_stopped(command.run)
+
+        def test(role: Role, file: str, on_devices: bool) -> None:
+            self._emit(LoadProgress(command.run, role, file, 1.0, LoadStage.TESTING, on_devices=on_devices))
+
+        def load(target: ModelOptions, draft: ModelOptions | None) -> Engine:
+            return Engine(target, draft, report, self._engine, test, self._templates)
+
+        try:
+            try:
+                self._engine = load(command.target, command.draft)
+            except NoRoomError:
+                if self._engine is None or self._is_stopped(command.run):
+                    raise
+                self._make_room(load, command)
+        except UserError:
+            if self._is_stopped(command.run):
+                kept = "The pair from before is still there." if self._engine else "No model is loaded."
+                raise UserError("Loading was stopped.", kept) from None
+            raise
+        seconds = time.perf_counter() - started
+        with contextlib.suppress(PromptError):  # the first question says why
+            self._engine.read_template()
+        self._emit(Loaded(command.run, self._engine.pair, seconds))
+
+    def _make_room(self, load: Callable[..., Engine], command: Load) -> None:
+        """Load once more, without the pair from before; where that fails too, it comes back."""
+        assert self._engine is not None
+        before = self._engine.options
+        self._engine.close()
+        self._engine = None
+        try:
+            self._engine = load(command.target, command.draft)
+        except UserError:
+            with contextlib.suppress(UserError):
+                self._engine = load(*before)
+            raise
+
+    def _list_devices(self, command: ListDevices) -> None:
+        from app.engine.native import backends, list_devices
+
+        devices = list_devices(split_list(command.rpc))
+        self._emit(DevicesListed(command.run, devices, backends()))
+
+    def _measure(self, command: Measure) -> None:
+        from app.engine.devices.offload import fit_pair, measure_pair
+
+        loaded = self._engine.memory_beside(command.target) if self._engine else ()
+        if not command.fit:
+            memory = measure_pair(command.target, command.draft, loaded)
+            self._emit(Measured(command.run, memory, command.target, command.draft))
+            return
+
+        def check() -> None:
+            if self._is_stopped(command.run):
+                raise UserError("Fitting was stopped.")
+
+        memory, target, draft = fit_pair(command.target, command.draft, loaded, check)
+        self._emit(Measured(command.run, memory, target, draft))
+
+    def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:
+        """Another way to load the pair, where that was what failed."""
+        if not isinstance(command, Load) or self._is_stopped(command.run):
+            return None
+        if isinstance(error, WorkerError) and error.endpoint:
+            return without_workers(command, (error.endpoint,))
+        if isinstance(error, NoRoomError):
+            return less_memory(command, self._fitting(command))
+        return None
+
+    def _fitting(self, command: Load) -> Measured | None:
+        """The pair with those of its layers that should fit; None where even that cannot be told."""
+        from app.engine.devices.offload import fit_pair
+
+        loaded = self._engine.memory_beside(command.target) if self._engine else ()
+        try:
+            fitted = fit_pair(command.target, command.draft, loaded, as_asked=True)
+            return Measured(command.run, *fitted)
+        except UserError:
+            return None
+
+    def _generate(self, command: Generate) -> None:
+        if self._engine is None:
+            raise UserError("No model is loaded.", "Choose a target first.")
+        _know_drafters(command)
+        for event in self._engine.generate(command.request, command.run):
+            self._emit(event)  # type: ignore[arg-type]
+            # A Stop that came before the run began: its flag was cleared by the start.
+            if self._is_stopped(command.run):
+                self._engine.stop()
+
+
+def _know_drafters(command: Generate) -> None:
+    """Know the plug-ins in use. One that cannot be used is told to those who ask for a strategy that is not
+    there; the others lose nothing by it."""
+    problems = use_drafters(command.drafters)
+    try:
+        StrategySpec.parse(command.request.strategy)
+    except SettingError as unknown:
+        raise next(iter(problems.values()), unknown) from None

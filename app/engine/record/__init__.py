@@ -1,0 +1,1 @@
+"""What is recorded of an answer, and what can be computed again from it."""

@@ -1,0 +1,321 @@
+"""What the parts of a trace say of each other: names, tokens, probabilities, times and counts.
+
+Together with the verdicts (`recheck.py`) this is everything that a record determines by itself. What it does
+not determine stands in tests/engine/record/test_recheck_every_field.py, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from app.engine.drafters.outside.foreign import ForeignKind
+from app.engine.drafters.registry import KINDS
+from app.engine.errors import SettingError
+from app.engine.fates import JUDGED, Origin
+from app.engine.params import check_params
+from app.engine.record.stats import strategy_names
+from app.engine.record.trace import Trace
+from app.engine.sampling.logits import TOP
+from app.engine.strategy import StrategySpec
+from app.engine.types import (
+    Alternatives,
+    DraftedToken,
+    EmittedToken,
+    FinishReason,
+    Round,
+    TraceHeader,
+    Verification,
+)
+
+_TICK = 1e-6  # seconds: times are differences of a clock's readings
+_ROUNDING = 1e-9  # sums in double precision
+_WIDTH = 1e-4  # single precision, added up over a row
+_COPIES = {
+    "prompt-lookup": True,
+    "ngram-simple": True,
+    "ngram-map-k": True,
+    "ngram-map-k4v": True,
+    "suffix": False,
+}
+"""The strategies whose drafts are copied from where `match` says -> whether every draft says so."""
+_JUDGED_BY: Mapping[Verification, frozenset[str]] = {
+    Verification.GREEDY: frozenset({"target_id"}),
+    Verification.SPECULATIVE: frozenset({"u"}),
+    Verification.MATCH: frozenset({"target_id", "draw"}),
+    Verification.BLOCK: frozenset({"u", "h"}),
+}
+_SINCE = {"h": (1, 1), "asked": (1, 2), "read_seconds": (1, 3)}
+"""The format that a field came with."""
+
+
+def header_problems(header: TraceHeader) -> Iterator[str]:
+    """The settings against each other, and against the pair."""
+    sampling, pair = header.sampling, header.pair
+    try:
+        check_params(sampling)
+    except SettingError as error:
+        yield error.message.removesuffix(".")
+    if sampling.seed not in (-1, header.seed):
+        yield f"its seed is {header.seed}, but {sampling.seed} was asked for"
+    if header.verification is Verification.GREEDY and sampling.temperature > 0:
+        yield f"the rule is greedy at temperature {sampling.temperature:g}"
+    elif (spec := _spec(header)) is not None:
+        rule = spec.verification_at(sampling.temperature)
+        if rule is not header.verification:
+            yield f"the rule is {header.verification}, but “{header.strategy}” is judged by {rule} here"
+        if spec.needs_draft and pair.draft is None:
+            yield f"“{header.strategy}” needs a draft model, and the pair has none"
+    if bool(pair.vocabulary) != (pair.draft is not None):
+        yield "the pair's vocabularies were compared without a draft, or not with one"
+    if not 1 <= header.prompt_tokens <= pair.target.n_ctx:
+        yield f"a prompt of {header.prompt_tokens} tokens does not go into a context of {pair.target.n_ctx}"
+    if not 0 <= header.cached_tokens < header.prompt_tokens:
+        yield f"{header.cached_tokens} of {header.prompt_tokens} prompt tokens were cached"
+    if header.cold and header.cached_tokens:
+        yield f"{header.cached_tokens} prompt tokens were cached in a cold run"
+
+
+def _spec(header: TraceHeader) -> StrategySpec | None:
+    """None for a strategy of another version, or of a plug-in that is not here."""
+    try:
+        return StrategySpec.parse(header.strategy)
+    except SettingError:
+        return None
+
+
+class Consistency:
+    """Checks rounds in their order; each is held against those before."""
+
+    def __init__(self, header: TraceHeader) -> None:
+        self._header = header
+        self._names = strategy_names(header.strategy)
+        spec = _spec(header)
+        self._longest = {
+            part.name: part.longest
+            for part in (spec.parts if spec is not None else ())
+            if not isinstance(KINDS[part.name], ForeignKind)  # may draft as much as there is room for
+        }
+        self._format = tuple(int(part) for part in header.format.split(".")[:2] if part.isdigit())
+        self._answer: list[int] = []
+        self._texts: dict[int, bytes] = {}
+        self._labels: dict[int, str] = {}
+        self._draft_texts: dict[int, bytes] = {}
+        self._end = 0.0  # of the round before
+
+    def problems(self, one: Round) -> Iterator[str]:
+        """What does not go with the rounds before, or within this one."""
+        yield from self._strategies(one)
+        yield from self._lengths(one)
+        yield from self._times(one)
+        yield from self._fields(one)
+        yield from self._tokens(one)
+        yield from self._target_rows(one)
+        yield from self._draft_rows(one)
+        self._answer += [token.id for token in one.emitted]
+        self._end = one.offset + one.seconds
+
+    def _strategies(self, one: Round) -> Iterator[str]:
+        if (one.strategy is None) != (not one.drafted):
+            yield f"its strategy is {one.strategy or 'none'}, and it has {len(one.drafted)} drafted tokens"
+        if one.strategy is not None and one.strategy not in self._names:
+            yield f"“{one.strategy}” is no part of “{self._header.strategy}”"
+        if one.asked is None:
+            if self._names and self._format >= _SINCE["asked"]:
+                yield "it does not say which strategies were asked"
+            return
+        if list(one.asked) != [name for name in self._names if name in one.asked]:
+            yield f"it asked {', '.join(one.asked)}, and the strategy is “{self._header.strategy}”"
+        if one.drafted and one.asked[-1:] != (one.strategy,):
+            yield f"{one.strategy} drafted, but was not the last that was asked"
+
+    def _lengths(self, one: Round) -> Iterator[str]:
+        header, drafted = self._header, one.drafted
+        before = header.prompt_tokens + len(self._answer)
+        longest = self._longest.get(one.strategy or "", len(drafted))
+        if len(drafted) > longest:
+            yield f"it has {len(drafted)} drafted tokens, and {one.strategy} drafts at most {longest}"
+        if len(drafted) >= max(1, header.max_tokens - len(self._answer)):
+            yield f"it has {len(drafted)} drafted tokens, more than were wanted"
+        if before + len(drafted) > header.pair.target.n_ctx:
+            yield f"its context of {before} tokens and its draft exceed {header.pair.target.n_ctx}"
+        always = _COPIES.get(one.strategy or "")
+        built_in = one.strategy in self._longest
+        if one.match is None:
+            if always and built_in:
+                yield "it does not say where its draft was copied from"
+        elif not drafted or (built_in and always is None):
+            yield "it says where its draft was copied from, and it was not"
+        elif not 0 <= one.match < before:
+            yield f"it copies from token {one.match} of {before}"
+        elif always is not None and built_in and one.match >= header.prompt_tokens:
+            copied = self._answer[one.match - header.prompt_tokens :][: len(drafted)]
+            if copied != [token.id for token in drafted]:
+                yield f"its draft is not what stands at token {one.match}"
+
+    def _times(self, one: Round) -> Iterator[str]:
+        parts = one.draft_seconds + one.verify_seconds + one.sample_seconds
+        shortest = min(one.draft_seconds, one.verify_seconds, one.sample_seconds, one.native_seconds)
+        if min(shortest, one.read_seconds) < 0:
+            yield "a part of it took less than no time"
+        if parts > one.seconds + _TICK:
+            yield f"its parts took {parts:g} s, and the whole {one.seconds:g} s"
+        if one.native_seconds > parts + _TICK:
+            yield f"llama.cpp took {one.native_seconds:g} s of {parts:g} s"
+        if one.read_seconds > one.draft_seconds + _TICK:
+            yield f"its draft was read for {one.read_seconds:g} s of {one.draft_seconds:g} s"
+        if one.offset < self._end - _TICK:
+            yield "it starts before the round before ends"
+
+    def _fields(self, one: Round) -> Iterator[str]:
+        """Fields that the rule or the format does not have."""
+        for name, since in _SINCE.items():
+            values = [token.h for token in one.drafted] if name == "h" else [getattr(one, name)]
+            if any(values) and self._format < since:
+                yield f"{name} came with format {since[0]}.{since[1]}, and this is {self._header.format}"
+        rule = self._header.verification
+        for place, token in enumerate(one.drafted):
+            judged = {name for name in ("u", "target_id", "draw", "h") if getattr(token, name) is not None}
+            unjudged = token.verdict not in JUDGED and rule is not Verification.BLOCK
+            if extra := judged - (frozenset() if unjudged else _JUDGED_BY[rule]):
+                yield f"the draft at place {place} has {', '.join(sorted(extra))}, which {rule} never gives"
+            if unjudged and token.p is not None:
+                yield f"the draft at place {place} is ignored, but has a p"
+        for place, emitted in enumerate(one.emitted):
+            judge = one.drafted[place] if place < len(one.drafted) else None
+            shared = emitted.origin is Origin.ACCEPTED or (
+                rule is Verification.MATCH and emitted.origin is Origin.RESAMPLED
+            )
+            if shared and judge is not None and emitted.draw != judge.draw:
+                yield f"token {place} was drawn otherwise as a draft and as emitted"
+
+    def _tokens(self, one: Round) -> Iterator[str]:
+        """The same id is always the same piece, and one of the vocabulary."""
+        size = self._header.pair.target.n_vocab
+        tokens: tuple[DraftedToken | EmittedToken, ...] = (*one.drafted, *one.emitted)
+        for token in tokens:
+            yield from _same(self._texts, token.id, token.piece, size)
+            if self._labels.setdefault(token.id, token.label) != token.label or (token.label and token.piece):
+                yield f"token {token.id} is labelled “{token.label}”"
+        for top in one.target_top:
+            for id, piece in zip(top.ids, top.pieces, strict=False):
+                yield from _same(self._texts, id, piece, size)
+        draft = self._header.pair.draft
+        for top in one.draft_top:
+            for id, piece in zip(top.ids, top.pieces, strict=False):
+                yield from _same(self._draft_texts, id, piece, draft.n_vocab if draft is not None else 0)
+
+    def _target_rows(self, one: Round) -> Iterator[str]:
+        """The recorded p against the alternatives, which are of the distribution that was judged by. At
+        temperature 0 they are the model's own, and every rule but greedy judges by their best alone."""
+        if len(one.target_top) != len(one.emitted):
+            yield f"it has {len(one.target_top)} rows of alternatives for {len(one.emitted)} emitted tokens"
+        header = self._header
+        one_hot = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
+        kept = header.sampling.top_k if header.sampling.temperature > 0 else 0
+        for place, (top, emitted) in enumerate(zip(one.target_top, one.emitted, strict=False)):
+            where = f"the target's alternatives at place {place}"
+            yield from _sound(where, top, _WIDTH if 0 < kept < TOP else None)
+            known = {emitted.id: emitted.p}
+            if place < len(one.drafted) and one.drafted[place].p is not None:
+                known[one.drafted[place].id] = one.drafted[place].p or 0.0
+            best = dict(zip(top.ids, top.p, strict=False)).get(emitted.id) == max(top.p, default=None)
+            for id, p in known.items():
+                if one_hot and (p != (id == emitted.id) or not best):
+                    yield f"{where} do not give token {id} the p {p:g} at temperature 0"
+                elif not one_hot and not _agrees(top, id, p):
+                    yield f"{where} do not give token {id} the p {p:g}"
+
+    def _draft_rows(self, one: Round) -> Iterator[str]:
+        """The draft's own p against its alternatives, which share all probability among them."""
+        thought = [token.draft_p is not None for token in one.drafted]
+        if thought != [bool(one.draft_top)] * len(one.drafted):
+            yield "its draft tokens have a draft_p without alternatives, or alternatives without it"
+        if one.draft_top and len(one.draft_top) != len(one.drafted):
+            yield f"it has {len(one.draft_top)} rows of the draft for {len(one.drafted)} drafted tokens"
+        for place, (top, token) in enumerate(zip(one.draft_top, one.drafted, strict=False)):
+            where = f"the draft's alternatives at place {place}"
+            yield from _sound(where, top, _ROUNDING if len(top.ids) == TOP else None)
+            if not _was_thought(token, top):
+                yield f"{where} do not give token {token.id} the p {token.draft_p or 0:g}"
+
+
+def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator[str]:
+    if not 0 <= id < size:
+        yield f"token {id} is none of a vocabulary of {size}"
+    if texts.setdefault(id, piece) != piece:
+        yield f"token {id} is {piece!r} here and {texts[id]!r} before"
+
+
+def _sound(where: str, top: Alternatives, rounding: float | None) -> Iterator[str]:
+    """Alternatives of one place, as they must be; with `rounding` they have all probability, nearly."""
+    if not len(top.ids) == len(set(top.ids)) == len(top.pieces) == len(top.p) <= TOP:
+        yield f"{where} are not up to {TOP} tokens with a piece and a p each"
+    if any(first < second for first, second in pairwise(top.p)):
+        yield f"{where} are not in order"
+    total = sum(top.p)
+    lacking = rounding is not None and top.p and abs(total - 1) > rounding
+    if total > 1 + _WIDTH or min(top.p, default=0.0) < 0 or lacking:
+        yield f"{where} have {total:g} of all probability"
+
+
+def _agrees(top: Alternatives, id: int, p: float) -> bool:
+    """A listed token has the p of its row, and none beside has more than the last of a full list."""
+    row = dict(zip(top.ids, top.p, strict=False))
+    if id in row:
+        return p == row[id]
+    return 0 <= p <= (min(top.p, default=1.0) if len(top.p) >= TOP else 1 - sum(top.p) + _WIDTH)
+
+
+def _was_thought(token: DraftedToken, top: Alternatives) -> bool:
+    """The most probable token is proposed with its share among the alternatives; one that was drawn has its
+    probability among all tokens, which is less."""
+    row = dict(zip(top.ids, top.p, strict=False))
+    if token.draft_p is None:
+        return True
+    if token.draft_draw is None:
+        return row.get(token.id) == token.draft_p == max(top.p, default=None)
+    return 0 <= token.draft_p <= row.get(token.id, min(top.p, default=1.0)) + _WIDTH
+
+
+def totals_problems(trace: Trace, emitted: int) -> Iterator[str]:
+    """How the answer ended, and when, against its rounds."""
+    header, totals, rounds = trace.header, trace.totals, trace.rounds
+    if totals is None:
+        return
+    finish = totals.finish_reason
+    if finish is FinishReason.FAILED:
+        if not totals.error:
+            yield "it failed without an error"
+    else:
+        by_count = (FinishReason.LENGTH, FinishReason.END, FinishReason.STOP)
+        if emitted == header.max_tokens and finish not in by_count:
+            yield f"it ended by {finish}, but all {emitted} tokens came"
+        full = header.prompt_tokens + emitted > header.pair.target.n_ctx
+        if full and finish not in (*by_count, FinishReason.CONTEXT):
+            yield f"it ended by {finish}, but the context was full"
+        yield from _lead(trace)
+    last = rounds[-1].offset + rounds[-1].seconds if rounds else 0.0
+    if totals.seconds < last - _TICK or (totals.seconds and not rounds):
+        yield f"its rounds took {last:g} s, and the whole {totals.seconds:g} s"
+
+
+def _lead(trace: Trace) -> Iterator[str]:
+    """What came before the first token: what was read, and the first round."""
+    totals, rounds = trace.totals, trace.rounds
+    assert totals is not None
+    if (totals.first_token_seconds is None) != (not rounds):
+        yield "the time of the first token is missing, or there is no token"
+    elif totals.first_token_seconds is not None:
+        first = totals.lead_seconds + rounds[0].offset + rounds[0].seconds
+        if abs(first - totals.first_token_seconds) > _ROUNDING:
+            came = totals.first_token_seconds
+            yield f"the first token came after {came:g} s, but its parts make {first:g} s"
+    shortest = min(totals.prompt_seconds, totals.draft_prompt_seconds, totals.draft_prompt_in_rounds)
+    if shortest < 0 or totals.draft_prompt_in_rounds > totals.draft_prompt_seconds + _TICK:
+        yield "a prompt was read in less than no time"
+    read = next((one.read_seconds for one in rounds if one.read_seconds), 0.0)
+    # Where the answer was stopped, the round that read may not have been recorded.
+    stopped = totals.finish_reason is FinishReason.CANCELLED and not read
+    if totals.draft_prompt_in_rounds != read and not stopped:
+        yield f"a draft read the prompt for {totals.draft_prompt_in_rounds:g} s, its round for {read:g} s"

@@ -1,0 +1,299 @@
+"""Recompute every verdict of a recorded trace from the trace alone, without the model.
+
+What is checked: that each draw is the one its seed gives and fell into the interval that is recorded, and
+that the interval is as wide as the token's probability; that each verdict is what the rule makes of p, q and
+the draw; that verdicts, origins, positions, counts, text and the end of the answer hang together; and what
+the parts of the record say of each other (`consistency.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.loop.text import TextStream
+from app.engine.loop.verify import block_reach, passes
+from app.engine.record.consistency import Consistency, header_problems, totals_problems
+from app.engine.record.trace import Trace
+from app.engine.sampling.draws import Draws, Purpose
+from app.engine.types import (
+    Alternatives,
+    DraftedToken,
+    Draw,
+    EmittedToken,
+    FinishReason,
+    Round,
+    TraceHeader,
+    Verification,
+)
+
+_WIDTH = 1e-5  # probabilities are single precision, and a row of them sums to one only nearly
+_NOTHING = 1e-3  # a residual smaller than this is too rough to be measured by
+_FROM_RESIDUAL = (Verification.SPECULATIVE, Verification.BLOCK)
+_SEEDS = range(-1, 2**63)  # what the setting allows
+_CUT = (FinishReason.END, FinishReason.STOP)  # these end an answer in the middle of a round
+
+
+def recheck(trace: Trace) -> list[str]:
+    """The disagreements that were found, one sentence each; empty where the trace holds."""
+    if trace.header.seed not in _SEEDS:
+        return [f"Header: {trace.header.seed} is no seed."]
+    checker, consistency = _Checker(trace.header), Consistency(trace.header)
+    found = [f"Header: {problem}." for problem in header_problems(trace.header)]
+    position = 0
+    finish = trace.totals.finish_reason if trace.totals else None
+    for index, one in enumerate(trace.rounds):
+        last = index == len(trace.rounds) - 1
+        problems = []
+        if one.index != index:
+            problems.append(f"its index is {one.index}")
+        if one.position != position:
+            problems.append(f"it starts at token {one.position}, not {position}")
+        problems += _shape(one, cut=last and finish in _CUT)
+        problems += checker.verdicts(one, position)
+        problems += consistency.problems(one)
+        found += [f"Round {index}: {problem}." for problem in problems]
+        position += len(one.emitted)
+    return found + [
+        f"Totals: {problem}." for problem in (*_end(trace, position), *totals_problems(trace, position))
+    ]
+
+
+def _shape(one: Round, *, cut: bool) -> Iterator[str]:
+    """Order and number of verdicts and origins; `cut`: an end or a stop ended the answer here."""
+    verdicts = [token.verdict for token in one.drafted]
+    accepted, rejected = one.accepted, one.rejected
+    if verdicts != [verdict for verdict in Verdict for _ in range(one.count(verdict))]:
+        yield f"its verdicts are not in the order {_words(list(Verdict))}"
+    if rejected > 1:
+        yield f"{rejected} tokens are rejected"
+    if one.ignored and not rejected and not cut:
+        yield "tokens are ignored behind nothing"
+
+    behind = [] if cut and len(one.emitted) == accepted else [_origin_behind(one)]
+    expected = [Origin.ACCEPTED] * accepted + behind
+    origins = [token.origin for token in one.emitted]
+    if origins != expected:
+        yield f"it emitted {_words(origins)}, not {_words(expected)}"
+    for place, (drafted, emitted) in enumerate(zip(one.drafted[:accepted], one.emitted, strict=False)):
+        if drafted.id != emitted.id:
+            yield f"token {drafted.id} was accepted at place {place} and {emitted.id} emitted"
+    if rejected and len(one.emitted) == accepted + 1:
+        refused = one.drafted[accepted].id
+        if refused == one.emitted[-1].id:
+            yield f"token {refused} was rejected and emitted"
+
+
+def _origin_behind(one: Round) -> Origin:
+    if not one.drafted:
+        return Origin.PLAIN
+    return Origin.RESAMPLED if one.rejected else Origin.BONUS
+
+
+def _words(values: Sequence[str]) -> str:
+    return ", ".join(values) or "nothing"
+
+
+class _Checker:
+    """Recomputes draws and verdicts under one header."""
+
+    def __init__(self, header: TraceHeader) -> None:
+        self._rule = header.verification
+        self._draws = Draws(header.seed)
+
+    def verdicts(self, one: Round, position: int) -> Iterator[str]:
+        """Every judged token and the one emitted behind."""
+        for place, token in enumerate(one.drafted):
+            where = f"the draft at place {place}"
+            if token.draft_draw is not None:
+                u = self._draws.uniform(position + place, Purpose.DRAFT, position)
+                yield from _drawn(where, token.draft_draw, u, token.q)
+            elif token.q != 1:
+                yield f"{where} was not drawn, but its q is {token.q:g}"
+            if token.verdict in JUDGED:
+                top = one.target_top[place] if place < len(one.target_top) else None
+                emitted = one.emitted[place] if place < len(one.emitted) else None
+                yield from self._judged(where, token, position + place, top, emitted)
+        if self._rule is Verification.BLOCK:
+            yield from self._block(one, position)
+        if one.emitted and one.emitted[-1].origin is not Origin.ACCEPTED:
+            place = len(one.emitted) - 1
+            top = one.target_top[place] if place < len(one.target_top) else None
+            yield from self._behind(one, one.emitted[-1], position + place, top)
+
+    def _judged(
+        self,
+        where: str,
+        token: DraftedToken,
+        position: int,
+        top: Alternatives | None,
+        emitted: EmittedToken | None,
+    ) -> Iterator[str]:
+        accepted = token.verdict is Verdict.ACCEPTED
+        if token.p is None:
+            yield f"{where} was judged without its p"
+            return
+        if accepted and emitted is not None and emitted.p != token.p:
+            yield f"{where} has p {token.p:g} as a draft and {emitted.p:g} as emitted"
+        match self._rule:
+            case Verification.SPECULATIVE:
+                if token.u is None or token.u != self._draws.uniform(position, Purpose.ACCEPT):
+                    yield f"{where} was judged by a draw that is not its seed's"
+                elif accepted != passes(token.u, token.p, token.q):
+                    sign = "<" if passes(token.u, token.p, token.q) else "≥"
+                    yield f"{where} is {token.verdict}, but u·q {sign} p"
+            case Verification.GREEDY | Verification.MATCH:
+                if accepted != (token.target_id == token.id):
+                    yield f"{where} is {token.verdict}, but the target's token is {token.target_id}"
+                if emitted is not None and emitted.id != token.target_id:
+                    yield f"{where} gave {emitted.id}, but the target's token is {token.target_id}"
+                if self._rule is Verification.GREEDY:
+                    yield from _is_argmax(where, token.target_id, top)
+                elif token.draw is None:
+                    yield f"{where} was judged without a draw"
+                else:
+                    u = self._draws.uniform(position, Purpose.TOKEN)
+                    yield from _drawn(where, token.draw, u, emitted.p if emitted else None)
+            case Verification.BLOCK:
+                pass  # no token by itself: see _block
+
+    def _block(self, one: Round, position: int) -> Iterator[str]:
+        """A draft that was judged as a whole: accepted up to the last token whose u is below its h."""
+        reach = [1.0]
+        for token in one.drafted:
+            if token.p is None or token.q <= 0:
+                break
+            reach.append(block_reach(reach[-1], token.p, token.q))
+        judged = one.drafted[: len(reach) - 1]
+        if len(judged) < len(one.drafted) and reach[-1] > 0:
+            yield f"the draft at place {len(judged)} was judged without its p or q"
+        passed = 0
+        for place, token in enumerate(judged):
+            where = f"the draft at place {place}"
+            if token.h is None:
+                if token.u is not None:
+                    yield f"{where} has a draw that nothing was held against"
+                continue
+            if token.u is None or token.u != self._draws.uniform(position + place, Purpose.ACCEPT, position):
+                yield f"{where} was judged by a draw that is not its seed's"
+                continue
+            if token.u < token.h:
+                passed = place + 1
+            low, high = _left(reach[place + 1], judged[place + 1] if place + 1 < len(judged) else None)
+            if not _is_block_value(token.h, reach[place + 1], low, high):
+                yield f"{where} has the acceptance value {token.h:g}, which its p and q do not give"
+        for place, token in enumerate(judged[passed:], passed):
+            if token.h is None:
+                yield f"the draft at place {place} was judged without its acceptance value"
+        cut = bool(one.emitted) and one.emitted[-1].origin is Origin.ACCEPTED
+        if one.accepted > passed or (one.accepted < passed and not cut):
+            yield f"{one.accepted} drafted tokens are accepted, but {passed} pass as a block"
+
+    def _behind(
+        self, one: Round, emitted: EmittedToken, position: int, top: Alternatives | None
+    ) -> Iterator[str]:
+        where = f"the {emitted.origin} token"
+        if self._rule is Verification.GREEDY:
+            if emitted.draw is not None:
+                yield f"{where} was drawn, which greedy never does"
+            yield from _is_argmax(where, emitted.id, top)
+            return
+        if emitted.draw is None:
+            yield f"{where} has no draw"
+            return
+        rejected = None
+        if emitted.origin is Origin.RESAMPLED and self._rule in _FROM_RESIDUAL:
+            if len(one.drafted) < len(one.emitted):
+                return  # in place of nothing: `_shape` says so
+            rejected = one.drafted[len(one.emitted) - 1]
+        u = self._draws.uniform(position, Purpose.RESIDUAL if rejected else Purpose.TOKEN)
+        if rejected is None:
+            yield from _drawn(where, emitted.draw, u, emitted.p)
+        elif rejected.draft_draw is not None or rejected.p is None or 1 - rejected.p < _NOTHING:
+            # Of a sampled draft's residual only the rejected token's part is recorded.
+            yield from _drawn(where, emitted.draw, u, None)
+        else:
+            # The residual of a one-hot draft is p without the rejected token.
+            rest = 1 - rejected.p
+            yield from _drawn(where, emitted.draw, u, emitted.p / rest, _WIDTH / rest)
+
+
+def _drawn(where: str, draw: Draw, u: float, width: float | None, tolerance: float = _WIDTH) -> Iterator[str]:
+    """`u` is the seed's draw; `width` the probability that the interval stands for, where it is known."""
+    if draw.u != u:
+        yield f"{where} was drawn with {draw.u:g}, but its seed gives {u:g}"
+    if not draw.low <= draw.u < draw.high:
+        yield f"{where}: its draw {draw.u:g} is not in [{draw.low:g}, {draw.high:g})"
+    if not 0 <= draw.low < draw.high <= 1:
+        yield f"{where}: [{draw.low:g}, {draw.high:g}) is no part of [0, 1]"
+    if width is not None and abs(draw.high - draw.low - width) > tolerance:
+        yield f"{where}: its interval is {draw.high - draw.low:g} wide, but its probability is {width:g}"
+
+
+def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
+    """Bounds of what the next drafted token leaves of `reach`; `behind` is that token, where one was judged.
+
+    Of a sampled draft's rows only the drafted token's part is recorded.
+    """
+    if behind is None or behind.p is None:
+        return reach, reach
+    if behind.draft_draw is None:
+        return reach * (1 - behind.p), reach * (1 - behind.p)
+    taken = min(reach * behind.p, behind.q)
+    return reach * behind.p - taken, reach - taken
+
+
+def _is_block_value(h: float, reach: float, low: float, high: float) -> bool:
+    """Whether h = left / (left + 1 - reach) for a `left` between `low` and `high`."""
+    if reach == 1:
+        return h == 1
+
+    def excess(left: float) -> float:
+        """Grows with `left`, and is zero where it gives h."""
+        return left - h * (left + (1 - reach))
+
+    return excess(low) <= _WIDTH and excess(high) >= -_WIDTH
+
+
+def _is_argmax(where: str, id: int | None, top: Alternatives | None) -> Iterator[str]:
+    """Greedy takes the most probable token; of equal ones, any."""
+    if id is None:
+        yield f"{where} was judged without the target's argmax"
+        return
+    if top is None or not top.ids:
+        return
+    if len(top.p) != len(top.ids):
+        yield f"{where}: its alternatives do not have a p each"
+        return
+    p = dict(zip(top.ids, top.p, strict=True))
+    if p.get(id) != max(top.p):
+        yield f"{where}: the target's most probable token is {top.ids[0]}, not {id}"
+
+
+def _end(trace: Trace, emitted: int) -> Iterator[str]:
+    """The totals against the rounds."""
+    header, totals = trace.header, trace.totals
+    if emitted > header.max_tokens:
+        yield f"{emitted} tokens were emitted where {header.max_tokens} were asked for"
+    if totals is None:
+        return
+    tokens = [token for one in trace.rounds for token in one.emitted]
+    stream = TextStream(header.stop)
+    for place, token in enumerate(tokens):
+        if stream.stopped:
+            yield f"text goes on behind a stop at token {place - 1}"
+            break
+        ended = totals.finish_reason is FinishReason.END and place == len(tokens) - 1
+        stream.add(b"" if ended else token.piece)
+    if stream.stopped != (totals.finish_reason is FinishReason.STOP):
+        yield f"it ended by {totals.finish_reason}, but a stop was {'' if stream.stopped else 'not '}reached"
+    stream.finish()
+    if stream.text != totals.text:
+        yield "the text is not that of the emitted tokens"
+    full = header.prompt_tokens + emitted > header.pair.target.n_ctx
+    if totals.finish_reason is FinishReason.LENGTH and emitted != header.max_tokens:
+        yield f"it ended at {emitted} tokens where {header.max_tokens} were asked for"
+    if totals.finish_reason is FinishReason.CONTEXT and not full:
+        yield "it ended for a full context, but the context was not full"
+    if totals.finish_reason is FinishReason.END and not emitted:
+        yield "the model ended it, but nothing was emitted"

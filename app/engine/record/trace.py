@@ -1,0 +1,270 @@
+"""Traces: an append-only list of rounds, kept as JSON Lines.
+
+The trace is the model of every view: live is a cursor at its end. Line 1 is the header, then one line a
+round, last the totals. Bytes are base64, numbers plain JSON. A file cut in its last line (a crash, a full
+disk) is read up to there; `salvage_trace` reads what is left of a damaged one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from app.base.files import DamagedError, decode, open_own, partial_of, reason
+from app.engine.errors import TraceError
+from app.engine.loop.text import TextStream
+from app.engine.types import Round, Totals, TraceHeader
+
+FORMAT = "1.5"
+# 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
+# draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler;
+# 1.5: DRY, what the chat template was told, and what it can be told about thinking
+
+_encoder = msgspec.json.Encoder()
+_header = msgspec.json.Decoder(TraceHeader)
+_round = msgspec.json.Decoder(Round)
+_totals = msgspec.json.Decoder(Totals)
+_LONGEST = 1e9  # seconds
+
+
+class _Format(msgspec.Struct):
+    format: str
+
+
+_format = msgspec.json.Decoder(_Format)
+
+
+@dataclass(slots=True)
+class Trace:
+    """One answer: what was asked, every round so far, and (once it is over) how it ended."""
+
+    header: TraceHeader
+    rounds: list[Round] = field(default_factory=list)
+    totals: Totals | None = None
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """All emitted tokens, an end-of-generation token included."""
+        return tuple(token.id for one in self.rounds for token in one.emitted)
+
+    @property
+    def text(self) -> str:
+        """The answer: never a rejected or ignored token, never a stop string."""
+        if self.totals is not None:
+            return self.totals.text
+        stream = TextStream(self.header.stop)
+        for one in self.rounds:
+            for token in one.emitted:
+                stream.add(token.piece)
+        return stream.text
+
+
+class TraceWriter:
+    """Appends a trace to a file as it happens; every line is on disk before the next one starts."""
+
+    def __init__(self, path: Path, header: TraceHeader) -> None:
+        self.path = path
+        self._file = open_own(path, "wb")
+        self._write(header)
+
+    def add(self, item: Round | Totals) -> None:
+        self._write(item)
+
+    def _write(self, item: TraceHeader | Round | Totals) -> None:
+        self._file.write(_encoder.encode(item) + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> TraceWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def write_trace(path: Path, trace: Trace) -> None:
+    """Write a whole trace; the file appears complete or not at all."""
+    partial = partial_of(path)
+    with TraceWriter(partial, trace.header) as writer:
+        for one in trace.rounds:
+            writer.add(one)
+        if trace.totals is not None:
+            writer.add(trace.totals)
+    os.replace(partial, path)
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a trace file; raises TraceError in a sentence for people."""
+    try:
+        with path.open("rb") as lines:
+            return parse_trace(lines, path.name)
+    except OSError as error:
+        raise TraceError(
+            f"{path.name} cannot be read: {error.strerror or error}.", "Choose another file."
+        ) from error
+
+
+@dataclass(slots=True)
+class Salvaged:
+    """What can be read of a trace file, whatever happened to it."""
+
+    trace: Trace | None = None  # up to the damage; None where even the header is damaged
+    text: str = ""  # the answer's, from behind the damage as well
+    damage: TraceError | None = None
+
+
+def salvage_trace(path: Path) -> Salvaged:
+    """Read what is left of a trace file. Never raises: what is wrong is part of the answer."""
+    try:
+        with path.open("rb") as lines:
+            return _salvaged(lines, path.name)
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        return Salvaged(damage=TraceError(f"{path.name} cannot be read: {why}.", "Choose another file."))
+
+
+def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
+    """Build a trace from its lines; a truncated last line is left out."""
+    numbered = _numbered(lines)
+    number, first = next(numbered, (1, b""))
+    trace = Trace(_read_header(first, number, name))
+    broken: TraceError | None = None
+    for number, line in numbered:
+        if broken is not None:
+            raise broken  # damage before the last line is not a truncation
+        if trace.totals is not None:
+            raise TraceError(f"{name}, line {number}, stands behind the totals.")
+        try:
+            _add(trace, _read_item(line))
+        except DamagedError as error:
+            broken = _damage(name, number, error)
+    return trace
+
+
+def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
+    found = Salvaged()
+    pieces: list[bytes] = []
+    totals: Totals | None = None
+    emitted = 0  # tokens of the trace so far
+    numbered = _numbered(lines)
+    number, first = next(numbered, (1, b""))
+    try:
+        found.trace = Trace(_read_header(first, number, name))
+    except TraceError as error:
+        found.damage = error
+        numbered = itertools.chain([(number, first)], numbered)  # the first line may be gone altogether
+    for number, line in numbered:
+        try:
+            item = _read_item(line)
+        except DamagedError as error:
+            cut_off = not line.endswith(b"\n")  # by a crash, as it was written: no damage
+            if found.damage is None and not cut_off:
+                found.damage = _damage(name, number, error)
+            continue
+        if isinstance(item, Totals):
+            totals = item
+        else:
+            pieces += [token.piece for token in item.emitted]
+        if found.trace is None or found.damage is not None:
+            continue
+        flaw = "it stands behind the totals" if found.trace.totals is not None else ""
+        if isinstance(item, Round):
+            flaw = flaw or _flaw(item, found.trace, emitted)
+            emitted += len(item.emitted)
+        if flaw:
+            found.damage = TraceError(f"{name}, line {number}, is damaged: {flaw}.")
+        else:
+            _add(found.trace, item)
+    found.text = totals.text if totals is not None else _joined(pieces, found.trace)
+    return found
+
+
+def _joined(pieces: Iterable[bytes], trace: Trace | None) -> str:
+    stream = TextStream(trace.header.stop if trace is not None else ())
+    for piece in pieces:
+        stream.add(piece)
+    stream.finish()
+    return stream.text
+
+
+def _flaw(item: Round, trace: Trace, emitted: int) -> str:
+    """What makes a round one that cannot be, behind the rounds before it and `emitted` tokens; "" where
+    nothing does. Views count on it: they find rounds by their index and draw what is measured."""
+    before = trace.rounds[-1].offset if trace.rounds else 0.0
+    times = (item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds)
+    tops = (*item.target_top, *item.draft_top)
+    given = [value for token in item.drafted for value in (token.q, token.p or 0.0, token.draft_p or 0.0)]
+    given += [token.p for token in item.emitted]
+    given += [p for top in tops for p in top.p]
+    if item.index != len(trace.rounds) or item.position != emitted:
+        return "its round does not follow the one before"
+    if not before <= item.offset <= _LONGEST or not all(0 <= value <= _LONGEST for value in times):
+        return "its times cannot be"
+    if item.accepted > len(item.emitted):
+        return "it accepts more tokens than it emits"
+    if not all(0 <= p <= 1.001 for p in given):  # single precision, summed
+        return "its probabilities cannot be"
+    if any(not len(top.ids) == len(top.pieces) == len(top.p) for top in tops):
+        return "its alternatives are incomplete"
+    return ""
+
+
+def _add(trace: Trace, item: Round | Totals) -> None:
+    if isinstance(item, Totals):
+        trace.totals = item
+    else:
+        trace.rounds.append(item)
+
+
+def _read_header(line: bytes, number: int, name: str) -> TraceHeader:
+    """Raises TraceError."""
+    _check_format(line, name)
+    try:
+        return decode(_header, line)
+    except DamagedError as error:
+        raise _damage(name, number, error) from error
+
+
+def _read_item(line: bytes) -> Round | Totals:
+    """Raises DamagedError."""
+    if b'"finish_reason"' in line[:20]:
+        return decode(_totals, line)
+    return decode(_round, line)
+
+
+def _damage(name: str, number: int, error: DamagedError) -> TraceError:
+    return TraceError(f"{name}, line {number}, is damaged: {error}.")
+
+
+def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, line
+
+
+def _check_format(line: bytes, name: str) -> None:
+    try:
+        version = decode(_format, line).format
+        major = int(version.split(".")[0])
+    except ValueError:
+        raise TraceError(
+            f"{name} is not a Draftscope trace.", "Choose a .jsonl file that Draftscope wrote."
+        ) from None
+    if major > int(FORMAT.split(".", maxsplit=1)[0]):
+        raise TraceError(
+            f"{name} has the newer trace format {version}; this version reads {FORMAT}.",
+            "Update Draftscope to open it.",
+        )

@@ -1,0 +1,154 @@
+"""The target's view of a draft: logits rows turned into what verification and the trace need, lazily."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.sampling.distribution import Distribution
+from app.engine.sampling.logits import log_sum_exp, top_of_rows
+from app.engine.sampling.sampler import Sampler
+from app.engine.types import Alternatives
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.engine.native import Vocabulary
+    from app.engine.sampling.row_store import RowStore
+
+    Floats = NDArray[np.float32]
+
+
+_SMALL_VOCABULARY = 16_384
+"""Up to here all rows of a draft in six calls cost less than six calls for each row that is looked at."""
+
+
+class TargetRows:
+    """Row j is the target's answer behind `context` and the first j drafted tokens.
+
+    Rows behind a rejected token are never looked at; where rows cost more than the calls for them, nothing is
+    computed for those.
+    """
+
+    def __init__(
+        self,
+        logits: Floats,
+        sampler: Sampler,
+        context: NDArray[np.int32],
+        draft: list[int],
+        vocabulary: Vocabulary,
+        store: RowStore,
+    ) -> None:
+        """`logits` has shape [len(draft) + 1, vocabulary]; `store` is of its width, and nobody else's until
+        the record is made."""
+        self._store = store
+        self._logits = logits
+        self._sampler = sampler
+        self._context = context
+        self._draft = draft
+        self._vocabulary = vocabulary
+        self._adjusted: dict[int, Floats] = {}
+        self._distributions: dict[int, Distribution] = {}
+        self._wholes: list[float] = []  # log of the sum of exponentials, a row
+        self._best: list[int] = []  # argmax, a row
+        self._copied = 0  # rows, into the store
+
+    def adjusted(self, row: int) -> Floats:
+        """Logits after penalties and bans, shape [vocabulary]."""
+        known = self._adjusted.get(row)
+        if known is None:
+            before = self._context
+            if row and self._sampler.adjusts:
+                before = np.concatenate([before, np.array(self._draft[:row], np.int32)])
+            out = self._store.rows(2 * row + 2)[2 * row + 1]
+            known = self._adjusted[row] = self._sampler.adjust(self._logits[row], before, out)
+        return known
+
+    def argmax(self, row: int) -> int:
+        """The row's most probable token."""
+        if self._sampler.adjusts:
+            return int(self.adjusted(row).argmax())
+        if self._is_large:  # `keep` would copy it behind that, and find it in no cache any more
+            self._copy(row + 1)
+            return int(self._store.rows(row + 1)[row].argmax())
+        if not self._best:
+            self._best = self._logits.argmax(axis=1).tolist()
+        return self._best[row]
+
+    def distribution(self, row: int) -> Distribution:
+        """The distribution that tokens are drawn from."""
+        known = self._distributions.get(row)
+        if known is None and self._sampler.is_plain and not self._is_large:
+            self._distributions = dict(enumerate(self._sampler.distributions(self._logits)))
+            known = self._distributions[row]
+        if known is None:
+            out = self._store.rows(2 * row + 1)[2 * row]
+            known = self._distributions[row] = self._sampler.distribution(self.adjusted(row), out)
+        return known
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self._logits[0]) > _SMALL_VOCABULARY
+
+    @property
+    def _records_distribution(self) -> bool:
+        """A one-hot row says nothing of the tokens beside: there the logits are what is recorded."""
+        return bool(self._distributions) and not self._sampler.is_greedy
+
+    def keep(self, count: int) -> None:
+        """Copy what `record` needs of the first `count` rows: the next pass overwrites llama.cpp's memory."""
+        if not (self._records_distribution or self._sampler.adjusts):
+            self._copy(count)
+            self._logits = self._store.rows(count)
+
+    def _copy(self, count: int) -> None:
+        """Have the first `count` rows in the store."""
+        if count > self._copied:
+            self._store.rows(count)[self._copied :] = self._logits[self._copied : count]
+            self._copied = count
+
+    def record(self, count: int) -> list[Alternatives]:
+        """The alternatives of the first `count` rows, for the trace.
+
+        From the distribution in use. At temperature 0, whatever verifies, they are the model's own
+        probabilities at temperature 1: its argmax has the largest.
+        """
+        piece = self._vocabulary.pieces.__getitem__
+        if self._records_distribution:
+            top, shares = self._top_of_distributions(count)
+        else:
+            rows = self._logits[:count]
+            if self._sampler.adjusts:
+                rows = np.stack([self.adjusted(row) for row in range(count)])
+            top, logits = top_of_rows(rows)
+            self._wholes = log_sum_exp(rows, self._sampler.exponentials)
+            shares = [
+                [math.exp(logit - whole) for logit in row]
+                for row, whole in zip(logits, self._wholes, strict=True)
+            ]
+        alternatives = []
+        for ids, p in zip(top, shares, strict=True):
+            kept = tuple(ids[: len(p)])
+            alternatives.append(Alternatives(kept, tuple(map(piece, kept)), tuple(p)))
+        return alternatives
+
+    def _top_of_distributions(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
+        """Ids and probabilities of the best tokens of the first `count` rows, without those that were cut."""
+        tops, all_shares = [], []
+        for row in range(count):
+            made = self.distribution(row)
+            (places,), (shares,) = top_of_rows(made.p[None])
+            n = sum(share > 0 for share in shares)
+            tops.append(places[:n] if made.ids is None else made.ids[places[:n]].tolist())
+            all_shares.append(shares[:n])
+        return tops, all_shares
+
+    def probability(self, row: int, token: int) -> float:
+        """The recorded probability of a token; only after `record`, for the rows that it was asked for and
+        for those whose distribution was judged by. NaN where a row's logits are none."""
+        if self._distributions:
+            broken = row < len(self._wholes) and math.isnan(self._wholes[row])  # a one-hot row would hide it
+            return math.nan if broken else self.distribution(row).of(token)
+        return math.exp(self.adjusted(row).item(token) - self._wholes[row])

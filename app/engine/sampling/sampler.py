@@ -1,0 +1,182 @@
+"""Logits to probabilities: penalties, DRY, filters, temperature, in llama.cpp's order.
+
+The filters look at the probabilities at temperature 1 and come before the temperature, as in llama.cpp's
+default sampler chain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.engine.sampling import filters
+from app.engine.sampling.distribution import Distribution
+from app.engine.sampling.dry import Breakers, Dry, is_on
+from app.engine.sampling.logits import Exponentials, Logits, exponentials
+from app.engine.types import Sampling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Places = NDArray[np.intp]
+
+_LOWEST_TEMPERATURE = 1e-30
+_SPARSE = 8
+"""A distribution of more than one in so many tokens is written densely: looking ids up would cost more."""
+
+
+class Sampler:
+    """Turns the logits of one place into the distribution that the settings ask for."""
+
+    def __init__(
+        self,
+        sampling: Sampling,
+        banned: Iterable[int] = (),
+        exponentials: Exponentials = exponentials,
+        breakers: Breakers | None = None,
+    ) -> None:
+        """`banned` ids never come out (end-of-generation tokens where they are ignored); `breakers` are
+        needed where DRY is on."""
+        self.sampling = sampling
+        self.exponentials = exponentials
+        self._banned = np.fromiter(banned, np.intp)
+        self._best_k = 0
+        self._penalises = sampling.repeat_last_n != 0 and (
+            sampling.repeat_penalty != 1 or sampling.frequency_penalty != 0 or sampling.presence_penalty != 0
+        )
+        self._dry: Dry | None = None
+        if is_on(sampling):
+            assert breakers is not None, "DRY has to know what ends a repetition"
+            self._dry = Dry(sampling, breakers)
+        self.adjusts = bool(len(self._banned)) or self._penalises or self._dry is not None
+        self._filters: list[Callable[[Logits], Places]] = []
+        self._heads: list[Callable[[list[float]], int]] = []  # the last filters, for a few logits
+        if sampling.top_n_sigma > 0:
+            self._filters.append(partial(filters.top_n_sigma, n=sampling.top_n_sigma))
+        if sampling.top_k > 0:
+            self._filters.append(partial(filters.top_k, k=sampling.top_k))
+        if sampling.typical_p < 1:
+            self._filters.append(partial(filters.typical_p, p=sampling.typical_p))
+        if sampling.top_p < 1:
+            self._filters.append(partial(filters.top_p, p=sampling.top_p))
+            self._heads.append(partial(filters.head_of_top_p, p=sampling.top_p))
+        if sampling.min_p > 0:
+            self._filters.append(partial(filters.min_p, p=sampling.min_p))
+            self._heads.append(partial(filters.head_of_min_p, p=sampling.min_p))
+        # How many of the last filters, with all that is behind them, have a form for a few logits.
+        self._ranks = -1 if sampling.xtc_probability > 0 else len(self._heads)
+        if self._ranks == len(self._filters) - 1 and 0 < sampling.top_k <= filters.FEW // 2:
+            self._best_k = sampling.top_k  # all but top-k, which comes first: it is one of them then
+            self._heads.insert(0, lambda _values: sampling.top_k)
+        self._looks = bool(self._filters) or sampling.xtc_probability > 0  # at the probabilities
+
+    @property
+    def is_greedy(self) -> bool:
+        return self.sampling.temperature == 0
+
+    def adjust(self, logits: Floats, context: NDArray[np.int32], out: Floats | None = None) -> Floats:
+        """Logits after penalties, DRY and bans; `context` are the tokens before this place, shape [n].
+
+        Returns the row itself where nothing applies, else a copy, in `out` where that is given: the row is
+        llama.cpp's memory.
+        """
+        if not self.adjusts:
+            return logits
+        adjusted = np.empty_like(logits) if out is None else out
+        adjusted[:] = logits
+        settings = self.sampling
+        if self._penalises and len(context):
+            recent = context if settings.repeat_last_n < 0 else context[-settings.repeat_last_n :]
+            ids, counts = np.unique(recent, return_counts=True)
+            values = adjusted[ids]
+            penalty = settings.repeat_penalty
+            values = np.where(values > 0, values / penalty, values * penalty)
+            adjusted[ids] = values - (counts * settings.frequency_penalty + settings.presence_penalty)
+        if self._dry is not None:
+            self._dry.lower(adjusted, context)
+        adjusted[self._banned] = -np.inf
+        return adjusted
+
+    def distribution(self, adjusted: Floats, out: Floats | None = None) -> Distribution:
+        """The distribution that tokens are drawn from; sums to 1. Where every token is left it is written to
+        `out`, shape [vocabulary], where that is given.
+
+        At temperature 0 it is one at the argmax. Where a logit is NaN, every probability is.
+        """
+        if self.is_greedy:
+            return Distribution(np.ones(1, np.float32), np.array([adjusted.argmax()]))
+        if not self._looks:
+            return Distribution(self._softened(adjusted, np.maximum.reduce(adjusted), out))
+        ids, left = None, Logits(adjusted, self.exponentials)
+        if math.isnan(left.largest):
+            return Distribution(np.full_like(adjusted, np.nan))
+        if 0 < self._best_k < len(adjusted):
+            places = left.reaching(left.bound(self._best_k))
+            if len(places) <= filters.FEW:
+                return self._of_few(places.tolist(), adjusted[places].tolist(), self._heads)
+        for done, keep in enumerate(self._filters, 1):
+            places = keep(left)
+            if len(places) < len(left.values):
+                ids = places if ids is None else ids[places]
+                if len(ids) <= filters.FEW and len(self._filters) - done <= self._ranks:
+                    heads = self._heads[len(self._heads) - len(self._filters) + done :]
+                    return self._of_few(ids.tolist(), left.values[places].tolist(), heads)
+                left = Logits(left.values[places], self.exponentials)
+        p = self._softened(left.values, left.largest, out if ids is None else None)
+        if self.sampling.xtc_probability > 0:
+            chance, threshold = self.sampling.xtc_probability, self.sampling.xtc_threshold
+            p = filters.without_top_choices(p, left, threshold, chance)
+        if ids is None or len(ids) * _SPARSE <= len(adjusted):
+            return Distribution(p, ids)
+        dense = np.zeros_like(adjusted)
+        dense[ids] = p
+        return Distribution(dense)
+
+    def _of_few(
+        self, ids: list[int], values: list[float], heads: Iterable[Callable[[list[float]], int]]
+    ) -> Distribution:
+        """The distribution over a few tokens, `ids` ascending, to which the last filters still apply."""
+        ranked = sorted(zip(values, ids, strict=True), key=itemgetter(0), reverse=True)
+        values = [value for value, _ in ranked]
+        for head in heads:
+            del values[head(values) :]
+        largest, temperature = values[0], max(self.sampling.temperature, _LOWEST_TEMPERATURE)
+        weights = [math.exp((value - largest) / temperature) for value in values]
+        whole = sum(weights)
+        kept = sorted((id, weight / whole) for weight, (_, id) in zip(weights, ranked, strict=False))
+        places, p = zip(*kept, strict=True)
+        return Distribution(np.array(p, np.float32), np.array(places, np.intp))
+
+    def _softened(self, logits: Floats, largest: np.float32, out: Floats | None) -> Floats:
+        """The probabilities at the temperature, shape [n]."""
+        p = np.empty_like(logits) if out is None else out
+        temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
+        if temperature == 1:
+            whole = self.exponentials(logits, largest, p)
+        else:
+            # The maximum goes first and the limit holds: a tiny temperature would overflow the quotient.
+            np.subtract(logits, largest, out=p)
+            p /= np.float32(temperature)
+            whole = self.exponentials(p, 0.0, p)
+        p /= np.float32(whole)
+        return p
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but the temperature applies: all rows can be had at once."""
+        return not (self.is_greedy or self.adjusts or self._looks)
+
+    def distributions(self, logits: Floats) -> list[Distribution]:
+        """As `distribution`, of all rows at once, shape [n, vocabulary]; only where `is_plain`."""
+        temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
+        p: Floats = np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True))
+        p /= np.float32(temperature)
+        np.exp(p, out=p)
+        p /= np.add.reduce(p, axis=1, keepdims=True)
+        return [Distribution(row) for row in p]

@@ -1,0 +1,1 @@
+"""Chat templates: strangers' programs, rendered in a process of their own."""

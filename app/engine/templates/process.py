@@ -1,0 +1,222 @@
+"""Renders chat templates in a process of its own, which is ended where one takes too long or too much."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.base.numbers import file_size
+from app.engine.errors import PromptError
+from app.engine.process.safer import exit_words
+from app.engine.templates.options import TemplateOptions
+from app.engine.templates.sandbox import (
+    MAX_CHARACTERS,
+    MEMORY_LIMIT,
+    OUT_OF_MEMORY,
+    Answer,
+    Question,
+    Refused,
+    Rendered,
+    RenderQuestion,
+    ThinkingQuestion,
+    Understood,
+    decode_answer,
+    encode,
+    receive,
+    send,
+)
+from app.engine.templates.thinking import Thinking
+from app.engine.types import Message
+
+TIME_LIMIT = 2.0  # seconds; real templates take milliseconds
+_START_LIMIT = 60.0  # seconds until the process is there: not the template's doing
+_GRACE = 1.0  # seconds that the process gets to end by itself
+_LOOK = 0.02  # seconds between two looks whether the text is still wanted
+_LONGEST = 4 * MAX_CHARACTERS + 100  # bytes of an answer
+_ALARM = getattr(signal, "SIGALRM", 0)  # what the process sets itself
+_HINT = "Use completion mode, or another file."
+_UNREADABLE = "The model's chat template gave what cannot be read."
+
+# Isolated (-I): neither the folder that the user is in nor the environment says what is imported.
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from app.engine.templates.sandbox import serve
+serve()
+"""
+_ROOT = str(Path(__file__).parents[3])
+
+
+class Templates:
+    """The process that renders, started by `start` or when it is first needed, and kept. For one thread."""
+
+    def __init__(self, limit: float = TIME_LIMIT) -> None:
+        """`limit` is how many seconds one text may take."""
+        self._limit = limit
+        self._process: _Process | None = None
+
+    def start(self) -> None:
+        """Have a process ready for the next `render`, without waiting for it; raises PromptError."""
+        if self._process is not None and not self._process.is_alive:
+            self.close()
+        try:
+            self._process = self._process or _Process()
+        except OSError as error:
+            raise PromptError(
+                f"The process that renders chat templates cannot be started: {error.strerror}.",
+                "Memory may be short; try again.",
+            ) from error
+
+    def render(
+        self,
+        source: str,
+        messages: Sequence[Message],
+        bos: str,
+        eos: str,
+        options: TemplateOptions,
+        stopped: Callable[[], bool],
+    ) -> tuple[str, list[str]]:
+        """The text that a template makes of messages, and the names of the options that it reads.
+
+        Raises PromptError where it refuses, fails, or takes too much time or memory, and soon after `stopped`
+        says that the text is not wanted any more.
+        """
+        question = RenderQuestion(
+            source=source,
+            messages=list(messages),
+            bos_token=bos,
+            eos_token=eos,
+            options=options,
+            seconds=self._limit,
+        )
+        said = self._ask(question, stopped)
+        if not isinstance(said, Rendered):
+            raise PromptError(_UNREADABLE, _HINT)
+        return said.text, said.read
+
+    def thinking(self, source: str, bos: str, eos: str, stopped: Callable[[], bool]) -> Thinking | None:
+        """What a template can be told about thinking, None where it is nothing; raises PromptError."""
+        question = ThinkingQuestion(source=source, bos_token=bos, eos_token=eos, seconds=self._limit)
+        said = self._ask(question, stopped)
+        if not isinstance(said, Understood):
+            raise PromptError(_UNREADABLE, _HINT)
+        return said.thinking
+
+    def _ask(self, question: Question, stopped: Callable[[], bool]) -> Answer:
+        self.start()
+        assert self._process is not None
+        try:
+            said = self._process.ask(question, stopped)
+        except BaseException:
+            self.close()  # it may still be at work
+            raise
+        if isinstance(said, Refused):
+            raise PromptError(said.message, said.hint)
+        return said
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+
+class _Process:
+    """One process, for one question after another."""
+
+    def __init__(self) -> None:
+        """Raises OSError."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _PROGRAM, json.dumps([_ROOT, *sys.path])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # what a template makes the interpreter say is for nobody
+            start_new_session=True,  # Ctrl+C is for the parent to handle
+        )
+        self._ready = False
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, question: Question, stopped: Callable[[], bool]) -> Answer:
+        """Raises PromptError where the process ends or does not answer, and where `stopped` says so."""
+        said: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        # On a thread: a process that is stuck takes no question and gives no answer, and pipes know no limit.
+        threading.Thread(
+            target=self._exchange, args=(encode(question), said), name="chat template", daemon=True
+        ).start()
+        if _next(said, _START_LIMIT, stopped) is None:
+            raise PromptError("The process that renders chat templates did not start.", "Try again.")
+        data = _next(said, question.seconds + _GRACE, stopped)
+        if data is None:
+            raise self._explain(question)
+        try:
+            answer: Answer = decode_answer(data)
+        except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
+            raise PromptError(_UNREADABLE, _HINT) from None
+        return answer
+
+    def _exchange(self, question: bytes, said: queue.SimpleQueue[bytes | None]) -> None:
+        """Say that the process is there, then what it answers; None where it is gone."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            if not self._ready:
+                receive(self._process.stdout, 0)
+                self._ready = True
+            said.put(b"")
+            send(self._process.stdin, question)
+            said.put(receive(self._process.stdout, _LONGEST))
+        except (EOFError, OSError, ValueError):  # a pipe that was closed is a ValueError
+            said.put(None)
+
+    def _explain(self, question: Question) -> PromptError:
+        """What the end of the process was."""
+        try:
+            code = self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            return _too_long(question)
+        if code == -_ALARM:
+            return _too_long(question)
+        if code == OUT_OF_MEMORY:
+            limit = file_size(MEMORY_LIMIT)
+            return PromptError(f"The model's chat template asked for more than {limit} of memory.", _HINT)
+        return PromptError(
+            f"The model's chat template ended the process that it ran in ({exit_words(code)}).", _HINT
+        )
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):  # what was not written yet
+                pipe.close()
+
+
+def _too_long(question: Question) -> PromptError:
+    return PromptError(
+        f"The model's chat template took longer than {question.seconds:g} s and was stopped.", _HINT
+    )
+
+
+def _next(said: queue.SimpleQueue[bytes | None], seconds: float, stopped: Callable[[], bool]) -> bytes | None:
+    """What is said next, None where nothing comes any more or within `seconds`; raises PromptError where
+    `stopped` says so."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return said.get(timeout=_LOOK)
+        except queue.Empty:
+            if stopped():
+                raise PromptError("Stopped while the chat template was at work.") from None
+            if time.monotonic() > until:
+                return None

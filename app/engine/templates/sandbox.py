@@ -1,0 +1,291 @@
+"""The template process: where a stranger's Jinja2 template runs, with no way out and with limits.
+
+A file can carry any program as its chat template. The environment keeps it from reaching anything but its
+arguments and refuses single steps that are seen to be huge; the system ends the process where a template runs
+too long, and refuses it memory beyond a limit (on Linux). `templates.py` is the side that asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from typing import IO, Any
+
+import jinja2
+import msgspec
+from jinja2 import meta, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from app.engine.templates.options import TemplateOptions
+from app.engine.templates.thinking import Thinking, find_thinking
+from app.engine.types import Message
+
+MEMORY_LIMIT = 1_000_000_000  # bytes of address space, the interpreter's 50 MB among them
+MAX_CHARACTERS = 10_000_000  # no context holds as much; tokenizing it takes a second
+OUT_OF_MEMORY = 3  # exit code
+_HEAD = 8  # bytes before each message: its length
+_LARGEST = 1_000_000  # numbers handed to functions, lengths of repeated texts, bits of numbers
+_LONGEST_ERROR = 160  # characters
+_SAMPLE = [{"role": "user", "content": "Hello"}]  # by which is seen what options do
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What is asked about a template; `seconds` is how long the answer may take."""
+
+    source: str
+    bos_token: str
+    eos_token: str
+    seconds: float
+
+
+class RenderQuestion(Question, frozen=True, kw_only=True, tag=True):
+    """The text that it makes of messages."""
+
+    messages: list[Message]
+    options: TemplateOptions
+
+
+class ThinkingQuestion(Question, frozen=True, kw_only=True, tag=True):
+    """What it can be told about thinking."""
+
+
+class Rendered(msgspec.Struct, frozen=True, tag=True):
+    """The text that it made, and which of the options it reads."""
+
+    text: str
+    read: list[str]
+
+
+class Understood(msgspec.Struct, frozen=True, tag=True):
+    """What it can be told about thinking, None where it is nothing."""
+
+    thinking: Thinking | None
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """Why there is none, in sentences."""
+
+    message: str
+    hint: str
+
+
+Answer = Rendered | Understood | Refused
+
+encode = msgspec.msgpack.Encoder().encode
+decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_decode_question = msgspec.msgpack.Decoder(RenderQuestion | ThinkingQuestion).decode
+
+
+def send(pipe: IO[bytes], message: bytes) -> None:
+    """Write one message; raises OSError where nobody reads any more."""
+    pipe.write(len(message).to_bytes(_HEAD, "little") + message)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes], longest: int) -> bytes:
+    """Read one message; raises EOFError where none comes, or where it is longer than `longest`."""
+    length = int.from_bytes(_exactly(pipe, _HEAD), "little")
+    if length > longest:
+        raise EOFError
+    return _exactly(pipe, length)
+
+
+def _exactly(pipe: IO[bytes], count: int) -> bytes:
+    data = pipe.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data
+
+
+class _Generation(Extension):
+    """transformers' block around what the assistant said, for training; here its body alone counts."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2's own way
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body, lineno=line)
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """An environment for templates that nobody has read."""
+
+    intercepted_binops = frozenset(["*", "**"])
+
+    def __init__(self) -> None:
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation])
+        self.filters = {name: _guarded(function) for name, function in self.filters.items()}
+        self.filters["tojson"] = _guarded(_to_json)
+
+    def call(self, context: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        _check((*args, *kwargs.values()))
+        return super().call(context, function, *args, **kwargs)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        for value, other in ((left, right), (right, left)):
+            if operator == "*" and isinstance(other, int):
+                numbers = isinstance(value, int)
+                _check([_size(value) + _size(other) if numbers else _size(value) * abs(other)])
+        if operator == "**" and isinstance(left, int) and isinstance(right, int):
+            _check([_size(left) * abs(right)])
+        return super().call_binop(context, operator, left, right)
+
+
+def _size(value: Any) -> int:
+    """Length of a text or list, bits of a whole number."""
+    if isinstance(value, int):
+        return value.bit_length()
+    return len(value) if hasattr(value, "__len__") else 1
+
+
+def _check(values: Iterable[Any]) -> None:
+    for value in values:
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise jinja2.TemplateRuntimeError("a number in it is too large")
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that looks at its arguments first."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        _check((*args, *kwargs.values()))
+        return function(*args, **kwargs)
+
+    return guarded
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """transformers' own filter: jinja2's would escape HTML."""
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _raise(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+@functools.lru_cache(maxsize=2)
+def _compiled(source: str) -> jinja2.Template:
+    return Sandbox().from_string(source)
+
+
+@functools.lru_cache(maxsize=2)
+def _variables(source: str) -> set[str]:
+    """The names that a template may look up in what it is given; attributes of such names are none."""
+    return meta.find_undeclared_variables(Sandbox().parse(source))
+
+
+def answer(question: RenderQuestion | ThinkingQuestion) -> Answer:
+    """Answer about a template, or say in sentences why it cannot be rendered."""
+    try:
+        if isinstance(question, ThinkingQuestion):
+            return _understood(question)
+        text = _rendered(question, msgspec.to_builtins(question.messages), question.options)
+        read = _variables(question.source).intersection(question.options) if question.options else ()
+    except MemoryError:
+        raise
+    except jinja2.TemplateError as error:
+        return Refused(
+            f"The model's chat template refused the messages: {_brief(error)}.",
+            "Change the messages, or use completion mode.",
+        )
+    except Exception as error:  # whatever a stranger's program can raise
+        return Refused(
+            f"The model's chat template failed: {type(error).__name__}: {_brief(error)}.",
+            "Use completion mode, or another file.",
+        )
+    if len(text) > MAX_CHARACTERS:
+        return Refused("The model's chat template made too long a text.", "Use completion mode.")
+    return Rendered(_unicode(text), sorted(read))
+
+
+def _rendered(question: Question, messages: list[dict[str, str]], options: TemplateOptions) -> str:
+    return _compiled(question.source).render(
+        options,
+        messages=messages,
+        add_generation_prompt=True,
+        bos_token=question.bos_token,
+        eos_token=question.eos_token,
+        raise_exception=_raise,
+        strftime_now=lambda pattern: datetime.datetime.now().strftime(pattern),
+        tools=None,
+    )
+
+
+def _understood(question: ThinkingQuestion) -> Understood:
+    def render(options: TemplateOptions) -> str | None:
+        try:
+            return _rendered(question, _SAMPLE, options)
+        except MemoryError:
+            raise
+        except Exception:  # it refuses the option, or breaks off at it
+            return None
+
+    return Understood(find_thinking(_variables(question.source), render))
+
+
+def _unicode(text: str) -> str:
+    """A template can spell what is no Unicode."""
+    return text.encode("utf-8", errors="replace").decode()
+
+
+def _brief(error: Exception) -> str:
+    """What an error says, in a line or two: a template may raise a text of any length."""
+    words = _unicode(" ".join(str(error)[:_LONGEST_ERROR].split()))
+    return f"{words}…" if len(str(error)) > _LONGEST_ERROR else words.removesuffix(".")
+
+
+def serve() -> None:
+    """The process: one question after another, until nobody asks any more."""
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    _limit_itself()
+    try:
+        send(answers, b"")  # ready
+        while True:
+            question = _decode_question(receive(questions, sys.maxsize))
+            # The system ends the process, whatever a template is in the midst of, and whoever waits.
+            _alarm(question.seconds)
+            said = encode(answer(question))
+            _alarm(0.0)
+            send(answers, said)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _alarm(seconds: float) -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _limit_itself() -> None:
+    """Less memory than a machine has, and no files: of what is refused, the process may die."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, MEMORY_LIMIT),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # macOS knows no limit of memory
+            resource.setrlimit(limit, (most, most))

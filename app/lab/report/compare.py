@@ -1,0 +1,155 @@
+"""A run beside its baseline: speed-up, and where its answer leaves the baseline's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
+from app.engine.types import Alternatives, Draw, FinishReason, Round, Verification
+from app.lab.experiment import Experiment, Job
+from app.lab.runs.run_record import Divergence, RunRecord
+from app.lab.runs.traces import TraceStore
+
+LARGEST_ROUNDING = 0.25
+"""No two batch shapes were measured to move one logit against another by as much (up to 0.11, with weights in
+BF16); one wrong token in a cache moves them by 0.4 to 0.8."""
+
+BROKEN = (FinishReason.CANCELLED, FinishReason.FAILED)
+"""Runs that ended so are not measurements."""
+
+
+def keeps_text(strategy: str, temperature: float) -> bool:
+    """Whether a lane's rule promises the baseline's very tokens, near-ties apart."""
+    rule = StrategySpec.parse(strategy).verification_at(temperature)
+    return rule in (Verification.GREEDY, Verification.MATCH)
+
+
+def is_measured(record: RunRecord | None) -> bool:
+    return record is not None and record.finish_reason not in BROKEN and bool(record.tokens_per_second)
+
+
+def compared(
+    record: RunRecord,
+    baseline: RunRecord | None,
+    traces: Callable[[], tuple[Trace | None, Trace | None]] = lambda: (None, None),
+) -> RunRecord:
+    """`record` with its three comparisons; they stay None where either run was not measured.
+
+    `traces` gives the run's and its baseline's; asked only where the answers part.
+    """
+    if baseline is None or not is_measured(record) or not is_measured(baseline):
+        return record
+    assert record.tokens_per_second is not None and baseline.tokens_per_second is not None
+    identical = record.token_ids == baseline.token_ids
+    pair = (None, None) if identical else traces()
+    return msgspec.structs.replace(
+        record,
+        baseline_lane=baseline.lane,
+        speedup=record.tokens_per_second / baseline.tokens_per_second,
+        identical_to_baseline=identical,
+        first_divergence=first_divergence(record.token_ids, baseline.token_ids, *pair),
+    )
+
+
+def compared_runs(
+    experiment: Experiment, records: dict[Job, RunRecord], traces: TraceStore
+) -> dict[Job, RunRecord]:
+    """Every record with its comparisons; what a damaged trace would tell of a parting is left out."""
+
+    def one(job: Job, record: RunRecord) -> RunRecord:
+        base = experiment.baseline_job(job)
+        return compared(record, records.get(base), lambda: (traces.readable(job), traces.readable(base)))
+
+    return {job: one(job, record) for job, record in records.items()}
+
+
+def first_divergence(
+    ids: Sequence[int], baseline_ids: Sequence[int], trace: Trace | None, baseline: Trace | None
+) -> Divergence | None:
+    """Where an answer first leaves its baseline's; None where it does not."""
+    shared = min(len(ids), len(baseline_ids))
+    index = next((i for i in range(shared) if ids[i] != baseline_ids[i]), shared)
+    if index == shared and len(ids) == len(baseline_ids):
+        return None
+    token = ids[index] if index < len(ids) else None
+    expected = baseline_ids[index] if index < len(baseline_ids) else None
+    if trace is None or baseline is None or token is None or expected is None:
+        return Divergence(index, expected, token)
+    here, there = _place(baseline, index), _place(trace, index)
+    logit_gap = _gap(here, index, expected, token, baseline)
+    ours = _gap(there, index, expected, token, trace)
+    difference = None if logit_gap is None or ours is None else abs(logit_gap - ours)
+    return Divergence(
+        index,
+        expected,
+        token,
+        _text(here, index),
+        _text(there, index),
+        logit_gap,
+        difference,
+        _is_near_tie(trace, logit_gap, difference, _draw(here, index), _draw(there, index)),
+    )
+
+
+def _place(trace: Trace, index: int) -> Round:
+    """The round that emitted token `index`."""
+    return next(one for one in trace.rounds if one.position <= index < one.position + len(one.emitted))
+
+
+def _text(one: Round, index: int) -> str:
+    token = one.emitted[index - one.position]
+    return token.piece.decode("utf-8", errors="replace") or token.label
+
+
+def _draw(one: Round, index: int) -> Draw | None:
+    """The target's own draw of token `index`."""
+    place = index - one.position
+    if one.emitted[place].draw is not None or place >= len(one.drafted):
+        return one.emitted[place].draw
+    return one.drafted[place].draw
+
+
+def _gap(one: Round, index: int, expected: int, token: int, trace: Trace) -> float | None:
+    """How much larger the target's logit of `expected` was than that of `token`, in this answer's pass.
+
+    From the recorded probabilities: at a temperature they are those of the logits divided by it, at
+    temperature 0 those of the logits themselves.
+    """
+    row = index - one.position
+    if row >= len(one.target_top):
+        return None
+    p, q = _probability(one.target_top[row], expected), _probability(one.target_top[row], token)
+    if not p or not q:
+        return None
+    return (math.log(p) - math.log(q)) * (trace.header.sampling.temperature or 1.0)
+
+
+def _probability(top: Alternatives, token: int) -> float | None:
+    return top.p[top.ids.index(token)] if token in top.ids else None
+
+
+def _is_near_tie(
+    trace: Trace, gap: float | None, difference: float | None, here: Draw | None, there: Draw | None
+) -> bool | None:
+    """Whether the rounding of the batch shapes is what parts the answers; None where nothing says so."""
+    rule, temperature = trace.header.verification, trace.header.sampling.temperature
+    if temperature == 0:
+        if gap is None or difference is None:
+            return None
+        # Where the gap moved by less than its size, both passes agree which is larger: one answer is wrong.
+        return abs(gap) <= difference < LARGEST_ROUNDING
+    if rule is not Verification.MATCH or here is None or there is None:
+        return None
+    if difference is not None and difference >= LARGEST_ROUNDING:
+        return False
+    # The same draw fell on two sides of an edge: it lies as near to it as the edge moved. Logits that move by
+    # d against each other move an edge F by F (1 - F) d, at most d / 4.
+    return _to_edge(here) + _to_edge(there) < LARGEST_ROUNDING / temperature / 4
+
+
+def _to_edge(draw: Draw) -> float:
+    return min(draw.u - draw.low, draw.high - draw.u)

@@ -1,0 +1,129 @@
+"""The report as Markdown: for an issue, a pull request, a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.engine.templates.options import option_text
+from app.lab.facts import FileFacts
+from app.lab.report import words
+from app.lab.report.columns import COLUMNS
+from app.lab.report.compare import keeps_text
+from app.lab.report.report import Report
+from app.lab.report.verdict import verdict
+from app.lab.report.words import count
+from app.lab.runs.disturbance import disturbances
+from app.lab.runs.run_record import RunRecord
+
+
+def markdown(report: Report) -> str:
+    """Title, table, what it was measured with, partings, commands."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    shown = [column for column in COLUMNS if any(_text(report, column.key))]
+    yield f"### {_escaped(report.title or 'Draftscope measurement')}"
+    yield ""
+    yield _row(["strategy", *(column.title for column in shown)])
+    yield _row([":--", *("--:" for _ in shown)])
+    for lane, one in zip(report.lanes, report.summary, strict=True):
+        yield _row([f"`{lane.name}`", *(column.text(one, lane) for column in shown)])
+    yield ""
+    yield _escaped(verdict(report))
+    yield ""
+    for text in disturbances(report):
+        yield f"- {_escaped(text)}"
+    yield f"- {what_was_measured(report)}"
+    for pair in report.pairs:
+        draft = f"; draft {_file(pair.draft)}; {pair.vocabulary}" if pair.draft else ""
+        yield f"- target {_file(pair.target)}{draft}"
+    system = report.system
+    cores, threads = count(system.cores, "core"), count(system.threads, "thread")
+    yield f"- {system.cpu}, {cores}, {threads}; {system.devices}"
+    yield f"- Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}, {system.system}"
+    yield ""
+    yield equality(report)
+    yield ""
+    for line in parting_lines(report):
+        yield f"- {line}"
+    yield ""
+    yield "The nearest llama.cpp commands:"
+    yield ""
+    yield "```sh"
+    for lane in report.lanes:
+        yield f"# {lane.name}"
+        yield lane.command
+    yield "```"
+
+
+def what_was_measured(report: Report) -> str:
+    """How much was measured and how, in a sentence."""
+    sampling = report.settings.sampling
+    drawing = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
+    told = "".join(f", {option_text(*option)}" for option in report.settings.template_options.items())
+    done = "" if report.complete else f" ({len(report.runs)} runs were done before it was stopped)"
+    return (
+        f"{count(len(report.prompts), 'prompt')} × {count(report.settings.repeats, 'repeat')}{done}, up to "
+        f"{count(report.settings.max_tokens, 'token')} each, {drawing}{told}, seed {sampling.seed}; "
+        "every run cold"
+    )
+
+
+def equality(report: Report) -> str:
+    """How many answers have exactly their baseline's tokens, and how many runs failed."""
+    drafting = [one for one in report.summary if one.lane != report.lanes[one.lane].baseline]
+    compared, identical = sum(one.compared for one in drafting), sum(one.identical for one in drafting)
+    failed = sum(one.failed for one in report.summary)
+    text = f"{identical:,} of {count(compared, 'compared answer')} have exactly the baseline's tokens."
+    if not compared:
+        text = "No answer could be compared with the baseline's."
+    return f"{text} {count(failed, 'run')} failed." if failed else text
+
+
+def parting_lines(report: Report) -> Iterator[str]:
+    """A line for every place where a lane's answer to a prompt leaves the baseline's, with its repeats."""
+    found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
+    for run in report.runs:
+        if (one := run.first_divergence) is not None:
+            place = run.lane, run.prompt_index, one.index, one.token, one.baseline_token, one.near_tie
+            found.setdefault(place, []).append(run)
+    for runs in found.values():
+        yield _parting(report, runs)
+
+
+def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
+    run, parting = runs[0], runs[0].first_divergence
+    assert parting is not None
+    gap = "" if parting.logit_gap is None else f", logit gap {words.digits(parting.logit_gap)}"
+    why = ""
+    if not keeps_text(run.strategy, report.settings.sampling.temperature):
+        why = " (as expected: the rule keeps the target's distribution, not the text)"
+    elif parting.near_tie:
+        why = " (near-tie: rounding)"
+    repeats = ", ".join(str(one.repeat + 1) for one in runs)
+    return (
+        f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "
+        f"{parting.index + 1}: {parting.token_text!r} instead of {parting.baseline_text!r}{gap}{why}"
+    )
+
+
+def _text(report: Report, key: str) -> list[bool]:
+    """Whether a lane has something to show in that column."""
+    column = next(one for one in COLUMNS if one.key == key)
+    pairs = zip(report.summary, report.lanes, strict=True)
+    return [column.value(one, lane) is not None for one, lane in pairs]
+
+
+def _file(model: FileFacts) -> str:
+    digest = f", sha256 {model.sha256[:12]}…" if model.sha256 else ""
+    return f"`{model.file}` ({model.quantisation}, {words.digits(model.size / 1e6)} MB{digest})"
+
+
+def _row(cells: Sequence[str]) -> str:
+    escaped = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.replace("<", "&lt;").split())

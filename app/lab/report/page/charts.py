@@ -1,0 +1,182 @@
+"""The report's charts, drawn from its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from app.lab.report import words
+from app.lab.report.page.svg import Scale, drawing, element, label, spread_out, ticks
+from app.lab.report.report import Report
+from app.lab.report.summary import Summary
+from app.lab.sweep import Heat, best_cell, heat_map
+
+WIDTH = 980
+_ROW = 34
+_LEFT = 300
+_RIGHT = 170
+_LONGEST_NAME = 42  # characters that fit on the left
+SHADES = (0.06, 0.5)
+"""Of a map's cells: on the darkest one the numbers are still legible, on screen, dark screen and paper."""
+
+
+def speedup_chart(report: Report) -> str:
+    """Each lane's speed-up: a dot a run, the geometric mean with its interval. Empty without a comparison."""
+    shown = [one for one in report.summary if one.speedup is not None]
+    dots = {
+        one.lane: [run.speedup for run in report.runs if run.lane == one.lane and run.speedup is not None]
+        for one in shown
+    }
+    values = [value for some in dots.values() for value in some] + [
+        edge for one in shown if one.speedup for edge in (one.speedup.low, one.speedup.high) if edge
+    ]
+    if not values:
+        return ""
+    low, high = min(1.0, *values, 0.9), max(1.0, *values, 1.1)
+    # A wide interval may reach far out of sight.
+    high = min(high, 2.5 * max(1.0, *(one.speedup.factor for one in shown if one.speedup)))
+    x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
+    bottom = _ROW * len(shown) + 14
+    parts = [_grid(x, bottom, lambda value: f"{value:g}×"), _line(x(1.0), bottom, "one")]
+    for row, one in enumerate(shown):
+        assert one.speedup is not None
+        y = 24 + _ROW * row
+        parts.append(label(_LEFT - 14, y + 4, _name(report, one), text_anchor="end"))
+        for value in dots[one.lane]:
+            if value <= x.high:
+                parts.append(element("circle", cx=x(value), cy=y, r=3, _class="run"))
+        edges = [one.speedup.low or one.speedup.factor, one.speedup.high or one.speedup.factor]
+        ends = [x(max(x.low, edges[0])), x(min(x.high, edges[1]))]
+        parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
+        parts.append(element("circle", cx=x(one.speedup.factor), cy=y, r=6, _class=f"mean {_finding(one)}"))
+        parts.append(label(WIDTH - _RIGHT + 14, y + 4, words.speedup(one.speedup), _class="value"))
+    return drawing(WIDTH, bottom + 30, "Speed-up of each lane over none", *parts)
+
+
+def scatter_chart(report: Report) -> str:
+    """Acceptance against speed-up: a high acceptance is not a high speed. Empty with no drafting lane."""
+    shown = [one for one in report.summary if one.speedup and one.acceptance_rate is not None]
+    if not shown:
+        return ""
+    factors = [one.speedup.factor for one in shown if one.speedup]
+    x = Scale(0.0, 1.0, 60, WIDTH - 300)
+    y = Scale(min(0.8, *factors) - 0.1, max(1.2, *factors) + 0.1, 330, 20)
+    parts = []
+    for tick in ticks(0, 1, 5):
+        parts.append(element("line", x1=x(tick), x2=x(tick), y1=y.end, y2=y.start, _class="grid"))
+        parts.append(
+            label(x(tick), y.start + 20, f"{tick:.0%}".replace("%", "\u00a0%"), text_anchor="middle")
+        )
+    for tick in ticks(y.low, y.high, 6):
+        parts.append(element("line", x1=x.start, x2=x.end, y1=y(tick), y2=y(tick), _class="grid"))
+        parts.append(label(x.start - 10, y(tick) + 4, f"{tick:g}×", text_anchor="end"))
+    parts.append(element("line", x1=x.start, x2=x.end, y1=y(1.0), y2=y(1.0), _class="one"))
+    names = spread_out([y(factor) for factor in factors], 17, y.end, y.start)
+    few = len(shown) <= 12
+    for one, factor, beside in zip(shown, factors, names, strict=True):
+        assert one.acceptance_rate is not None
+        at = x(one.acceptance_rate)
+        if few:
+            parts.append(
+                element("line", x1=at, y1=y(factor), x2=x.end + 16, y2=beside, _class="leader")
+                + label(x.end + 20, beside + 4, _name(report, one))
+            )
+        parts.append(element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {_finding(one)}"))
+    parts.append(label((x.start + x.end) / 2, y.start + 42, "acceptance rate", text_anchor="middle"))
+    parts.append(label(x.start, y.end - 8, "speed-up", text_anchor="middle"))
+    return drawing(WIDTH, 380, "Acceptance rate against speed-up", *parts)
+
+
+def heat_chart(
+    report: Report, title: str, value: Callable[[Heat], float | None], written: Callable[[float], str]
+) -> str:
+    """A sweep as a map: darker is more. Empty without a sweep."""
+    if report.sweep is None:
+        return ""
+    cells = heat_map(report)
+    known = [number for cell in cells if (number := value(cell)) is not None]
+    if not known:
+        return ""
+    shade = Scale(min(known), max(known), *SHADES)
+    columns, rows = len(report.sweep.x_values), len(report.sweep.y_values)
+    left, top, high = 110, 30, 34
+    wide = min(90.0, (WIDTH - left) / columns)
+    parts = [
+        label(left + wide * (i + 0.5), top - 8, text, text_anchor="middle")
+        for i, text in enumerate(report.sweep.x_values)
+    ]
+    parts += [
+        label(left - 10, top + high * (row + 0.5) + 4, text, text_anchor="end")
+        for row, text in enumerate(report.sweep.y_values)
+    ]
+    best = best_cell(cells)
+    for index, cell in enumerate(cells):
+        row, column = divmod(index, columns)
+        x, y = left + wide * column, top + high * row
+        number = value(cell)
+        strength = 0.0 if number is None else shade(number)
+        kind = "cell best" if cell is best else "cell"
+        parts.append(
+            element("rect", x=x, y=y, width=wide - 2, height=high - 2, _class=kind, fill_opacity=strength)
+        )
+        text = words.NOTHING if number is None else written(number)
+        parts.append(label(x + wide / 2 - 1, y + high / 2 + 3, text, text_anchor="middle"))
+    bottom = top + high * rows
+    parts.append(label(left, bottom + 18, f"across: {report.sweep.x}; down: {report.sweep.y}"))
+    return drawing(WIDTH, bottom + 28, title, *parts)
+
+
+def _grid(x: Scale, bottom: float, written: Callable[[float], str]) -> str:
+    parts = []
+    for tick in ticks(x.low, x.high):
+        parts.append(_line(x(tick), bottom, "grid"))
+        parts.append(label(x(tick), bottom + 20, written(tick), text_anchor="middle"))
+    return "".join(parts)
+
+
+def _line(x: float, bottom: float, kind: str) -> str:
+    return element("line", x1=x, x2=x, y1=6, y2=bottom, _class=kind)
+
+
+def _name(report: Report, one: Summary, longest: int = _LONGEST_NAME) -> str:
+    name = report.lanes[one.lane].name
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def _finding(one: Summary) -> str:
+    return one.speedup.finding.name.lower() if one.speedup else ""
+
+
+def charts(report: Report) -> Sequence[tuple[str, str, str]]:
+    """(title, what it shows, picture) of every chart that there is something for."""
+    heat = [
+        (
+            "Speed-up over the grid",
+            "Tokens/s of each setting over those of none. In every map the fastest setting is framed.",
+            heat_chart(report, "Speed-up over the grid", lambda one: one.speedup, words.factor),
+        ),
+        (
+            "Tokens/s over the grid",
+            "Medians of each setting.",
+            heat_chart(report, "Tokens/s over the grid", lambda one: one.tokens_per_second, words.digits),
+        ),
+        (
+            "Acceptance over the grid",
+            "Accepted / drafted tokens of each setting.",
+            heat_chart(report, "Acceptance over the grid", lambda one: one.acceptance_rate, words.percent),
+        ),
+    ]
+    lanes = [
+        (
+            "Speed-up over none",
+            "A small dot is one run against the baseline's of the same prompt and repeat; the large one is "
+            "their geometric mean, the bar its 95\u00a0% interval over prompts and repeats. Right of 1× is "
+            "faster.",
+            "" if report.sweep else speedup_chart(report),
+        ),
+        (
+            "Acceptance is not speed",
+            "Many accepted tokens help only where drafting and verifying them cost less than they save.",
+            scatter_chart(report),
+        ),
+    ]
+    return [one for one in (*heat, *lanes) if one[2]]

@@ -1,0 +1,242 @@
+"""The report as one HTML page: opens offline, reads well printed, holds its own data.
+
+The page is a function of the report, and the report is embedded as JSON: whoever has the page can recompute
+every number in it (`Report.from_json(embedded_json(page))`).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.engine.params import params_of
+from app.engine.types import Sampling
+from app.lab.facts import FileFacts
+from app.lab.report import words
+from app.lab.report.columns import COLUMNS
+from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
+from app.lab.report.page.charts import charts
+from app.lab.report.page.style import STYLE
+from app.lab.report.report import Report, ReportLane
+from app.lab.report.summary import Summary
+from app.lab.report.verdict import verdict
+from app.lab.runs.disturbance import disturbances
+from app.lab.tune.report import TuneReport
+
+_OPEN = '<script type="application/json" id="report">'
+_CLOSE = "</script>"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched, nothing is run
+_SHOWN = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "seed")
+"""Sampler settings that a page names also at their defaults."""
+_e = html.escape
+
+
+def html_page(report: Report) -> str:
+    """The report's document."""
+    return document(
+        report.title or "Draftscope measurement",
+        [
+            f'<p class="soft">{_e(what_was_measured(report))}. {_day(report)}</p>',
+            f'<p class="verdict">{_e(verdict(report))}</p>',
+            *(f'<p class="caution">{_e(one)}</p>' for one in disturbances(report)),
+            *(_charts(report) if report.sweep else _table(report)),
+            *(_table(report) if report.sweep else _charts(report)),
+            *_by_category(report),
+            *_partings(report),
+            *facts(report),
+            *_commands(report),
+            *_runs(report),
+        ],
+        report.to_json(),
+    )
+
+
+def document(title: str, body: Iterable[str], data: bytes) -> str:
+    """A whole page with the `data`, JSON, that it was made from."""
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f"<title>{_e(title)}</title>",
+        f"<style>\n{STYLE}\n</style></head><body>",
+        f"<h1>{_e(title)}</h1>",
+        *body,
+        f"{_OPEN}{_embedded(data)}{_CLOSE}",
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def embedded_json(page: str) -> str:
+    """The report's JSON out of its page."""
+    found = re.search(re.escape(_OPEN) + "(.*?)" + re.escape(_CLOSE), page, re.DOTALL)
+    if found is None:
+        raise ValueError("this page holds no report")
+    return found.group(1)
+
+
+def _embedded(data: bytes) -> str:
+    # JSON knows these escapes; without them a text could end the script element.
+    text = data.decode().strip()
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _day(report: Report) -> str:
+    return f'<span class="whole">{_e(report.created_at[:10])}</span>'
+
+
+def lane_html(name: str) -> str:
+    """A lane's name, which may break behind its settings only."""
+    pieces = [one for one in re.findall(r"[^:+]*[:+]?", name) if one]
+    whole = (f'<span class="whole">{_e(one)}</span>' for one in pieces)
+    return f"<code>{'<wbr>'.join(whole)}</code>"
+
+
+def _table(report: Report) -> Iterator[str]:
+    columns = [
+        column
+        for column in COLUMNS
+        if any(column.value(one, lane) is not None for one, lane in _rows(report))
+    ]
+    yield '<div class="scroll"><table><thead><tr><th>lane</th>'
+    titles = [column.title.replace(" %", "\N{NO-BREAK SPACE}%") for column in columns]  # never broken there
+    yield "".join(f"<th>{_e(title)}</th>" for title in titles)
+    yield "</tr></thead><tbody>"
+    for one, lane in _rows(report):
+        cells = (
+            f'<td class="{_kind(one)}">{_e(text)}</td>' if column.key == "speedup" else f"<td>{_e(text)}</td>"
+            for column in columns
+            for text in [column.text(one, lane)]
+        )
+        yield f"<tr><td>{lane_html(lane.name)}</td>{''.join(cells)}</tr>"
+    yield "</tbody></table></div>"
+    yield '<div class="definitions">'
+    yield from (f"<p><b>{_e(column.title)}</b>: {_e(column.definition)}</p>" for column in columns)
+    yield "</div>"
+
+
+def _rows(report: Report) -> Iterator[tuple[Summary, ReportLane]]:
+    return zip(report.summary, report.lanes, strict=True)
+
+
+def _kind(one: Summary) -> str:
+    return one.speedup.finding.name.lower() if one.speedup else ""
+
+
+def _charts(report: Report) -> Iterator[str]:
+    for title, about, picture in charts(report):
+        yield f"<h2>{_e(title)}</h2><figure>{picture}<figcaption>{_e(about)}</figcaption></figure>"
+
+
+def _by_category(report: Report) -> Iterator[str]:
+    if len(report.categories) < 2 or report.sweep:
+        return
+    yield "<h2>By category</h2><p class='soft'>Speed-up, and acceptance rate where something was drafted.</p>"
+    yield '<div class="scroll"><table><thead><tr><th>lane</th>'
+    yield "".join(f"<th>{_e(name)}</th>" for name in report.categories) + "</tr></thead><tbody>"
+    for lane, described in enumerate(report.lanes):
+        mine = {one.category: one for one in report.by_category if one.lane == lane}
+        cells = (_category_cell(mine[name]) for name in report.categories)
+        yield f"<tr><td>{lane_html(described.name)}</td>{''.join(cells)}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _category_cell(one: Summary) -> str:
+    factor = words.factor(one.speedup.factor if one.speedup else None)
+    rate = (
+        ""
+        if one.acceptance_rate is None
+        else f" <span class='soft'>{words.percent(one.acceptance_rate)}</span>"
+    )
+    return f'<td class="{_kind(one)}">{factor}{rate}</td>'
+
+
+def _partings(report: Report) -> Iterator[str]:
+    yield "<h2>Divergences</h2>"
+    yield f"<p>{_e(equality(report))}</p>"
+    if lines := list(parting_lines(report)):
+        yield f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in lines)}</ul>"
+
+
+def facts(report: Report | TuneReport) -> Iterator[str]:
+    """What it was measured with."""
+    system, sampling = report.system, report.settings.sampling
+    yield "<h2>Measured with</h2><dl class='facts'>"
+    for number, pair in enumerate(report.pairs, start=1):
+        which = f" {number}" if len(report.pairs) > 1 else ""
+        yield _fact(f"Target{which}", _file(pair.target))
+        if pair.draft is not None:
+            yield _fact(f"Draft{which}", f"{_file(pair.draft)}; {pair.vocabulary}")
+    yield _fact("Processor", f"{system.cpu}, {words.count(system.cores, 'core')}; {system.devices}")
+    yield _fact("Threads", str(system.threads))
+    yield _fact("System", f"{system.system}; Python {system.python}")
+    yield _fact("Versions", f"Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}")
+    yield _fact(
+        "Sampling",
+        ", ".join(
+            f"{one.name} {one.format(getattr(sampling, one.name))}"
+            for one in params_of(Sampling)
+            if one.name in _SHOWN or getattr(sampling, one.name) != one.default
+        ),
+    )
+    yield _fact("Prompts", "chat template" if report.settings.chat else "raw text")
+    yield "</dl>"
+
+
+def _fact(name: str, text: str) -> str:
+    return f"<dt>{_e(name)}</dt><dd>{_e(text)}</dd>"
+
+
+def _file(model: FileFacts) -> str:
+    digest = f", SHA-256 {model.sha256}" if model.sha256 else ""
+    return (
+        f"{model.file}: {model.name}, {model.architecture}, {model.quantisation}, "
+        f"{words.digits(model.n_params / 1e6)} M parameters, {words.digits(model.size / 1e6)} MB, "
+        f"context {model.n_ctx:,}{digest}"
+    )
+
+
+def _commands(report: Report) -> Iterator[str]:
+    if report.sweep:
+        return
+    yield "<h2>In llama.cpp</h2><p class='soft'>The nearest command for each lane.</p>"
+    for lane in report.lanes:
+        notes = "".join(f"\n# {one}" for one in lane.differences)
+        yield f"<pre># {_e(lane.name)}{_e(notes)}\n{_e(lane.command)}</pre>"
+
+
+def _runs(report: Report) -> Iterator[str]:
+    header = (
+        "lane",
+        "prompt",
+        "repeat",
+        "tokens",
+        "tokens/s",
+        "speed-up",
+        "acceptance",
+        "same text as baseline",
+        "end",
+    )
+    yield f"<details><summary>Every run ({len(report.runs):,})</summary>"
+    yield '<div class="scroll"><table><thead><tr>'
+    yield "".join(f"<th>{name}</th>" for name in header) + "</tr></thead><tbody>"
+    for run in report.runs:
+        same = {None: words.NOTHING, True: "identical", False: "differs"}[run.identical_to_baseline]
+        cells: Sequence[str] = (
+            report.lanes[run.lane].name,
+            str(run.prompt_index + 1),
+            str(run.repeat + 1),
+            str(run.n_tokens),
+            words.digits(run.tokens_per_second),
+            words.factor(run.speedup),
+            words.percent(run.acceptance_rate),
+            same,
+            run.failure or run.finish_reason,
+        )
+        yield f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
+    yield "</tbody></table></div></details>"
+    yield "<details><summary>Prompts</summary><ol>"
+    yield from (f"<li><pre>{_e(one.prompt)}</pre></li>" for one in report.prompts)
+    yield "</ol></details>"

@@ -1,0 +1,58 @@
+"""A search as one HTML page: opens offline, holds its own data."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+
+from app.lab.report import words
+from app.lab.report.page.page import document, facts, lane_html
+from app.lab.tune.report import TuneReport
+
+_e = html.escape
+
+
+def tune_html(report: TuneReport) -> str:
+    """The whole document."""
+    return document(
+        report.title or "Draftscope search",
+        [
+            f'<p class="soft">{_e(_what(report))}</p>',
+            f'<p class="verdict">{_e(report.headline)}. {_e(report.reason)}</p>',
+            *_table(report),
+            *facts(report),
+            "<details><summary>Prompts</summary><ol>",
+            *(f"<li><pre>{_e(one.prompt)}</pre></li>" for one in report.prompts),
+            "</ol></details>",
+        ],
+        report.to_json(),
+    )
+
+
+def _what(report: TuneReport) -> str:
+    return (
+        f"Search for the fastest setting: {report.tried} of {words.count(report.candidates, 'candidate')} "
+        f"tried in {words.duration(report.seconds)}, on {words.count(len(report.prompts), 'prompt')}, up to "
+        f"{words.count(report.settings.max_tokens, 'token')}; every run cold. {report.created_at[:10]}"
+    )
+
+
+def _table(report: TuneReport) -> Iterator[str]:
+    head = ("setting", "speed-up (95\N{NO-BREAK SPACE}%)", "acceptance", "answers", "round", "")
+    yield '<div class="scroll"><table><thead><tr>'
+    yield "".join(f"<th>{_e(one)}</th>" for one in head) + "</tr></thead><tbody>"
+    for rung, score in report.latest:
+        kind = score.speedup.finding.name.lower() if score.speedup else ""
+        yield (
+            f"<tr><td>{lane_html(score.strategy)}</td>"
+            f'<td class="{kind}">{_e(words.speedup(score.speedup))}</td>'
+            f"<td>{_e(words.percent(score.acceptance_rate))}</td><td>{score.answers}</td><td>{rung}</td>"
+            f"<td>{_e(report.fate(score))}</td></tr>"
+        )
+    yield "</tbody></table></div>"
+    yield (
+        '<div class="definitions"><p><b>speed-up</b>: tokens/s over that of strategy none on the same '
+        "prompts; the interval is where it would lie for other prompts like these at another time.</p>"
+        "<p><b>answers</b>: in the setting's last round, repeats counted anew. Each round drops the "
+        "slower settings and gives the rest longer answers.</p></div>"
+    )

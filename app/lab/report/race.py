@@ -1,0 +1,100 @@
+"""The race: recorded lanes replay together, each at its own true speed. Numbers for whoever paints it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from app.engine.record.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class LaneAt:
+    """How far a lane is at one moment of the race."""
+
+    rounds: int  # finished: a cursor into its trace
+    tokens: int  # emitted
+    finished: bool
+    place: int | None  # 1 for the first one over the line; None while it runs
+    ahead: float | None
+    """Seconds before (or, negative, behind) its baseline at the lane's last token; None without one, and for
+    a baseline itself."""
+
+
+class RaceLane:
+    """One lane's tokens over time."""
+
+    def __init__(self, trace: Trace, *, with_prompt: bool) -> None:
+        """`with_prompt` starts the clock at the request instead of round 0."""
+        totals = trace.totals
+        lead = totals.lead_seconds if totals and with_prompt else 0.0
+        self.trace = trace
+        self.times = tuple(lead + one.offset + one.seconds for one in trace.rounds)
+        """Seconds at which each round's tokens were there."""
+        tokens = 0
+        counts = []
+        for one in trace.rounds:
+            tokens += len(one.emitted)
+            counts.append(tokens)
+        self.tokens = tuple(counts)
+        """Tokens there after each round."""
+
+    @property
+    def finish(self) -> float:
+        """Seconds at which the last token was there."""
+        return self.times[-1] if self.times else 0.0
+
+    def rounds_at(self, seconds: float) -> int:
+        return bisect_right(self.times, seconds)
+
+    def seconds_of(self, tokens: int) -> float:
+        """When so many tokens were there; those of a round come together. Of more than all, the end."""
+        if tokens <= 0 or not self.times:
+            return 0.0
+        index = bisect_right(self.tokens, tokens - 1)
+        return self.times[min(index, len(self.times) - 1)]
+
+
+class Race:
+    """Lanes of one prompt and repeat, from one start."""
+
+    def __init__(
+        self, traces: Mapping[int, Trace], baseline_of: Callable[[int], int], *, with_prompt: bool = False
+    ) -> None:
+        """`traces` by lane; `baseline_of` gives the lane that one is held against (Experiment's)."""
+        self.lanes = {lane: RaceLane(trace, with_prompt=with_prompt) for lane, trace in traces.items()}
+        self._baseline_of = baseline_of
+
+    @property
+    def seconds(self) -> float:
+        """Until the last lane is over the line."""
+        return max((lane.finish for lane in self.lanes.values()), default=0.0)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Lanes by speed in tokens/s, the fastest first: answers may differ in length."""
+
+        def pace(lane: int) -> float:
+            one = self.lanes[lane]
+            return one.finish / one.tokens[-1] if one.tokens else float("inf")
+
+        return tuple(sorted(self.lanes, key=pace))
+
+    def at(self, seconds: float) -> dict[int, LaneAt]:
+        """Every lane at one moment, from 0 to `seconds`."""
+        places = {lane: place for place, lane in enumerate(self._by_finish(), start=1)}
+        state = {}
+        for lane, one in self.lanes.items():
+            rounds = one.rounds_at(seconds)
+            tokens = one.tokens[rounds - 1] if rounds else 0
+            finished = rounds == len(one.times)
+            base = self.lanes.get(self._baseline_of(lane))
+            ahead = None
+            if base is not None and base is not one:
+                ahead = base.seconds_of(tokens) - one.seconds_of(tokens)
+            state[lane] = LaneAt(rounds, tokens, finished, places[lane] if finished else None, ahead)
+        return state
+
+    def _by_finish(self) -> list[int]:
+        return sorted(self.lanes, key=lambda lane: self.lanes[lane].finish)

@@ -1,0 +1,222 @@
+"""The report of an experiment: what `bench --json` writes, and what every other export is made from."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from app.engine.explain.llama_command import llama_command, template_kwargs
+from app.engine.strategy import StrategySpec
+from app.engine.templates.options import TemplateOptions
+from app.engine.types import ModelOptions, PairInfo, Sampling
+from app.lab.experiment import Experiment, Job, Pair
+from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
+from app.lab.lane_names import lane_names
+from app.lab.report.summary import Summary, summarise, whole_rates
+from app.lab.runs.run_record import RunRecord
+
+FORMAT = "1.0"
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What holds for every run."""
+
+    sampling: Sampling
+    max_tokens: int
+    repeats: int
+    chat: bool
+    stop: tuple[str, ...]
+    ignore_eos: bool
+    template_options: TemplateOptions = {}
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Settings:
+        return cls(**{name: getattr(experiment, name) for name in cls.__struct_fields__})
+
+
+class ReportLane(msgspec.Struct, frozen=True):
+    """A lane, and the llama.cpp command that comes nearest to it."""
+
+    name: str  # with its models, where the lanes have several
+    strategy: str
+    pair: int  # index in `pairs`
+    baseline: int  # the lane it is compared with
+    memory: int | None  # bytes
+    command: str
+    differences: tuple[str, ...]  # what llama.cpp does otherwise
+
+
+class ReportPrompt(msgspec.Struct, frozen=True):
+    category: str | None
+    prompt: str
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One cell of a sweep."""
+
+    x: str
+    y: str
+    lane: int | None  # None where the setting is not allowed
+    refused: str = ""
+
+
+class SweepFacts(msgspec.Struct, frozen=True):
+    """What a sweep went through: values of two parameters, and the lane of every cell."""
+
+    x: str
+    y: str
+    x_values: tuple[str, ...]
+    y_values: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """An experiment's measurements. Every other number is recomputed from `runs`."""
+
+    format: str
+    title: str
+    created_at: str  # ISO 8601, UTC
+    complete: bool  # False where it was cancelled
+    system: SystemFacts
+    pair: PairFacts | None  # the experiment's own; None where nothing was loaded
+    pairs: tuple[PairFacts, ...]
+    settings: Settings
+    lanes: tuple[ReportLane, ...]
+    prompts: tuple[ReportPrompt, ...]
+    runs: tuple[RunRecord, ...]
+    summary: tuple[Summary, ...]  # one a lane, in order
+    by_category: tuple[Summary, ...]  # one a lane and category, where there are categories
+    sweep: SweepFacts | None = None
+
+    @property
+    def baselines(self) -> int:
+        """Lanes that others are compared with: one a target."""
+        return len({one.baseline for one in self.lanes})
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self) + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Report:
+        """Read one back; raises msgspec.DecodeError."""
+        return msgspec.json.decode(data, type=cls)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        return categories_of([one.category for one in self.prompts])
+
+
+def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
+    return tuple(ReportPrompt(one.category, one.prompt) for one in experiment.prompts)
+
+
+def now() -> str:
+    """ISO 8601, UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def categories_of(names: Sequence[str | None]) -> tuple[str, ...]:
+    """Each once, in order of appearance."""
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def summaries(
+    strategies: Sequence[str], runs: Sequence[RunRecord], categories: Sequence[str]
+) -> tuple[tuple[Summary, ...], tuple[Summary, ...]]:
+    """One a lane, and one a lane and category."""
+    rates = whole_rates(runs)
+    by_lane: dict[int, list[RunRecord]] = defaultdict(list)
+    by_part: dict[tuple[int, str | None], list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        by_lane[run.lane].append(run)
+        by_part[run.lane, run.category].append(run)
+    lanes = list(enumerate(strategies))
+    whole = tuple(summarise(lane, strategy, by_lane[lane], rates) for lane, strategy in lanes)
+    parts = tuple(
+        summarise(lane, strategy, by_part[lane, name], rates, name)
+        for name in categories
+        for lane, strategy in lanes
+    )
+    return whole, parts
+
+
+def make_report(
+    experiment: Experiment,
+    records: Mapping[Job, RunRecord],
+    pairs: Mapping[int, PairInfo],
+    digest: Digest = no_digest,
+    sweep: SweepFacts | None = None,
+) -> Report:
+    """The report of what was measured up to now. `records` hold their comparisons; `pairs` are by lane."""
+    known: dict[Pair, PairFacts] = {}
+    for lane, info in sorted(pairs.items()):
+        pair = experiment.pair_of(lane)
+        if pair not in known:
+            known[pair] = pair_facts(info, digest)
+    indices = {pair: index for index, pair in enumerate(known)}
+    runs = tuple(records[job] for job in experiment.jobs() if job in records)
+    prompts = report_prompts(experiment)
+    whole, parts = summaries(
+        [lane.strategy for lane in experiment.lanes], runs, categories_of([one.category for one in prompts])
+    )
+    return Report(
+        format=FORMAT,
+        title=experiment.title,
+        created_at=now(),
+        complete=len(runs) == len(experiment.jobs()),
+        system=system_facts(next(iter(pairs.values()), None)),
+        pair=known.get(experiment.pair),
+        pairs=tuple(known.values()),
+        settings=Settings.of(experiment),
+        lanes=tuple(
+            _lane(experiment, lane, name, known, indices, pairs.get(lane))
+            for lane, name in enumerate(lane_names(experiment))
+        ),
+        prompts=prompts,
+        runs=runs,
+        summary=whole,
+        by_category=parts,
+        sweep=sweep,
+    )
+
+
+def _lane(
+    experiment: Experiment,
+    lane: int,
+    name: str,
+    known: Mapping[Pair, PairFacts],
+    indices: Mapping[Pair, int],
+    info: PairInfo | None,
+) -> ReportLane:
+    pair, one = experiment.pair_of(lane), experiment.lanes[lane]
+    spec = StrategySpec.parse(one.strategy)
+    facts = known.get(pair)
+    command = llama_command(
+        spec,
+        _without_folder(pair.target),
+        pair.draft and _without_folder(pair.draft),
+        experiment.sampling,
+        experiment.max_tokens,
+        facts.target.n_ctx if facts else 0,
+        template_kwargs(experiment.template_options, info.thinking if info else None)
+        if experiment.chat
+        else {},
+    )
+    return ReportLane(
+        name=name,
+        strategy=one.strategy,
+        pair=indices.get(pair, -1),
+        baseline=experiment.baseline_of(lane),
+        memory=facts.memory(spec.needs_draft) if facts else None,
+        command=command.text,
+        differences=command.differences,
+    )
+
+
+def _without_folder(options: ModelOptions) -> ModelOptions:
+    """A report goes to other people: where files lie here is not theirs to know."""
+    return replace(options, path=options.path.replace("\\", "/").rsplit("/", 1)[-1])

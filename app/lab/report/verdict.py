@@ -1,0 +1,65 @@
+"""What came out of a measurement, in a sentence or two, the same in window, command line and reports."""
+
+from __future__ import annotations
+
+from app.lab.report import words
+from app.lab.report.interval import Finding, Speedup, merit
+from app.lab.report.report import Report
+
+_MOST_NAMES = 3  # of lanes that come near the fastest
+
+
+def fastest(report: Report) -> int | None:
+    """The lane that `verdict` calls the fastest; None where none is shown to be faster than its baseline."""
+    known = _compared(report)
+    best = max(known, key=lambda lane: merit(known[lane]), default=None)
+    return best if best is not None and known[best].finding is Finding.FASTER else None
+
+
+def verdict(report: Report) -> str:
+    """No surer than the intervals are."""
+    known = _compared(report)
+    if not known:
+        return "Nothing could be compared."
+    best = max(known, key=lambda lane: merit(known[lane]))
+    name, speedup = report.lanes[best].name, known.pop(best)
+    shown = words.speedup(speedup)
+    several = report.baselines > 1  # factors over different baselines say who gains, not who is fast
+    none = "its own none" if several else "none"
+    match speedup.finding:
+        case Finding.FASTER:
+            text = f"{name} is the fastest measured: {shown} as fast as none."
+            if several:
+                text = f"{name} gains most over its own none: {shown} as fast."
+            near = [lane for lane, one in known.items() if _may_reach(one, speedup)]
+            near.sort(key=lambda lane: known[lane].factor, reverse=True)
+            names = [report.lanes[lane].name for lane in near]
+            if len(names) > _MOST_NAMES + 1:
+                names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
+            may = "may gain just as much" if several else "may be just as fast"
+            return f"{text} {words.listed(names)} {may} (the intervals overlap)." if names else text
+        case Finding.SLOWER:
+            return f"Nothing was faster than {none}; the nearest, {name}, was {shown} as fast."
+        case Finding.SAME:
+            what = "setting" if report.sweep else "lane"
+            return (
+                f"No {what} is shown to be faster than {none}: the best, {name}, measured {shown}, and the "
+                "interval includes 1×."
+            )
+        case Finding.UNSURE:
+            most = ", the most" if known else ""
+            return f"{name} measured {shown}{most}. Needs more complete repeats or prompts for an interval."
+
+
+def _compared(report: Report) -> dict[int, Speedup]:
+    """The speed-ups of all lanes but the baselines."""
+    return {
+        one.lane: one.speedup
+        for one in report.summary
+        if one.speedup and one.lane != report.lanes[one.lane].baseline
+    }
+
+
+def _may_reach(one: Speedup, best: Speedup) -> bool:
+    """Whether the intervals overlap: which of the two is faster was not shown."""
+    return one.high is not None and best.low is not None and one.high >= best.low

@@ -1,0 +1,71 @@
+"""What disturbed a measurement: other programs, and a baseline that did not keep its speed."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from statistics import fmean
+
+from app.lab.report import words
+from app.lab.report.compare import is_measured
+from app.lab.report.report import Report
+from app.lab.runs.run_record import RunRecord
+
+_SPARE = 0.5  # cores that others may take where ours leave none
+_MUCH = 0.2  # of the measured time
+_UNSTEADY = 0.10  # of its speed: on a quiet machine a baseline differs by a few per cent
+
+
+def disturbances(report: Report) -> list[str]:
+    """A sentence for each thing that makes the report's numbers doubtful; none on a quiet machine."""
+    baselines = {one.baseline for one in report.lanes}
+    names = {lane: report.lanes[lane].name for lane in baselines}
+    found = other_load(report.runs, report.system.cores, report.system.threads)
+    return [*found, *(text for lane in sorted(names) for text in unsteady(report.runs, lane, names[lane]))]
+
+
+def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterator[str]:
+    """Whether other programs wanted the cores that `threads` of ours computed on, of so many `cores`."""
+    known = [(one.seconds, one.other_load) for one in runs if is_measured(one) and one.other_load is not None]
+    limit = max(_SPARE, cores - threads - _SPARE)
+    disturbed = [(seconds, load) for seconds, load in known if load > limit]
+    time = math.fsum(seconds for seconds, _ in disturbed)
+    share = time / whole if (whole := math.fsum(seconds for seconds, _ in known)) else 0.0
+    if share >= _MUCH:
+        load = math.fsum(seconds * load for seconds, load in disturbed) / time
+        yield (
+            f"The machine was busy: for {share * 100:.0f}\N{NO-BREAK SPACE}% of the time other programs took "
+            f"{load:.1f} of {words.count(cores, 'core')}. Close them and measure again."
+        )
+
+
+def unsteady(runs: Sequence[RunRecord], lane: int, name: str) -> Iterator[str]:
+    """Whether a baseline answered the same prompts faster in some repeats than in others."""
+    logs: dict[int, dict[int, float]] = defaultdict(dict)  # by prompt, then by repeat
+    for one in runs:
+        if one.lane == lane and is_measured(one) and one.tokens_per_second:
+            logs[one.prompt_index][one.repeat] = math.log(one.tokens_per_second)
+    apart = [
+        (repeat, value - fmean(each.values()))
+        for each in logs.values()
+        if len(each) > 1
+        for repeat, value in each.items()
+    ]
+    free = len(apart) - sum(len(each) > 1 for each in logs.values())
+    if free < 1:
+        return
+    by_repeat: dict[int, list[float]] = defaultdict(list)
+    for repeat, value in apart:
+        by_repeat[repeat].append(value)
+    means = {repeat: fmean(values) for repeat, values in by_repeat.items()}
+    slow, fast = min(means, key=lambda one: means[one]), max(means, key=lambda one: means[one])
+    slower = 1 - math.exp(means[slow] - means[fast])
+    spread = math.sqrt(math.fsum(value**2 for _, value in apart) / free)
+    if slower > _UNSTEADY:
+        yield (
+            f"The baseline drifted: {name} was {words.percent(slower)} slower in repeat {slow + 1} than in "
+            f"repeat {fast + 1}."
+        )
+    elif spread > _UNSTEADY:
+        yield f"The baseline was unsteady: {name} differed by {words.percent(spread)} on the same prompts."

@@ -1,0 +1,105 @@
+"""What a journal's runs were made with: a run that is made with something else does not belong to them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from app.engine.devices.cores import cpu_name
+from app.engine.errors import SettingError
+from app.engine.params import FileUse, params_of
+from app.engine.strategy import StrategySpec
+from app.engine.types import PairInfo
+from app.lab.experiment import Experiment
+
+_SAMPLES = 64
+_SAMPLE = 64 * 2**10  # bytes
+
+
+class FileMark(msgspec.Struct, frozen=True):
+    """A file, known again without reading it whole."""
+
+    path: str
+    size: int  # bytes
+    digest: str  # of samples over its whole length; a time of change would differ for a mere copy
+
+
+class MadeWith(msgspec.Struct, frozen=True):
+    """The files, the llama.cpp and the processor of an experiment's runs."""
+
+    files: tuple[FileMark, ...]  # those that could be read
+    llama_cpp: str
+    cpu: str
+
+
+def made_with(experiment: Experiment) -> MadeWith:
+    """What runs of this experiment would be made with now."""
+    paths: dict[str, None] = {}
+    for lane in range(len(experiment.lanes)):
+        pair = experiment.pair_of(lane)
+        for model in (pair.target, pair.draft):
+            if model is not None:
+                paths[model.path] = None
+        paths |= dict.fromkeys(_read_by(experiment.lanes[lane].strategy))
+    paths |= dict.fromkeys(experiment.drafters)
+    files = tuple(mark for path in paths if (mark := _mark(path)) is not None)
+    return MadeWith(files, importlib.metadata.version("llama-cpp-python"), cpu_name())
+
+
+def _read_by(strategy: str) -> Iterator[str]:
+    """The files that a strategy reads and does not write."""
+    try:
+        parts = StrategySpec.parse(strategy).parts
+    except SettingError:
+        return  # a drafter from outside, known to the engine only
+    for part in parts:
+        for one in params_of(type(part.params)):
+            if one.file is FileUse.READ and (path := getattr(part.params, one.name)):
+                yield path
+
+
+def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
+    """What is another one than then, each in a few words; a file that was missing on one side is not."""
+    before = {one.path: one for one in then.files}
+    for one in now.files:
+        if one != before.get(one.path, one):
+            yield f"{Path(one.path).name} is another file"
+    if now.llama_cpp != then.llama_cpp:
+        yield f"llama-cpp-python is {now.llama_cpp} instead of {then.llama_cpp}"
+    if now.cpu != then.cpu:
+        yield f"the processor is {now.cpu} instead of {then.cpu}"
+
+
+def loaded_otherwise(then: PairInfo, now: PairInfo) -> str:
+    """How a pair is loaded in another way than then, in a few words; "" where it is not."""
+    if now.devices != then.devices:
+        return f"it runs on {now.devices} instead of {then.devices}"
+    for one, before in ((now.target, then.target), (now.draft, then.draft)):
+        if one is None or before is None:
+            continue
+        for mine, theirs, what in (
+            (one.threads, before.threads, "threads"),
+            (one.n_ctx, before.n_ctx, "tokens of context"),
+            (one.n_gpu_layers, before.n_gpu_layers, "layers on devices"),
+        ):
+            if mine != theirs:
+                return f"{one.file} is loaded with another number of {what}, {mine} instead of {theirs}"
+    return ""
+
+
+def _mark(path: str) -> FileMark | None:
+    """None for a file that cannot be read: whoever loads it says why."""
+    digest = hashlib.sha256()
+    try:
+        with Path(path).open("rb") as file:
+            size = file.seek(0, 2)
+            for at in range(_SAMPLES):
+                file.seek(max(0, size - _SAMPLE) * at // (_SAMPLES - 1))
+                digest.update(file.read(_SAMPLE))
+    except (OSError, ValueError):  # a path with a zero byte is a ValueError
+        return None
+    return FileMark(path, size, digest.hexdigest())

@@ -1,0 +1,185 @@
+"""The journal of a long run: what is measured, then a line for every run that is over.
+
+JSON Lines. Line 1 is the experiment and what it is made with; each further line is on disk before the next
+run begins, so that a run which was broken off, however hard, goes on behind its last line. A run that was
+done again has a second line: the last one counts.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from app.base.files import DamagedError, decode, open_own, reason, write_atomic
+from app.engine.errors import UserError
+from app.engine.types import PairInfo
+from app.lab.experiment import Experiment, Job
+from app.lab.runs.identity import MadeWith, made_with
+from app.lab.runs.run_record import RunRecord
+
+FORMAT = "draftscope-journal-2"
+
+
+class JournalHead(msgspec.Struct, frozen=True):
+    format: str
+    experiment: Experiment
+    made_with: MadeWith
+
+
+class RunLine(msgspec.Struct, frozen=True, tag="run"):
+    """A run that is over."""
+
+    job: Job
+    record: RunRecord
+
+
+class PairLine(msgspec.Struct, frozen=True, tag="pair"):
+    """What was loaded for these lanes."""
+
+    lanes: tuple[int, ...]
+    pair: PairInfo
+
+
+_encode = msgspec.json.Encoder().encode
+_head = msgspec.json.Decoder(JournalHead)
+_line = msgspec.json.Decoder(RunLine | PairLine)
+
+
+class Journal:
+    """A journal that lines are added to, by who holds its lock (`lock_journal`)."""
+
+    def __init__(self, path: Path, head: JournalHead) -> None:
+        """For `create`, `open` and `read`."""
+        self.path = path
+        self.experiment = head.experiment
+        self.made_with = head.made_with
+        self.records: dict[Job, RunRecord] = {}
+        self.pairs: dict[int, PairInfo] = {}
+
+    @classmethod
+    def create(cls, path: Path, experiment: Experiment) -> Journal:
+        """Begin one; raises UserError where the file is there already or cannot be written."""
+        if path.exists():
+            raise UserError(f"{path.name} is there already.", "Go on from it, or choose another name.")
+        head = JournalHead(FORMAT, experiment, made_with(experiment))
+        try:
+            write_atomic(path, _encode(head) + b"\n")
+            return cls(path, head)
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"{path} cannot be written: a file name in it is not valid text.", "Rename the model file."
+            ) from error
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
+
+    @classmethod
+    def open(cls, path: Path) -> Journal:
+        """Go on with one; a last line that broke off is dropped. Raises UserError where it is no journal."""
+        journal, end = cls._read(path)
+        try:
+            os.truncate(path, end)
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
+        return journal
+
+    @classmethod
+    def read(cls, path: Path) -> Journal:
+        """Look at one, which may just be written by another; raises UserError where it is no journal."""
+        return cls._read(path)[0]
+
+    @classmethod
+    def _read(cls, path: Path) -> tuple[Journal, int]:
+        """(the journal, how many bytes of the file are whole lines)"""
+        try:
+            lines = path.read_bytes().splitlines(keepends=True)
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {reason(error)}.", "Choose another file.") from error
+        try:
+            head = decode(_head, lines[0])
+            if head.format != FORMAT or not lines[0].endswith(b"\n"):
+                raise ValueError(head.format)
+        except (IndexError, ValueError):  # a DamagedError is a ValueError
+            raise UserError(
+                f"{path.name} is not a journal of this version.", "Choose one that bench or the window wrote."
+            ) from None
+        journal = cls(path, head)
+        end = len(lines[0])
+        for number, line in enumerate(lines[1:], start=2):
+            if not line.endswith(b"\n"):
+                break  # broken off while it was written: that run is done again
+            try:
+                journal._take(decode(_line, line))
+            except DamagedError as error:
+                if number == len(lines):
+                    break
+                raise UserError(
+                    f"{path.name}, line {number}, is damaged: {error}.", "Begin a new journal."
+                ) from None
+            end += len(line)
+        return journal, end
+
+    @property
+    def trace_folder(self) -> Path:
+        """Where the traces of its runs are kept: beside it."""
+        return trace_folder_of(self.path)
+
+    def add(self, line: RunLine | PairLine) -> None:
+        """Write a line; raises UserError (a full disk)."""
+        try:
+            with open_own(self.path, "ab") as file:
+                file.write(_encode(line) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UserError(
+                f"{self.path} cannot be written: {reason(error)}.", "Make room, then go on from it."
+            ) from error
+        self._take(line)
+
+    def _take(self, line: RunLine | PairLine) -> None:
+        if isinstance(line, RunLine):
+            self.records[line.job] = line.record
+        else:
+            self.pairs |= dict.fromkeys(line.lanes, line.pair)
+
+
+def trace_folder_of(path: Path) -> Path:
+    """The folder beside a journal that holds its traces."""
+    # Not the stem: that of llama-3.1 is that of llama-3.2.
+    return path.with_name(f"{path.name.removesuffix('.jsonl')}-traces")
+
+
+def lock_of(path: Path) -> Path:
+    """The file beside a journal that is locked by who writes it."""
+    return path.with_name(f"{path.name}.lock")
+
+
+def lock_journal(path: Path) -> FileLock:
+    """Take the lock of a journal, to write it; `release` it afterwards, from any thread.
+
+    Raises UserError where somebody has it, or where no lock can be made.
+    """
+    lock = FileLock(lock_of(path), thread_local=False)
+    try:
+        path.parent.stat()  # the lock would make a folder that is not there
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise UserError(
+            f"Another window or command is measuring into {path.name}.",
+            "Wait for it, or choose another name.",
+        ) from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {reason(error)}.", "Choose another file.") from error
+    return lock
+
+
+def is_free(path: Path) -> bool:
+    """Nobody is writing a journal."""
+    try:
+        with FileLock(lock_of(path)).acquire(blocking=False):
+            return True
+    except (Timeout, OSError):
+        return False

@@ -1,0 +1,328 @@
+"""Runs an experiment: cold runs one after another, through pauses and crashes, to the end."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from app.engine.errors import UserError
+from app.engine.process.host import EngineHome
+from app.engine.process.messages import Finished, RoundFinished, Started
+from app.engine.record.stats import strategy_names
+from app.engine.record.trace import Trace
+from app.engine.types import PairInfo
+from app.lab.experiment import Experiment, Job, Pair
+from app.lab.report.compare import compared, compared_runs
+from app.lab.runs.control import Control
+from app.lab.runs.events import (
+    Begun,
+    Ended,
+    EngineReplaced,
+    LabEvent,
+    Loading,
+    PairLoaded,
+    Paused,
+    Resumed,
+    RunDone,
+    RunDropped,
+    RunRound,
+    RunStarted,
+    WarmingUp,
+)
+from app.lab.runs.failed_run import failed_record
+from app.lab.runs.identity import loaded_otherwise
+from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
+from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
+from app.lab.runs.other_load import OtherLoad
+from app.lab.runs.resume import done_of, open_journal
+from app.lab.runs.run_record import RunRecord
+from app.lab.runs.time_left import TimeLeft
+from app.lab.runs.traces import TraceStore
+
+MakeHome = Callable[[], EngineHome]
+
+_WARM_UP_TOKENS = 24
+_TRIES = 3  # of one run, before it counts as failed
+
+
+class _WarmUpGone(EngineGone):
+    """The engine died in a warm-up."""
+
+
+class Runner:
+    """One experiment in the making. `run` is for one thread; `control` and reading `records` for any.
+
+    With a journal every run is kept as it comes, and what the journal holds already is not done again,
+    but for runs that failed.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        make_home: MakeHome,
+        *,
+        journal: Path | None = None,
+        control: Control | None = None,
+        engine: LabEngine | None = None,
+        jobs: Sequence[Job] = (),
+    ) -> None:
+        """`experiment` comes from `make_experiment`. A `journal` that is there must be of the same one, made
+        with the same files, versions and processor; it is locked until the end of `run`, or `close`. An
+        `engine` is lent: it stays open. `jobs` are all runs in another order than the experiment's.
+
+        Raises UserError.
+        """
+        self.control = control or Control()
+        self.experiment = experiment
+        self._engine = engine or LabEngine(make_home, self.control)
+        self._lent = engine is not None
+        self._jobs = tuple(jobs) or experiment.jobs()
+        self._lock = lock_journal(journal) if journal else None
+        self._journal: Journal | None = None
+        self._records: dict[Job, RunRecord] = {}
+        self.pairs: dict[int, PairInfo] = {}
+        """What was loaded for a lane."""
+        self._before: dict[int, PairInfo] = {}  # the same, when the journal was written
+        try:
+            if journal is not None:
+                self._take_journal(journal)
+            else:
+                self.traces = TraceStore()
+        except UserError:
+            self._release()
+            raise
+        self._left = TimeLeft()
+        self._to_warm_up: list[int] = []  # lanes, on the pair that is loaded
+        self._unfit: set[tuple[str, ...]] = set()  # which killed the engine in a warm-up
+        self._deaths: Counter[Pair] = Counter()  # of the engine, while it loaded a pair
+        self._latest: dict[Job, Trace] = {}  # of the prompt at hand: those that are compared
+
+    @property
+    def records(self) -> dict[Job, RunRecord]:
+        """What was measured up to now, compared with its baselines where those are there."""
+        return dict(self._records)
+
+    def run(self) -> Iterator[LabEvent]:
+        """Do what is not done yet. Raises UserError where no run of a lane can be done (a missing file)."""
+        jobs = self._jobs
+        todo = [job for job in jobs if job not in self._records]
+        left = Counter((job.prompt, job.lane) for job in todo)
+        yield Begun(self.experiment, len(jobs) - len(todo), len(jobs))
+        try:
+            for job in todo:
+                yield from self._do(job)
+                if job not in self._records:  # cancelled
+                    break
+                left[job.prompt, job.lane] -= 1
+                yield RunDone(
+                    job,
+                    self._records[job],
+                    self._latest.get(job),
+                    self._compare_others(job),
+                    len(self._records),
+                    len(jobs),
+                    self._left.seconds(left),
+                )
+        finally:
+            if not self._lent:
+                self._engine.close()
+            self._release()
+        yield Ended(len(self._records) == len(jobs))
+
+    def close(self) -> None:
+        """Remove traces that no journal keeps, and let go of the journal."""
+        self.traces.close()
+        self._release()
+
+    def _take_journal(self, path: Path) -> None:
+        self._journal = open_journal(path, self.experiment)
+        self.traces = TraceStore(self._journal.trace_folder)
+        if not self._journal.records:
+            self.traces.clear()  # of an earlier measurement under this name
+        self._records = compared_runs(self.experiment, done_of(self._journal), self.traces)
+        self.pairs, self._before = dict(self._journal.pairs), dict(self._journal.pairs)
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _do(self, job: Job) -> Iterator[LabEvent]:
+        """One run, as often as it takes; it is in `records` then, unless the control cancelled it."""
+        for tried in range(1, _TRIES + 1):
+            while not self.control.cancelled:
+                try:
+                    yield from self._prepare(job)
+                    yield from self._measure(job)
+                    return
+                except UserError as error:
+                    if not self._can_go_on(job):
+                        raise
+                    self._keep(job, failed_record(self.experiment, job, str(error)), None)
+                    return
+                except Interrupted:
+                    yield RunDropped(job)
+                    yield from self._rest()
+                except _WarmUpGone as gone:  # another lane's doing: no try of this one
+                    yield EngineReplaced(str(gone))
+                except EngineGone as gone:
+                    yield RunDropped(job)
+                    yield EngineReplaced(str(gone))
+                    problem = str(gone)
+                    break
+            else:
+                return
+            if tried == _TRIES:
+                self._keep(job, failed_record(self.experiment, job, problem), None)
+
+    def _can_go_on(self, job: Job) -> bool:
+        """Whether a pair that cannot be loaded costs its own lanes only."""
+        return self.experiment.pair_of(job.lane) != self.experiment.pair
+
+    def _rest(self) -> Iterator[LabEvent]:
+        if self.control.cancelled:
+            return
+        yield Paused()
+        self.control.wait()
+        if not self.control.cancelled:
+            yield Resumed()
+
+    def _prepare(self, job: Job) -> Iterator[LabEvent]:
+        """Load the lane's pair where it is not there, and warm up all lanes that run on it."""
+        pair = self.experiment.pair_of(job.lane)
+        if self.control.interrupted:
+            raise Interrupted
+        if self._engine.holds(pair):
+            self._note(pair)
+        else:
+            yield from self._load(pair)
+            lanes = self._note(pair)
+            self._to_warm_up = self._one_of_each(lanes)
+            info = self._engine.info
+            assert info is not None
+            yield PairLoaded(lanes, info)
+        while self._to_warm_up:
+            yield WarmingUp(self._to_warm_up[0])
+            self._warm_up(self._to_warm_up[0], job)
+            del self._to_warm_up[0]
+
+    def _load(self, pair: Pair) -> Iterator[LabEvent]:
+        """A pair that ends the engine every time cannot be loaded: the next run need not find out again."""
+        try:
+            if self._deaths[pair] < _TRIES:
+                for file, fraction in self._engine.load(pair):
+                    yield Loading(file, fraction)
+                self._deaths[pair] = 0
+                return
+        except EngineGone:
+            self._deaths[pair] += 1
+            if self._deaths[pair] < _TRIES:
+                raise
+        raise UserError(
+            f"Loading {Path(pair.target.path).name} ended the engine {_TRIES} times.",
+            "Memory may be short: load fewer layers on the GPU, or a shorter context.",
+        )
+
+    def _one_of_each(self, lanes: tuple[int, ...]) -> list[int]:
+        """Lanes that warm up for all: one for each set of drafters, whatever their settings."""
+        kinds: dict[tuple[str, ...], int] = {}
+        for lane in lanes:
+            kinds.setdefault(self._drafters_of(lane), lane)
+        return [lane for kind, lane in kinds.items() if kind not in self._unfit]
+
+    def _drafters_of(self, lane: int) -> tuple[str, ...]:
+        return strategy_names(self.experiment.lanes[lane].strategy)
+
+    def _warm_up(self, lane: int, job: Job) -> None:
+        """A short run that is not kept. Drafters that kill the engine here are not warmed up again."""
+        request = self.experiment.request(job.prompt, self.experiment.lanes[lane].strategy)
+        short = replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
+        try:
+            with suppress(UserError):  # a lane that cannot run says so when its turn comes
+                for _event in self._engine.generate(short, self.experiment.drafters):
+                    continue
+        except EngineGone as gone:
+            self._unfit.add(self._drafters_of(lane))
+            raise _WarmUpGone(str(gone)) from gone
+
+    def _note(self, pair: Pair) -> tuple[int, ...]:
+        """Remember what is loaded for which lanes; returns these."""
+        experiment, info = self.experiment, self._engine.info
+        lanes = tuple(i for i in range(len(experiment.lanes)) if experiment.pair_of(i) == pair)
+        if info is not None and any(self.pairs.get(lane) != info for lane in lanes):
+            for lane in lanes:
+                if how := loaded_otherwise(self._before.get(lane, info), info):
+                    raise UserError(
+                        f"The journal's runs cannot be gone on with: {how}.",
+                        "Load it as it was then, or begin a new journal.",
+                    )
+            self.pairs |= dict.fromkeys(lanes, info)
+            if self._journal is not None:
+                self._journal.add(PairLine(lanes, info))
+        return lanes
+
+    def _measure(self, job: Job) -> Iterator[LabEvent]:
+        """The run itself, kept when it is over. A request that cannot be met is a failed run."""
+        started, load = time.monotonic(), OtherLoad()
+        trace: Trace | None = None
+        request = self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy)
+        try:
+            for event in self._engine.generate(request, self.experiment.drafters):
+                if isinstance(event, Started):
+                    trace = Trace(event.header)
+                    yield RunStarted(job, event.header)
+                elif isinstance(event, RoundFinished) and trace is not None:
+                    trace.rounds.append(event.round)
+                    yield RunRound(job, event.round, event.text)
+                elif isinstance(event, Finished) and trace is not None:
+                    trace.totals = event.totals
+        except UserError as error:
+            self._keep(job, failed_record(self.experiment, job, str(error)), None)
+            return
+        assert trace is not None
+        prompt = self.experiment.prompts[job.prompt]
+        record = RunRecord.of(
+            trace, category=prompt.category, prompt_index=job.prompt, repeat=job.repeat, lane=job.lane
+        )
+        self._left.add(job, time.monotonic() - started)
+        self._keep(job, msgspec.structs.replace(record, other_load=load.cores()), trace)
+
+    def _keep(self, job: Job, record: RunRecord, trace: Trace | None) -> None:
+        self._latest = {
+            one: kept
+            for one, kept in self._latest.items()
+            if (one.repeat, one.prompt) == (job.repeat, job.prompt)
+        }
+        # The trace first: what stands in the journal has one.
+        if trace is not None:
+            self._latest[job] = trace
+            self.traces.put(job, trace)
+        if self._journal is not None:
+            self._journal.add(RunLine(job, record))
+        self._records[job] = record
+        self._records[job] = self._compared(job)
+
+    def _compared(self, job: Job) -> RunRecord:
+        record, base = self._records[job], self.experiment.baseline_job(job)
+        return compared(record, self._records.get(base), lambda: (self._trace(job), self._trace(base)))
+
+    def _compare_others(self, job: Job) -> tuple[RunRecord, ...]:
+        """Compare the runs that waited for `job`, their baseline; returns them."""
+        others = [
+            one
+            for lane in range(len(self.experiment.lanes))
+            if (one := Job(job.repeat, job.prompt, lane)) in self._records and one != job
+            if self.experiment.baseline_job(one) == job
+        ]
+        for one in others:
+            self._records[one] = self._compared(one)
+        return tuple(self._records[one] for one in others)
+
+    def _trace(self, job: Job) -> Trace | None:
+        return self._latest.get(job) or self.traces.readable(job)

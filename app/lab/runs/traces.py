@@ -1,0 +1,116 @@
+"""The traces of an experiment's runs: one compressed file each, in a folder."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import tempfile
+import weakref
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from app.base.files import make_own_folder, partial_of, reason, write_atomic
+from app.engine.errors import TraceError, UserError
+from app.engine.record.trace import Trace, parse_trace
+from app.lab.experiment import Job
+
+_encode = msgspec.json.Encoder().encode
+_FILES = "*.jsonl.gz"
+_LEVEL = 3  # a tenth of the size; more would take longer than it saves
+
+
+class TraceStore:
+    """Keeps traces on disk, so that a long suite does not fill the memory, and a crash loses none."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Without a `folder` they live in a temporary one, until `close`."""
+        self._remove: Callable[[], object] | None = None
+        try:
+            if folder is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="draftscope-"))
+                self._remove = weakref.finalize(self, shutil.rmtree, self.folder, True)
+            else:
+                self.folder = folder
+                make_own_folder(self.folder)
+        except OSError as error:
+            raise UserError(f"No folder for traces can be made: {reason(error)}.", "Make room.") from error
+
+    def put(self, job: Job, trace: Trace) -> None:
+        """Keep a trace; the file is there whole or not at all. Raises UserError."""
+        try:
+            write_atomic(self._path(job), gzip.compress(trace_bytes(trace), _LEVEL, mtime=0))
+        except OSError as error:
+            raise UserError(
+                f"A trace cannot be written: {reason(error)}.", "Make room, then go on from the journal."
+            ) from error
+
+    def get(self, job: Job) -> Trace | None:
+        """The trace of a run; None where it left none. Raises TraceError where it is damaged."""
+        try:
+            lines = _lines(self._path(job))
+        except OSError:
+            return None
+        return parse_trace(io.BytesIO(lines), self._path(job).name)
+
+    def readable(self, job: Job) -> Trace | None:
+        """As `get`, and None where it is damaged: numbers of a run do not hang on its trace."""
+        try:
+            return self.get(job)
+        except TraceError:
+            return None
+
+    def clear(self) -> None:
+        """Remove all traces: those of an earlier measurement under the same name. Raises UserError."""
+        try:
+            for file in self.folder.glob(_FILES):
+                file.unlink()
+        except OSError as error:
+            raise UserError(
+                f"The traces in {self.folder.name} cannot be removed: {reason(error)}.", "Take another name."
+            ) from error
+
+    def archive(self, path: Path, stopped: Callable[[], bool] = lambda: False) -> None:
+        """All traces in one zip file, plain, as the window and `draftscope replay` read them; no file where
+        `stopped` says so on the way.
+
+        Raises OSError, and TraceError where one is damaged.
+        """
+        partial = partial_of(path)
+        try:
+            with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+                for file in sorted(self.folder.glob(_FILES)):
+                    if stopped():
+                        return
+                    archive.writestr(file.name.removesuffix(".gz"), _lines(file))
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove what was temporary."""
+        if self._remove is not None:
+            self._remove()
+
+    def _path(self, job: Job) -> Path:
+        return self.folder / f"{job.prompt:04}-{job.repeat:02}-{job.lane:02}.jsonl.gz"
+
+
+def _lines(file: Path) -> bytes:
+    """Raises OSError, and TraceError where it is damaged."""
+    data = file.read_bytes()
+    try:
+        return gzip.decompress(data)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise TraceError(f"{file.name} is damaged: {error}.") from error
+
+
+def trace_bytes(trace: Trace) -> bytes:
+    """A trace as the lines of its file."""
+    items = [trace.header, *trace.rounds, *([trace.totals] if trace.totals else [])]
+    return b"".join(_encode(one) + b"\n" for one in items)

@@ -1,0 +1,309 @@
+"""Tune for me: the fastest strategy on someone's own prompts, within a time budget, or none."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+import msgspec
+
+from app.engine.explain.advice import Finding as Advised
+from app.engine.explain.advice import advise
+from app.engine.explain.cost import CostModel
+from app.engine.record.stats import Statistics
+from app.engine.strategy import NONE, StrategySpec
+from app.engine.types import PairInfo, Round
+from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
+from app.lab.report import words
+from app.lab.report.interval import Finding, Speedup
+from app.lab.runs.control import Control
+from app.lab.runs.disturbance import other_load, unsteady
+from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
+from app.lab.runs.lab_engine import LabEngine
+from app.lab.runs.run_record import RunRecord
+from app.lab.runs.runner import MakeHome, Runner
+from app.lab.tune.candidates import candidates
+from app.lab.tune.halving import FINALISTS, rungs_left, time_share
+from app.lab.tune.rung_time import Ending, Stopwatch
+from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, scored
+
+_FIRST_TOKENS = 64  # of an answer in the first rung; each next one takes twice as many
+_MOST_RUNS = 50_000  # a rung ends by the clock
+_BASELINE_ROUNDS = 200
+
+
+class RungBegun(LabEvent, frozen=True):
+    """Candidates of a rung (0 is the first) and the seconds it may take."""
+
+    rung: int
+    of: int
+    strategies: tuple[str, ...]
+    seconds: float
+
+
+class RungDone(LabEvent, frozen=True):
+    rung: int
+    result: Rung
+
+
+class TuneEnded(LabEvent, frozen=True):
+    result: Tuned
+
+
+class Tuner:
+    """One search. `run` is for one thread, `control` for any."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        make_home: MakeHome,
+        budget: float,
+        *,
+        strategies: Sequence[str] = (),
+        control: Control | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        before: Tuned | None = None,
+    ) -> None:
+        """`experiment` gives pair, prompts, sampling and max_tokens; its lanes do not count. `budget` is in
+        seconds; loading is not part of it. `strategies` are tried instead of `candidates`. The search goes on
+        behind `before`, on new measurements; where these are cut short, a complete `before` still holds.
+
+        Raises SettingError for a strategy that cannot be used.
+        """
+        self.control = control or Control()
+        tried = strategies or candidates(has_draft=experiment.pair.draft is not None)
+        self.experiment = make_experiment(experiment.with_lanes([Lane(one) for one in tried]), len(tried) + 1)
+        """Pair, prompts and settings of the search; its lanes are all candidates."""
+        self.pair: PairInfo | None = None
+        """What was loaded."""
+        self._before = before
+        self._doubts: list[str] = []  # what disturbed the last rung
+        self._make_home = make_home
+        self._budget = budget
+        self._clock = clock
+        self._spent = 0.0
+        self._statistics: dict[str, Statistics] = {}
+        self._costs: dict[str, CostModel] = {}
+        self._plain: list[Round] = []  # of the baseline: passes over one token
+        self.result: Tuned | None = None
+
+    def run(self) -> Iterator[LabEvent]:
+        """Search; the result stands in the last event and in `result`. Raises UserError."""
+        engine = LabEngine(self._make_home, self.control)
+        left = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
+        done: list[Rung] = []
+        if self._before is not None:
+            left, done = self._before.left(left), list(self._before.rungs)
+        complete = False
+        try:
+            while left and not complete and not self.control.cancelled:
+                seconds = time_share(len(left), self._budget - self._spent)
+                if seconds <= 0:
+                    break
+                yield RungBegun(len(done), len(done) + rungs_left(len(left)), left, seconds)
+                result = yield from self._rung(engine, len(done), left, seconds)
+                if result is None:
+                    break
+                yield RungDone(len(done), result)
+                done.append(result)
+                complete = len(left) <= FINALISTS and not self.control.cancelled
+                left = tuple(one.strategy for one in result.scores if one.kept)
+        finally:
+            engine.close()
+        before = self._before
+        new = before is None or len(done) > len(before.rungs)
+        if before is not None and (not new or (before.complete and not complete)):
+            self.result = before  # surer than what was cut short
+        else:
+            self.result = self._conclude(done, complete)
+        yield TuneEnded(self.result)
+
+    def _rung(
+        self, engine: LabEngine, rung: int, strategies: Sequence[str], seconds: float
+    ) -> Generator[LabEvent, None, Rung | None]:
+        """Measure until the time is up, on whole prompts: every candidate on the same ones.
+
+        Where even one prompt takes longer for all of them, those that were not reached are out: the
+        most promising come first. Where every run of every prompt was refused, it ends as well. Returns None
+        where nothing can be compared.
+        """
+        lanes = (Lane(NONE), *map(Lane, strategies))
+        prompts = _mixed(self.experiment.prompts, rung)[: _MOST_RUNS // len(lanes)]
+        experiment = msgspec.structs.replace(
+            self.experiment,
+            lanes=lanes,
+            prompts=prompts,
+            max_tokens=min(self.experiment.max_tokens, _FIRST_TOKENS * 2**rung),
+            repeats=_MOST_RUNS // (len(lanes) * len(prompts)),
+        )
+        control = Ending(self.control)
+        engine.control = control
+        runner = Runner(
+            experiment, self._make_home, control=control, engine=engine, jobs=_promising_first(experiment)
+        )
+        patience = len(experiment.prompts) * len(experiment.lanes)
+        refused = 0  # runs, since one was done
+        groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
+        watch = Stopwatch(self._clock)
+        try:
+            for event in runner.run():
+                if isinstance(event, RunStarted):
+                    watch.start()
+                elif isinstance(event, Paused | EngineReplaced):
+                    watch.stop()
+                elif isinstance(event, PairLoaded):
+                    self.pair = event.pair
+                yield event
+                if not isinstance(event, RunDone):
+                    continue
+                self._learn(experiment.lanes[event.job.lane].strategy, event)
+                group = groups.setdefault((event.job.repeat, event.job.prompt), {})
+                group |= {event.job.lane: event.record} | {other.lane: other for other in event.others}
+                refused = refused + 1 if event.record.failure else 0
+                if refused == patience:
+                    control.end()
+                late = watch.seconds >= seconds
+                if late and (len(group) == len(experiment.lanes) or len(groups) == 1 < len(group)):
+                    control.end()
+        finally:
+            runner.close()
+        watch.stop()
+        self._spent += watch.seconds
+        runs, threads = tuple(runner.records.values()), self.pair.target.threads if self.pair else 1
+        self._doubts = [*other_load(runs, os.cpu_count() or 1, threads), *unsteady(runs, 0, NONE)]
+        whole = [group for group in groups.values() if len(group) == len(experiment.lanes)]
+        return scored(experiment, whole or list(groups.values())[:1], watch.seconds)
+
+    def _learn(self, strategy: str, event: RunDone) -> None:
+        """Keep what explains a result: counts and costs."""
+        if event.trace is None:
+            return
+        if strategy == NONE:
+            self._plain = [*self._plain, *event.trace.rounds][-_BASELINE_ROUNDS:]
+            return
+        statistics = self._statistics.setdefault(strategy, Statistics())
+        cost = self._costs.setdefault(strategy, CostModel())
+        for one in event.trace.rounds:
+            statistics.add(one)
+            cost.add(one)
+
+    def _conclude(self, done: list[Rung], complete: bool) -> Tuned:
+        tried = len({one.strategy for rung in done for one in rung.scores})
+        every = len(self.experiment.lanes) - 1
+        spent = self._spent + (self._before.seconds if self._before is not None else 0.0)
+        known = [one for one in done[-1].scores if one.speedup] if done else []
+        if not known:
+            reason = (
+                "Nothing could be measured in this time: give it more." if not done else _errors(done[-1])
+            )
+            return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, spent, complete=False)
+        # What is shown to be faster wins, also before what measured more by chance.
+        won = next((one for one in known if one.speedup and _is_worth_it(one.speedup)), None)
+        best = won or known[0]
+        wins, speedup = won is not None, best.speedup
+        assert speedup is not None
+        reason = (
+            self._won(best, known, complete) if wins else self._lost(best.strategy, speedup, done, complete)
+        )
+        if best.over_repeats:
+            reason += " There was one prompt, so the interval is over its repeats; other prompts may differ."
+        if tried < every:
+            reason += f" Only {tried} of {every} candidates could be tried in this time."
+        reason = " ".join([reason, *self._doubts])
+        return Tuned(
+            best.strategy if wins else NONE,
+            speedup,
+            best.strategy,
+            reason,
+            tuple(done),
+            tried,
+            every,
+            spent,
+            complete,
+        )
+
+    def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
+        text = f"{best.strategy} is {words.speedup(best.speedup)} as fast as none on these prompts."
+        at = known.index(best)
+        for one in known[:at]:
+            text += f" {one.strategy} measured {words.speedup(one.speedup)}, and that may be chance."
+        if known[at + 1 :]:
+            text += f" Next came {known[at + 1].strategy}, {words.speedup(known[at + 1].speedup)}."
+        return text if complete else f"{text} The search was not over; more time may find a better one."
+
+    def _lost(self, best: str, speedup: Speedup, done: Sequence[Rung], complete: bool) -> str:
+        """Why it stays with none."""
+        shown = words.speedup(speedup)
+        if speedup.factor >= WORTH_IT:
+            text = (
+                f"none: the best that was found, {best}, measured {shown}, and that may be chance. "
+                "More time or more prompts would tell."
+            )
+        elif not (complete and done[-1].refuted):
+            text = (
+                f"none: not enough was measured to tell whether speculation pays here. The best, {best}, "
+                f"measured {shown}. More time or more prompts would tell."
+            )
+        else:
+            text = (
+                "none: speculation does not pay here, because even the best that was tried, "
+                f"{best}, measured {shown}. {self._advice(best, speedup)}"
+            ).rstrip()
+            # One that seldom drafts comes near to none by doing nothing: the best model's costs say more.
+            model = None if StrategySpec.parse(best).needs_draft else _best_with_model(done)
+            if model is not None and model.speedup is not None:
+                text += (
+                    f" The best with the draft model, {model.strategy}, measured "
+                    f"{words.speedup(model.speedup)}. {self._advice(model.strategy, model.speedup)}"
+                ).rstrip()
+        return text if complete else f"{text} The search was not over."
+
+    def _advice(self, strategy: str, speedup: Speedup) -> str:
+        """The cause that its costs show."""
+        statistics, cost = self._statistics.get(strategy), self._costs.get(strategy)
+        if statistics is None or cost is None:
+            return ""
+        for one in self._plain:
+            cost.add(one)
+        found = advise(StrategySpec.parse(strategy), statistics, cost, speedup.factor)
+        if found is None or found.finding is Advised.SELDOM:
+            return "It seldom found a draft." if found else ""
+        return found.text
+
+
+def _is_worth_it(one: Speedup) -> bool:
+    return one.factor >= WORTH_IT and one.finding is Finding.FASTER
+
+
+def _best_with_model(done: Sequence[Rung]) -> Score | None:
+    """The last candidate with a draft model that was out, and there the best."""
+    for rung in reversed(done):
+        for one in rung.scores:
+            if one.speedup is not None and StrategySpec.parse(one.strategy).needs_draft:
+                return one
+    return None
+
+
+def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
+    """Prompts with the categories in turn, so that the first few are of all kinds; each rung begins with
+    others, or its winners would be those of the same prompts again."""
+    by_category: dict[str | None, list[Prompt]] = {}
+    for one in prompts:
+        by_category.setdefault(one.category, []).append(one)
+    longest = max(len(group) for group in by_category.values())
+    mixed = [group[at] for at in range(longest) for group in by_category.values() if at < len(group)]
+    start = rung * max(1, len(mixed) // 3) % len(mixed)
+    return tuple(mixed[start:] + mixed[:start])
+
+
+def _promising_first(experiment: Experiment) -> list[Job]:
+    """All runs; those of the first prompt in the order of the lanes, for where there is no time for more."""
+    first = [Job(0, 0, lane) for lane in range(len(experiment.lanes))]
+    return [*first, *(job for job in experiment.jobs() if (job.repeat, job.prompt) != (0, 0))]
+
+
+def _errors(rung: Rung) -> str:
+    """Why there is nothing to choose from."""
+    error = next((one.error for one in rung.scores if one.error), "")
+    return f"No setting could be measured: {error}" if error else "No setting could be measured."

@@ -1,0 +1,69 @@
+"""A drafter file that hangs or ends its process is tried elsewhere first, and not used here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.engine.drafters.outside.foreign import foreign_kinds
+from app.engine.drafters.outside.tried_drafters import TriedDrafters
+from tests.drafter_files import write_drafter
+
+pytestmark = pytest.mark.usefixtures("known_strategies")
+
+HARM = {
+    "hangs.py": ("while True:\n    pass\n", "it was not read within 1 s"),
+    "leaves.py": ("import os\nos._exit(3)\n", "it ended the process that read it (exit code 3)"),
+    "disturbs.py": (
+        "import contextlib, os, struct\nfor fd in range(3, 64):\n"
+        "    with contextlib.suppress(OSError):\n        os.write(fd, struct.pack('!i', 7) + b'rubbish')\n",
+        "it disturbed the process that read it",
+    ),
+    "faults.py": ("import os\nos.abort()\n", "it ended the process that read it ("),
+}
+
+
+def test_what_does_harm_is_named_and_the_others_are_used(tmp_path: Path) -> None:
+    files = []
+    for name, (source, _why) in HARM.items():
+        (tmp_path / name).write_text(source)
+        files.append(str(tmp_path / name))
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("import nowhere\n")
+    files += [str(wrong), str(write_drafter(tmp_path))]
+    problems = TriedDrafters(limit=1).use(files)
+    assert list(problems) == files[:-1]
+    for file, (name, (_source, why)) in zip(files, HARM.items(), strict=False):
+        assert str(problems[file]).startswith(f"{name} is not used: {why}")
+    assert "No module named 'nowhere'" in str(problems[str(wrong)])
+    assert [kind.name for kind in foreign_kinds()] == ["echo"]
+
+
+def test_each_is_tried_once_until_it_changes_or_is_to_be_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "echo.py"
+    file.write_text(HARM["leaves.py"][0])
+    drafters = TriedDrafters()
+    read: list[list[str]] = []
+    really = drafters._read
+
+    def spy(files: list[str]) -> object:
+        read.append(files)
+        return really(files)
+
+    monkeypatch.setattr(drafters, "_read", spy)
+    for _ in range(2):
+        assert "exit code 3" in str(drafters.use([str(file)])[str(file)])
+    assert len(read) == 1
+    drafters.forget()
+    assert drafters.use([str(file)])
+    assert len(read) == 2
+    write_drafter(tmp_path)
+    os.utime(file, ns=(1, 1))
+    for _ in range(2):
+        assert not drafters.use([str(file)])
+    assert len(read) == 3
+    assert not drafters.use([])

@@ -1,0 +1,252 @@
+"""The command line for llama.cpp, word by word."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine.devices.cores import default_threads
+from app.engine.drafters.registry import KINDS
+from app.engine.explain.llama_command import LlamaCommand, llama_command, template_kwargs
+from app.engine.params import Param, params_of
+from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.templates.options import TemplateOptions
+from app.engine.templates.thinking import Thinking, switched
+from app.engine.types import ModelOptions, Sampling
+
+TARGET = ModelOptions("/models/big target.gguf")
+DRAFT = ModelOptions("/models/small.gguf", threads=2, n_gpu_layers=7)
+FLAGS = Path(__file__).parents[2] / "vectors" / "llama_server_flags.txt"
+
+
+def made(spec: str, **sampling: float | str) -> LlamaCommand:
+    return llama_command(StrategySpec.parse(spec), TARGET, DRAFT, Sampling(**sampling), 256)  # type: ignore[arg-type]
+
+
+def flag(command: LlamaCommand, name: str) -> str | None:
+    words = shlex.split(command.text)
+    return words[words.index(name) + 1] if name in words else None
+
+
+def test_what_the_template_is_told_is_handed_on() -> None:
+    options = template_kwargs({"thinking": True, "reasoning_effort": "low", "a": "it's"}, None)
+    command = llama_command(StrategySpec(), TARGET, None, Sampling(), 16, 0, options)
+    assert json.loads(flag(command, "--chat-template-kwargs") or "") == options
+    assert flag(made("none"), "--chat-template-kwargs") is None
+
+
+@pytest.mark.parametrize(
+    ("told", "thinking", "handed_on"),
+    [
+        ({}, None, {}),
+        ({}, Thinking(("enable_thinking",), on=True), {}),
+        ({}, Thinking(("enable_thinking",), on=False), {"enable_thinking": False}),
+        ({}, Thinking(("thinking",), on=False), {}),
+        (switched(True), Thinking(("enable_thinking",), on=False), {"enable_thinking": True}),
+        (switched(False), Thinking(("thinking",), on=True), {"thinking": False}),
+        (switched(False), Thinking(("reasoning_effort",)), {}),
+    ],
+)
+def test_llama_cpp_lets_templates_think_untold(
+    told: TemplateOptions, thinking: Thinking | None, handed_on: TemplateOptions
+) -> None:
+    assert template_kwargs(told, thinking) == handed_on
+
+
+def test_no_speculation_names_no_draft() -> None:
+    command = made("none")
+    assert "draft" not in command.text and "--spec" not in command.text
+    assert flag(command, "--model") == "/models/big target.gguf"
+    assert flag(command, "--temp") == "0" and flag(command, "--predict") == "256"
+    assert not command.differences
+
+
+def test_a_draft_model_and_its_settings() -> None:
+    command = made("draft-simple:n_max=8:p_min=0.5")
+    assert flag(command, "--model-draft") == "/models/small.gguf"
+    assert flag(command, "--spec-type") == "draft-simple"
+    assert flag(command, "--spec-draft-n-max") == "8"
+    assert flag(command, "--spec-draft-p-min") == "0.5"
+    assert flag(command, "--threads-draft") == "2"
+    assert flag(command, "--n-gpu-layers-draft") == "7"
+    assert flag(command, "--threads-batch-draft") == "2"  # llama.cpp's default is the target's
+
+
+def test_offload_settings_have_llama_cpps_names() -> None:
+    target = ModelOptions(
+        "t.gguf", rpc="a:1,b:2", device="RPC1,CUDA0", tensor_split="1,3", kv_offload=False, load_mode="mlock"
+    )
+    draft = ModelOptions("d.gguf", device="RPC0", cpu_moe=True, n_cpu_moe=2, kv_offload=False)
+    command = llama_command(StrategySpec.parse("draft-simple"), target, draft, Sampling(), 16)
+    words = shlex.split(command.text)
+    assert flag(command, "--rpc") == "a:1,b:2"
+    assert words.index("--rpc") < words.index("--device")  # llama.cpp looks for the devices as it reads
+    assert flag(command, "--device") == "RPC1,CUDA0"
+    assert flag(command, "--device-draft") == "RPC0"
+    assert flag(command, "--tensor-split") == "1,3"
+    assert flag(command, "--load-mode") == "mlock"
+    assert flag(command, "--n-cpu-moe-draft") == "2"
+    assert words.count("--no-kv-offload") == 1 and "--cpu-moe-draft" in words
+
+
+def test_sampling_is_written_out() -> None:
+    command = made("none", temperature=0.8, top_k=40, top_p=0.95, seed=5, repeat_penalty=1.1)
+    assert flag(command, "--temp") == "0.8"
+    assert flag(command, "--top-k") == "40"
+    assert flag(command, "--min-p") == "0"
+    assert flag(command, "--seed") == "5"
+    assert flag(command, "--repeat-last-n") == "64"
+
+
+def test_dry_is_written_with_each_breaker_by_itself() -> None:
+    sampling = Sampling(dry_multiplier=0.8, dry_penalty_last_n=100, dry_sequence_breaker=r'\n " User:\x20')
+    words = shlex.split(llama_command(StrategySpec(), TARGET, None, sampling, 9).text)
+    start = words.index("--dry-multiplier")
+    assert words[start : start + 10] == [
+        *("--dry-multiplier", "0.8", "--dry-penalty-last-n", "100", "--dry-sequence-breaker", r"\n"),
+        *("--dry-sequence-breaker", '"', "--dry-sequence-breaker", r"User:\x20"),
+    ]
+    assert words[words.index("--samplers") + 1].startswith("penalties;dry;top_n_sigma;")
+    assert "--dry-base" not in words and "--dry-allowed-length" not in words  # the same default there
+    assert flag(made("none", dry_multiplier=1, dry_sequence_breaker=""), "--dry-sequence-breaker") == "none"
+    assert "dry" not in made("none").text.replace(";dry;", ";")
+
+
+def test_the_whole_context_is_written_in_tokens() -> None:
+    sampling = Sampling(repeat_penalty=1.1, repeat_last_n=-1, dry_multiplier=1, dry_penalty_last_n=-1)
+    command = llama_command(StrategySpec(), TARGET, None, sampling, 9, n_ctx=2048)
+    assert flag(command, "--repeat-last-n") == flag(command, "--dry-penalty-last-n") == "2048"
+
+
+@pytest.mark.parametrize(
+    ("spec", "sampling", "words"),
+    [
+        ("prompt-lookup", {}, "no prompt-lookup"),
+        ("draft-simple", {"temperature": 0.5}, "not by speculative"),
+        ("draft-simple:sample=1", {"temperature": 0.5}, "sample is left out"),
+    ],
+)
+def test_what_llama_cpp_does_otherwise_is_said(spec: str, sampling: dict[str, float], words: str) -> None:
+    assert any(words in line for line in made(spec, **sampling).differences)
+
+
+def test_match_is_llama_cpps_own_rule() -> None:
+    assert not made("draft-simple:verify=match", temperature=0.5).differences
+
+
+def test_what_llama_cpp_does_not_know_is_left_out_of_the_command() -> None:
+    command = made("prompt-lookup+draft-simple:sample=1", temperature=0.5)
+    assert flag(command, "--spec-type") == "draft-simple"
+    assert "sample=" not in command.text and "--spec-draft-sample" not in command.text
+
+
+def test_where_the_defaults_differ_the_flag_is_written() -> None:
+    command = llama_command(
+        StrategySpec.parse("draft-simple"),
+        ModelOptions("t.gguf"),
+        ModelOptions("d.gguf"),
+        Sampling(),
+        16,
+    )
+    assert not command.differences
+    assert flag(command, "--ctx-size") == "8192"  # 0 there: the whole of what the model was trained with
+    assert "--swa-full" in shlex.split(command.text)  # off there
+    assert flag(command, "--parallel") == "1"  # 4 there
+    assert flag(command, "--fit") == "off"
+    assert flag(command, "--n-gpu-layers") == flag(command, "--n-gpu-layers-draft") == "all"  # as fit, there
+    threads = str(default_threads())
+    for name in ("--threads", "--threads-draft", "--threads-batch-draft"):
+        assert flag(command, name) == threads
+
+
+@pytest.mark.parametrize(
+    ("asked", "loaded", "says"), [(0, 2048, "2048"), (0, 0, "8192"), (512, 2048, "512"), (8192, 2048, "2048")]
+)
+def test_the_context_is_the_one_that_was_loaded(asked: int, loaded: int, says: str) -> None:
+    target = ModelOptions("t.gguf", ctx_size=asked)
+    assert flag(llama_command(StrategySpec(), target, None, Sampling(), 16, loaded), "--ctx-size") == says
+
+
+def test_without_the_full_window_there_is_no_flag() -> None:
+    target = ModelOptions("t.gguf", swa_full=False)
+    assert "swa" not in llama_command(StrategySpec(), target, None, Sampling(), 16).text
+
+
+@pytest.mark.parametrize(
+    ("target", "draft", "words"),
+    [
+        ({}, {"ctx_size": 512, "swa_full": False}, "ctx_size, swa_full of the draft left out"),
+        ({"ctx_size": 512}, {}, None),  # as far as the target goes
+        ({"flash_attn": "on"}, {}, "flash_attn of the draft"),
+        ({"device": "CUDA0"}, {}, "the target's devices"),
+        ({"device": "CUDA0"}, {"device": "CUDA0"}, None),
+    ],
+)
+def test_what_llama_cpp_opens_otherwise_is_said(
+    target: dict[str, Any], draft: dict[str, Any], words: str | None
+) -> None:
+    spec = StrategySpec.parse("draft-simple")
+    command = llama_command(
+        spec, ModelOptions("t.gguf", **target), ModelOptions("d.gguf", **draft), Sampling(), 16
+    )
+    assert [words in line for line in command.differences] == ([True] if words else [])
+
+
+def test_the_lookup_caches() -> None:
+    command = made("ngram-cache:n_draft=4:lookup_cache_dynamic=d.bin:lookup_cache_static=s.bin")
+    assert flag(command, "--lookup-cache-dynamic") == "d.bin"
+    assert flag(command, "--lookup-cache-static") == "s.bin"
+    assert len(command.differences) == 2
+    assert "n_draft is left out" in command.differences[0]
+    assert "dynamic lookup cache" in command.differences[1]
+
+
+def other_values(one: Param) -> list[Any]:
+    """Values that are not the default."""
+    if one.choices:
+        return [choice for choice in one.choices if choice != one.default]
+    if one.kind is bool:
+        return [not one.default]
+    if one.name == "replace":
+        return ['[["a", "b"]]']
+    if one.kind is str:
+        return ["7"]
+    return [one.low if one.high in (None, one.default) else one.high]
+
+
+def commands() -> Iterator[LlamaCommand]:
+    """With every setting of both models and of every strategy changed, one at a time."""
+    draft = StrategySpec.parse("draft-simple")
+    for one in params_of(ModelOptions):
+        for value in other_values(one):
+            changed = ModelOptions("m.gguf", **{one.name: value})
+            yield llama_command(draft, changed, changed, Sampling(), 9)
+    for kind in KINDS.values():
+        for one in params_of(kind.params):
+            for value in other_values(one):
+                part = StrategyPart(kind.name, replace(kind.params(), **{one.name: value}))
+                yield llama_command(StrategySpec((part,)), TARGET, DRAFT, Sampling(), 9)
+    for one in params_of(Sampling):
+        for value in other_values(one):
+            yield made("none", **{one.name: value})
+
+
+def test_every_flag_that_can_come_out_is_llama_cpps() -> None:
+    known = {}
+    for line in FLAGS.read_text().splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.partition(" ")
+            known[name] = bool(value)
+    for command in commands():
+        words = shlex.split(command.text)[1:]
+        while words:
+            name = words.pop(0)
+            assert name in known, command.text
+            if known[name]:
+                words.pop(0)

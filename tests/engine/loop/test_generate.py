@@ -1,0 +1,208 @@
+"""The loop: a round is recorded while the next pass runs, and the record does not show it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from app.engine.drafters.base import Proposal
+from app.engine.drafters.draft_simple import DraftSimple
+from app.engine.engine import Engine
+from app.engine.loop import generate
+from app.engine.loop.generate import Generation, TokenBuffer, Verified
+from app.engine.loop.handover import Handover
+from app.engine.process.messages import RoundFinished
+from app.engine.record.recheck import recheck
+from app.engine.record.trace import Trace
+from app.engine.sampling.rows import TargetRows
+from app.engine.types import GenerationRequest, Round, Sampling
+from tests.answers import answer, events_of, trace_of
+from tests.equality import measured
+from tests.reference import probabilities, softmax
+
+PROMPT = "abcabcabd abc"
+SETTINGS = {
+    "greedy": Sampling(),
+    "greedy, penalised": Sampling(repeat_penalty=1.4, repeat_last_n=9),
+    "greedy, DRY": Sampling(dry_multiplier=2, dry_allowed_length=1, dry_penalty_last_n=-1),
+    "plain": Sampling(temperature=0.8, seed=3),
+    "filtered": Sampling(temperature=0.8, top_k=12, top_p=0.95, seed=3),
+    "penalised": Sampling(temperature=0.8, repeat_penalty=1.4, seed=3),
+}
+
+
+@pytest.fixture
+def passes_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pass of the target is over, and has overwritten the logits, before the round is recorded."""
+    settle, finished = Handover.settle, generate.finished
+    over = threading.Semaphore(0)
+
+    def settle_and_tell(self: Handover[Verified]) -> None:
+        if self._on_the_way:
+            over.release()
+        settle(self)
+
+    def finished_late(run: Generation, last: Verified) -> tuple[Round, str]:
+        assert over.acquire(timeout=10)
+        return finished(run, last)
+
+    monkeypatch.setattr(Handover, "settle", settle_and_tell)
+    monkeypatch.setattr(generate, "finished", finished_late)
+
+
+def without_times(trace: Trace) -> list[tuple[object, ...]]:
+    return [(one.drafted, one.emitted, one.target_top, one.draft_top, one.draft_end) for one in trace.rounds]
+
+
+@pytest.mark.usefixtures("passes_end_first")
+@pytest.mark.parametrize("rule", ["", ":verify=match", ":verify=speculative"])
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> None:
+    """Against logits of a fresh context, at every place."""
+    sampling = SETTINGS[kind]
+    request = GenerationRequest(
+        prompt=PROMPT,
+        strategy=f"draft-simple:n_max=3{':sample=1' if sampling.temperature else ''}{rule}",
+        sampling=sampling,
+        max_tokens=25,
+        ignore_eos=False,
+        cold=True,
+    )
+    trace = trace_of(events_of(engine, request))
+    assert recheck(trace) == []
+    prompt = engine._tokenize(request)[1]
+    drawn = sampling.temperature > 0 or rule
+    for one in trace.rounds:
+        for place, (token, top) in enumerate(zip(one.emitted, one.target_top, strict=True)):
+            logits = measured(engine, prompt, trace, one.position + place)
+            # `measured` has applied the penalty already.
+            unpenalised = Sampling(sampling.temperature, sampling.top_k, sampling.top_p)
+            p = probabilities(logits, unpenalised) if drawn else softmax(logits)
+            assert token.p == pytest.approx(p[token.id], abs=1e-4)
+            beside = p if sampling.temperature else softmax(logits)  # a one-hot row has no alternatives
+            np.testing.assert_allclose(top.p, beside[list(top.ids)], atol=1e-4)
+            assert max(top.p) == pytest.approx(beside.max(), abs=1e-4)
+            if place < len(one.drafted):
+                assert one.drafted[place].p == pytest.approx(p[one.drafted[place].id], abs=1e-4)
+        for drafted, thought in zip(one.drafted, one.draft_top, strict=True):
+            if sampling.temperature == 0:
+                assert (thought.ids[0], thought.p[0]) == (drafted.id, drafted.draft_p)
+            assert list(thought.p) == sorted(thought.p, reverse=True)
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_records_do_not_depend_on_how_fast_a_pass_is(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    settings = {"strategy": "draft-simple:n_max=3:sample=1", "sampling": SETTINGS[kind], "max_tokens": 30}
+    at_once = answer(engine, cold=True, **settings)
+    give = Handover.give
+
+    def give_and_wait(self: Handover[Verified], thing: Verified) -> None:
+        give(self, thing)
+        time.sleep(0.005)
+
+    monkeypatch.setattr(Handover, "give", give_and_wait)
+    assert without_times(answer(engine, cold=True, **settings)) == without_times(at_once)
+
+
+@pytest.mark.usefixtures("passes_end_first")
+def test_the_context_in_use_is_that_of_its_own_round(engine: Engine) -> None:
+    request = GenerationRequest(prompt=PROMPT, strategy="draft-simple", max_tokens=20, ignore_eos=True)
+    finished = [event for event in events_of(engine, request) if isinstance(event, RoundFinished)]
+    for event in finished:
+        cached = len(PROMPT) + event.round.position + len(event.round.emitted) - 1
+        assert event.context_used == cached
+
+
+def test_drafters_learn_what_became_of_their_own_proposals(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def observe(self: DraftSimple, context: np.ndarray, proposal: Proposal, accepted: int) -> None:
+        seen.append((len(context), len(proposal.ids), accepted))
+
+    monkeypatch.setattr(DraftSimple, "observe", observe)
+    trace = answer(engine, strategy="prompt-lookup+draft-simple:n_max=4", max_tokens=60, stop=("zz",))
+    expected = [
+        (len(PROMPT) + one.position + len(one.emitted), len(one.drafted), one.accepted)
+        if one.strategy == "draft-simple"
+        else (len(PROMPT) + one.position + len(one.emitted), 0, 0)
+        for one in trace.rounds
+    ]
+    assert seen == expected
+    assert {one.strategy for one in trace.rounds} >= {"draft-simple", "prompt-lookup"}
+    assert sum(accepted for _, _, accepted in seen) > 0
+
+
+def test_no_thread_is_left_whether_an_answer_is_read_or_not(engine: Engine) -> None:
+    threads = threading.active_count()
+    request = GenerationRequest(prompt=PROMPT, strategy="draft-simple", max_tokens=50, ignore_eos=True)
+    events_of(engine, request)
+    assert threading.active_count() <= threads
+    unread = engine.generate(request)
+    next(event for event in unread if isinstance(event, RoundFinished))
+    unread.close()
+    assert threading.active_count() <= threads
+
+
+def test_a_round_leaves_nothing_for_the_garbage_collector(engine: Engine) -> None:
+    """Proposals hold rows of a whole vocabulary: they must go at once, not when the collector comes."""
+    settings = {"strategy": "draft-simple:n_max=4:sample=1", "sampling": Sampling(temperature=1, seed=1)}
+    answer(engine, max_tokens=10, **settings)
+    left = []
+    for _ in range(3):  # threads that other tests have left may make some garbage beside
+        gc.collect()
+        gc.disable()
+        try:
+            trace = answer(engine, max_tokens=120, ignore_eos=True, **settings)
+            left.append(gc.collect())
+        finally:
+            gc.enable()
+    assert min(left) < len(trace.rounds) / 2
+
+
+def test_a_stopped_answer_leaves_no_rows_behind(engine: Engine) -> None:
+    request = GenerationRequest(
+        prompt=PROMPT,
+        strategy="draft-simple:n_max=4:sample=1",
+        sampling=Sampling(temperature=1, seed=1),
+        max_tokens=200,
+        ignore_eos=True,
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        for event in engine.generate(request):
+            if isinstance(event, RoundFinished) and event.round.index == 3:
+                engine.stop()
+        assert not [one for one in gc.get_objects() if isinstance(one, Verified | TargetRows)]
+    finally:
+        gc.enable()
+
+
+def test_the_first_token_does_not_wait_for_the_second_draft(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(self: DraftSimple, context: np.ndarray, k: int) -> Proposal:
+        time.sleep(0.4)
+        return Proposal(ids=[1])
+
+    monkeypatch.setattr(DraftSimple, "propose", slow)
+    trace = answer(engine, strategy="draft-simple", max_tokens=4)
+    assert trace.totals is not None and trace.totals.first_token_seconds is not None
+    assert 0.4 <= trace.totals.first_token_seconds < 0.7
+
+
+def test_the_truth_with_a_draft_behind_it_stays_the_truth() -> None:
+    truth = TokenBuffer(np.array([1, 2, 3], np.int32), 8)
+    assert truth.with_draft([7, 8]).tolist() == [1, 2, 3, 7, 8]
+    assert truth.ids.tolist() == [1, 2, 3]
+    truth.extend([9])
+    assert truth.ids.tolist() == [1, 2, 3, 9]
+    assert truth.with_draft([]).tolist() == [1, 2, 3, 9]

@@ -1,0 +1,139 @@
+"""Work beside the caller: what it gives comes in order, errors too, and nothing is left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from app.engine.loop.handover import Handover
+
+
+def numbers(count: int) -> Callable[[Handover[int]], None]:
+    def work(handover: Handover[int]) -> None:
+        for number in range(count):
+            handover.settle()
+            handover.give(number)
+
+    return work
+
+
+@pytest.mark.parametrize("count", [0, 1, 50])
+def test_things_come_in_the_order_they_were_given(count: int) -> None:
+    with Handover("beside", numbers(count)) as handover:
+        assert list(handover) == list(range(count))
+
+
+def test_the_work_goes_on_while_a_thing_is_looked_at() -> None:
+    went_on = threading.Event()
+
+    def work(handover: Handover[str]) -> None:
+        handover.give("first")
+        went_on.set()
+
+    with Handover("beside", work) as handover:
+        for _ in handover:
+            assert went_on.wait(10)
+
+
+def test_settling_waits_until_a_thing_was_looked_at() -> None:
+    looked_at: list[int] = []
+
+    def work(handover: Handover[int]) -> None:
+        for number in range(20):
+            handover.give(number)
+            handover.settle()
+            assert looked_at[-1] == number
+
+    with Handover("beside", work) as handover:
+        for number in handover:
+            time.sleep(0.001)
+            looked_at.append(number)
+    assert looked_at == list(range(20))
+
+
+def test_an_error_comes_behind_what_was_given_before() -> None:
+    def work(handover: Handover[int]) -> None:
+        handover.give(1)
+        raise ZeroDivisionError
+
+    taken = []
+    with pytest.raises(ZeroDivisionError), Handover("beside", work) as handover:
+        for number in handover:
+            time.sleep(0.01)
+            taken.append(number)
+    assert taken == [1]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_leaving_early_waits_for_the_work_and_ends_the_thread(fails: bool) -> None:
+    threads, done = threading.active_count(), []
+
+    def work(handover: Handover[int]) -> None:
+        handover.give(0)
+        time.sleep(0.05)
+        done.append("pass")
+        if fails:
+            raise ValueError("nobody asks for this")
+        handover.settle()
+        done.append("more")
+
+    with Handover("beside", work) as handover:
+        for _ in handover:
+            break
+    assert done == ["pass"]
+    assert threading.active_count() <= threads
+
+
+def test_leaving_before_anything_was_given() -> None:
+    threads = threading.active_count()
+
+    def work(handover: Handover[int]) -> None:
+        time.sleep(0.02)
+        handover.give(0)  # nobody is there any more
+        handover.settle()
+
+    with Handover("beside", work):
+        pass
+    assert threading.active_count() <= threads
+
+
+def test_an_error_of_the_taker_ends_the_thread() -> None:
+    threads = threading.active_count()
+    with pytest.raises(KeyError), Handover("beside", numbers(5)) as handover:
+        for _ in handover:
+            raise KeyError
+    assert threading.active_count() <= threads
+
+
+def test_the_work_begins_when_somebody_takes() -> None:
+    begun = threading.Event()
+    with Handover("beside", lambda _handover: begun.set()) as handover:
+        assert not begun.wait(0.02)
+        assert list(handover) == []
+    assert begun.is_set()
+
+
+def test_an_interrupt_while_leaving_comes_when_the_work_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+
+    def work(handover: Handover[int]) -> None:
+        handover.give(0)
+        time.sleep(0.05)
+        done.append("pass")
+
+    join, interrupts = threading.Thread.join, [KeyboardInterrupt, KeyboardInterrupt]
+
+    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
+        if self.name == "beside" and interrupts:
+            raise interrupts.pop()
+        join(self, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt), Handover("beside", work) as handover:
+        for _ in handover:
+            break
+    assert done == ["pass"]
+    assert not interrupts

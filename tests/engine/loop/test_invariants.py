@@ -1,0 +1,134 @@
+"""What METRICS.md says of every answer, whatever the strategy, the sampling, the prompt and the limits."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.engine.engine import Engine
+from app.engine.fates import Origin, Verdict
+from app.engine.record.recheck import recheck
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.engine.sampling.draws import Draws, Purpose
+from app.engine.strategy import StrategySpec
+from app.engine.types import FinishReason, GenerationRequest, Sampling, Verification
+from tests.answers import events_of, trace_of
+
+CUT = (FinishReason.END, FinishReason.STOP)
+
+strategies = st.sampled_from(
+    [
+        "none",
+        "draft-simple:n_max=1",
+        "draft-simple:n_max=4",
+        "draft-simple:n_max=6:n_min=2:p_min=0.2",
+        "draft-simple:n_max=4:sample=1",
+        "draft-simple:n_max=5:sample=1:p_min=0.1",
+        "prompt-lookup",
+        "prompt-lookup:max_ngram_size=1:num_pred_tokens=12",
+        "prompt-lookup:num_pred_tokens=3+draft-simple:n_max=2",
+        "ngram-simple:size_n=1:size_m=4",
+        "ngram-map-k:size_n=2:size_m=3+ngram-map-k4v:size_n=1:size_m=2+draft-simple:n_max=2",
+    ]
+)
+rules = st.sampled_from(["", ":verify=match", ":verify=speculative", ":verify=block"])
+samplings = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.0, 0.3, 1.0, 2.0]),
+    top_k=st.sampled_from([0, 5]),
+    top_p=st.sampled_from([1.0, 0.8]),
+    repeat_penalty=st.sampled_from([1.0, 1.3]),
+    seed=st.integers(0, 2**63 - 1),
+)
+requests = st.builds(
+    GenerationRequest,
+    prompt=st.one_of(
+        st.text(min_size=1, max_size=30), st.sampled_from(["abcabcabcabc", "aaaaaaaaaaaaaaaa", "x"])
+    ),
+    strategy=st.builds(str.__add__, strategies, rules),
+    sampling=samplings,
+    max_tokens=st.integers(1, 40),
+    stop=st.sampled_from([(), ("a",), ("e", "\n", "zz")]),
+    ignore_eos=st.booleans(),
+    cold=st.booleans(),
+)
+
+
+@given(requests)
+@settings(max_examples=60)
+def test_the_invariants(shared_engine: Engine, request: GenerationRequest) -> None:
+    events = events_of(shared_engine, request)
+    trace = trace_of(events)
+    assert trace.totals is not None
+    finish = trace.totals.finish_reason
+    statistics = Statistics.of(trace.rounds)
+
+    assert statistics.drafted == statistics.accepted + statistics.rejected + statistics.ignored
+    missing = statistics.accepted + statistics.rounds - statistics.emitted
+    assert missing in ((0, 1) if finish in CUT else (0,))
+    assert statistics.origins[Origin.ACCEPTED] == statistics.accepted
+    assert sum(statistics.origins.values()) == statistics.emitted == len(trace.token_ids)
+    assert statistics.emitted <= request.max_tokens
+    assert (finish is FinishReason.LENGTH) <= (statistics.emitted == request.max_tokens)
+    assert recheck(trace) == []
+
+    most = max((part.longest for part in StrategySpec.parse(request.strategy).parts), default=0)
+    for one in trace.rounds:
+        assert one.rejected <= 1
+        assert len(one.drafted) <= min(most, request.max_tokens - one.position - 1)
+        assert 1 <= len(one.emitted) <= len(one.drafted) + 1
+        assert len(one.target_top) == len(one.emitted)
+        if trace.header.verification is not Verification.BLOCK:  # which judges ignored tokens too
+            assert all((token.p is None) == (token.verdict is Verdict.IGNORED) for token in one.drafted)
+        assert all(0 < token.q <= 1 for token in one.drafted)
+        assert all(0 < token.p <= 1 for token in one.emitted)
+        assert all(0 <= token.p <= 1 for token in one.drafted if token.p is not None)
+        assert (one.strategy is None) == (not one.drafted)
+        assert one.seconds >= one.draft_seconds + one.verify_seconds + one.sample_seconds - 1e-9
+        assert 0 <= one.native_seconds <= one.seconds
+
+    # The text: what was streamed is its beginning, and nothing but emitted tokens is in it.
+    streamed = "".join(event.text for event in events if hasattr(event, "text"))
+    assert trace.totals.text.startswith(streamed)
+    emitted = b"".join(token.piece for one in trace.rounds for token in one.emitted)
+    readable = emitted.decode(errors="replace")
+    assert readable.startswith(trace.totals.text)
+    if finish is not FinishReason.STOP:
+        assert readable == trace.totals.text
+    assert not any(stop in trace.totals.text for stop in request.stop)
+
+
+@given(requests)
+@settings(max_examples=25)
+def test_no_draw_is_ever_used_twice(shared_engine: Engine, request: GenerationRequest) -> None:
+    keys: list[tuple[int, Purpose, int]] = []
+    real = Draws.uniform
+
+    def uniform(self: Draws, position: int, purpose: Purpose, round_start: int = 0) -> float:
+        keys.append((position, purpose, round_start))
+        return real(self, position, purpose, round_start)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Draws, "uniform", uniform)
+        events_of(shared_engine, request)
+    assert max(Counter(keys).values(), default=1) == 1
+
+
+@given(requests)
+@settings(max_examples=25)
+def test_a_cold_answer_repeats_exactly(shared_engine: Engine, request: GenerationRequest) -> None:
+    settings = {
+        name: getattr(request, name) for name in ("prompt", "strategy", "sampling", "stop", "ignore_eos")
+    }
+    first, second = (_cold(shared_engine, settings) for _ in range(2))
+    assert first.token_ids == second.token_ids
+    verdicts = [[[token.verdict for token in one.drafted] for one in t.rounds] for t in (first, second)]
+    assert verdicts[0] == verdicts[1]
+
+
+def _cold(engine: Engine, settings: dict) -> Trace:
+    return trace_of(events_of(engine, GenerationRequest(**settings, max_tokens=20, cold=True)))

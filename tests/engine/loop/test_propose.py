@@ -1,0 +1,103 @@
+"""What a round drafts: who is asked, and why a draft ended where it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from app.engine.drafters.base import Drafter, Proposal
+from app.engine.lengths.base import FixedLength
+from app.engine.loop.generate import draft_room
+from app.engine.loop.propose import Room, propose
+
+TRUTH = np.arange(5, dtype=np.int32)
+
+
+class Says(Drafter):
+    """Proposes so many tokens, and says why no more."""
+
+    def __init__(self, tokens: int, end: str, fault: str = "") -> None:
+        self._tokens, self._end, self._fault = tokens, end, fault
+
+    def propose(self, context: np.ndarray, k: int) -> Proposal:
+        return Proposal(ids=[7] * min(k, self._tokens), end=self._end, fault=self._fault)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "end"),
+    [
+        (Says(0, "no match"), Says(2, "n_max"), "n_max"),
+        (Says(0, "it broke", "it broke"), Says(2, "n_max"), "it broke; n_max"),
+        (Says(0, "it broke", "it broke"), Says(2, ""), "it broke"),
+        (Says(0, "it broke", "it broke"), Says(0, "no match"), "it broke"),
+        (Says(0, "no match"), Says(0, "no match"), "no match"),
+        (Says(0, "no match"), Says(0, ""), "no strategy found a draft"),
+    ],
+)
+def test_why_a_draft_of_two_ended(first: Says, second: Says, end: str) -> None:
+    draft = propose([("first", first), ("second", second)], FixedLength(), TRUTH, Room(9))
+    assert draft.proposal.end == end
+    assert draft.asked == ("first", "second")
+
+
+@pytest.mark.parametrize("tokens", [0, 3])
+def test_what_allows_no_more_is_said(tokens: int) -> None:
+    drafters = [("one", Says(9, "answer at its length limit"))]
+    draft = propose(drafters, FixedLength(), TRUTH, Room(tokens, "the context is full"))
+    assert (len(draft.proposal.ids), draft.proposal.end) == (tokens, "the context is full")
+    assert draft.asked == (("one",) if tokens else ())
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "n_ctx", "n_batch", "room"),
+    [
+        (8, 100, 100, Room(7, "answer at its length limit")),
+        (99, 50, 100, Room(10, "the target's context is full")),
+        (99, 40, 100, Room(0, "the target's context is full")),
+        (99, 100, 1, Room(0, "batch_size allows no more")),
+    ],
+)
+def test_what_limits_a_round(max_tokens: int, n_ctx: int, n_batch: int, room: Room) -> None:
+    target = SimpleNamespace(n_ctx=n_ctx, n_batch=n_batch)
+    run = SimpleNamespace(max_tokens=max_tokens, position=0, target=target, truth=SimpleNamespace(length=40))
+    assert draft_room(run) == room  # type: ignore[arg-type]
+
+
+def test_a_strategys_own_limit_is_its_reason() -> None:
+    draft = propose([("one", Says(3, "n_max"))], FixedLength(), TRUTH, Room(3, "the context is full"))
+    assert draft.proposal.end == "n_max"
+
+
+class Lets(FixedLength):
+    """Sits the round out, or lets nobody draft in it."""
+
+    def __init__(self, sits_out: bool, looks_at: str = "") -> None:
+        self._sits_out, self._looks_at = sits_out, looks_at
+
+    def sit_out(self) -> bool:
+        return self._sits_out
+
+    def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
+        return 0 if name != "second" else room
+
+    def look(self, name: str, room: int) -> int:
+        return 2 if name == self._looks_at else 0
+
+
+def test_a_length_is_told_of_a_round_in_which_it_let_nobody_draft_and_of_none_that_it_had_no_say_in() -> None:
+    one = [("one", Says(2, "n_max"))]
+    assert propose(one, Lets(sits_out=False), TRUTH, Room(9)).attempts == []
+    assert propose(one, Lets(sits_out=True), TRUTH, Room(9)).attempts is None
+    assert propose(one, FixedLength(), TRUTH, Room(0)).attempts is None
+    assert propose([], FixedLength(), TRUTH, Room(9)).attempts is None
+
+
+def test_what_broke_where_a_proposal_was_only_looked_at_is_told() -> None:
+    broken, length = ("first", Says(0, "it broke", "it broke")), Lets(sits_out=False, looks_at="first")
+    draft = propose([broken], length, TRUTH, Room(9))
+    assert (draft.proposal.end, draft.asked) == ("it broke", ())
+    draft = propose([broken, ("second", Says(2, "n_max"))], length, TRUTH, Room(9))
+    assert (draft.name, draft.proposal.end) == ("second", "it broke; n_max")

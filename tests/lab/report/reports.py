@@ -1,0 +1,81 @@
+"""Reports made up of few numbers, for the tests of what is written from them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from app.engine.types import FinishReason, ModelInfo, ModelOptions, PairInfo, Sampling
+from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
+from app.lab.report.compare import compared_runs
+from app.lab.report.report import Report, SweepFacts, make_report
+from app.lab.runs.failed_run import failed_record
+from app.lab.runs.run_record import Divergence, RunRecord
+from app.lab.runs.traces import TraceStore
+
+HOSTILE = "</script><img src=x onerror=alert(1)> & \u2028 |pipe|"
+SPEEDS = {0: 10.0, 1: 15.0, 2: 8.0, 3: 12.0}
+
+
+def model(name: str) -> ModelInfo:
+    return ModelInfo(
+        f"/home/somebody/{name}", name, "llama", "Q8_0", 12_000_000, 11_000_000, 4, 4096, 2048, 2048, 1, True
+    )
+
+
+def pair_info() -> PairInfo:
+    return PairInfo(model("t.gguf"), model("d.gguf"), "same vocabulary")
+
+
+def made_experiment(lanes: int = 3, repeats: int = 3) -> Experiment:
+    strategies = [Lane("draft-simple"), Lane("suffix", HOSTILE), Lane("prompt-lookup")][: lanes - 1]
+    return make_experiment(
+        Experiment(
+            Pair(ModelOptions("/home/somebody/t.gguf"), ModelOptions("/home/somebody/d.gguf")),
+            tuple(strategies),
+            (Prompt(f"one {HOSTILE}", "code"), Prompt("two", "story")),
+            Sampling(seed=3),
+            repeats=repeats,
+            title=f"A title {HOSTILE}",
+        )
+    )
+
+
+def made_records(experiment: Experiment) -> dict[Job, RunRecord]:
+    """Speeds by lane, with a little of repeat and prompt in them."""
+    records = {}
+    for job in experiment.jobs():
+        seconds = 100 / (SPEEDS[job.lane % 4] * (1 + 0.01 * job.repeat * job.lane + 0.02 * job.prompt))
+        drafting = job.lane > 0
+        records[job] = msgspec.structs.replace(
+            failed_record(experiment, job, ""),
+            token_ids=tuple(range(100)),
+            n_tokens=100,
+            seconds=seconds,
+            tokens_per_second=100 / seconds,
+            prompt_seconds=0.5,
+            first_token_seconds=0.6,
+            rounds=40 if drafting else 100,
+            drafted=90 if drafting else 0,
+            accepted=60 if drafting else 0,
+            rejected=20 if drafting else 0,
+            ignored=10 if drafting else 0,
+            acceptance_rate=60 / 90 if drafting else None,
+            alpha=0.75 if drafting else None,
+            drafted_rounds=30 if drafting else 0,
+            draft_seconds=seconds / 10 if drafting else 0.0,
+            target_seconds=seconds / 2,
+            engine_overhead=0.05,
+            finish_reason=FinishReason.LENGTH,
+        )
+    return records
+
+
+def made_report(lanes: int = 3, repeats: int = 3, sweep: SweepFacts | None = None) -> Report:
+    experiment = made_experiment(lanes, repeats)
+    records = compared_runs(experiment, made_records(experiment), TraceStore())
+    parting = Divergence(4, 1, 2, "<b>", HOSTILE, 0.01, 0.02, True)
+    job = Job(0, 0, lanes - 1)
+    records[job] = msgspec.structs.replace(
+        records[job], identical_to_baseline=False, first_divergence=parting
+    )
+    return make_report(experiment, records, dict.fromkeys(range(lanes), pair_info()), sweep=sweep)

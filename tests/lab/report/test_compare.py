@@ -1,0 +1,132 @@
+"""Where an answer leaves its baseline's: place, tokens, logit gap, near-tie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.fates import Origin
+from app.engine.record.trace import Trace
+from app.engine.types import Alternatives, Draw, EmittedToken, Round, Sampling, Verification
+from app.lab.report.compare import compared, first_divergence
+from app.lab.runs.run_record import RunRecord
+from tests.answers import answer
+from tests.tiny import Tiny
+
+
+def test_the_same_tokens_are_identical(shared_engine: Engine) -> None:
+    shared_engine.reset()
+    plain = answer(shared_engine, max_tokens=10, cold=True)
+    drafted = answer(shared_engine, max_tokens=10, cold=True, strategy="draft-simple")
+    record = compared(RunRecord.of(drafted, lane=1), RunRecord.of(plain))
+    assert record.identical_to_baseline is True
+    assert record.first_divergence is None
+    assert record.baseline_lane == 0
+    assert record.speedup == pytest.approx(
+        (record.n_tokens / record.seconds) / (len(plain.token_ids) / RunRecord.of(plain).seconds)
+    )
+
+
+def test_another_model_parts_and_the_gap_is_the_baselines(
+    shared_engine: Engine, tiny_file: Callable[[Tiny], Path]
+) -> None:
+    """Two different targets part for good: the gap is that of the baseline's logits, and no near-tie."""
+    shared_engine.reset()
+    plain = answer(shared_engine, max_tokens=20, cold=True, ignore_eos=True)
+    with Engine(tiny_file(Tiny(name="other", n_ctx=1024, noise=0.3, noise_seed=9))) as other:
+        parted = answer(other, max_tokens=20, cold=True, ignore_eos=True)
+    found = first_divergence(parted.token_ids, plain.token_ids, parted, plain)
+    assert found is not None
+    at = found.index
+    assert parted.token_ids[:at] == plain.token_ids[:at]
+    assert (found.token, found.baseline_token) == (parted.token_ids[at], plain.token_ids[at])
+    assert found.token != found.baseline_token
+    top = plain.rounds[at].target_top[0]
+    p = dict(zip(top.ids, top.p, strict=True))
+    if found.token in p:
+        expected = math.log(p[found.baseline_token] / p[found.token])
+        assert found.logit_gap == pytest.approx(expected)
+        assert found.logit_gap >= 0
+        assert found.near_tie is not True
+    else:
+        assert found.logit_gap is None
+
+
+def _trace(like: Trace, ids: tuple[int, ...], tops: dict[int, float], temperature: float = 0.0) -> Trace:
+    """A trace of one round that emits `ids`, whose last place has these probabilities."""
+    top = Alternatives(tuple(tops), tuple(b"x" for _ in tops), tuple(tops.values()))
+    emitted = tuple(EmittedToken(one, b"x", Origin.PLAIN, 0.5) for one in ids)
+    one = Round(0, 0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, (), emitted, target_top=(top,) * len(ids))
+    header = msgspec.structs.replace(like.header, sampling=Sampling(temperature=temperature))
+    return Trace(header, [one])
+
+
+@pytest.fixture(scope="module")
+def some_trace(shared_engine: Engine) -> Trace:
+    return answer(shared_engine, max_tokens=2)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "gap", "near"),
+    [
+        ({1: 0.4001, 2: 0.4}, {2: 0.4001, 1: 0.4}, math.log(0.4001 / 0.4), True),
+        ({1: 0.4 * math.exp(0.0539), 2: 0.4}, {2: 0.4 * math.exp(0.0126), 1: 0.4}, 0.0539, True),
+        ({1: 0.6, 2: 0.3}, {2: 0.5, 1: 0.4}, math.log(2), False),
+        # Both passes prefer token 1 by far, and token 2 was emitted all the same.
+        ({1: 0.9, 2: 0.05}, {1: 0.9, 2: 0.05}, math.log(18), False),
+        ({1: 0.6, 3: 0.3}, {2: 0.5, 1: 0.4}, None, None),
+    ],
+)
+def test_a_near_tie_is_what_rounding_explains(
+    some_trace: Trace, here: dict[int, float], there: dict[int, float], gap: float | None, near: bool | None
+) -> None:
+    baseline, trace = _trace(some_trace, (7, 1), here), _trace(some_trace, (7, 2), there)
+    found = first_divergence((7, 2), (7, 1), trace, baseline)
+    assert found is not None and found.index == 1
+    assert found.near_tie is near
+    assert found.logit_gap == (None if gap is None else pytest.approx(gap))
+
+
+def test_at_a_temperature_the_gap_is_of_logits_before_it(some_trace: Trace) -> None:
+    baseline = _trace(some_trace, (1,), {1: 0.6, 2: 0.3}, temperature=0.5)
+    trace = _trace(some_trace, (2,), {1: 0.6, 2: 0.3}, temperature=0.5)
+    found = first_divergence((2,), (1,), trace, baseline)
+    assert found is not None and found.logit_gap == pytest.approx(0.5 * math.log(2))
+    assert found.near_tie is None  # nothing was drawn that could be held against an edge
+
+
+@pytest.mark.parametrize(
+    ("distance", "there", "near"),
+    [
+        (0.01, {1: 0.41, 2: 0.4}, True),
+        (0.06, {1: 0.41, 2: 0.4}, True),  # as far as 0.25 a logit move an edge at temperature 0.5
+        (0.07, {1: 0.41, 2: 0.4}, False),
+        (0.01, {1: 0.2, 2: 0.6}, False),  # the logits themselves moved further
+    ],
+)
+def test_a_draw_on_two_sides_of_an_edge_is_a_near_tie_as_far_as_rounding_moves_edges(
+    some_trace: Trace, distance: float, there: dict[int, float], near: bool
+) -> None:
+    u = 0.5
+    here = _drawn(_trace(some_trace, (1,), {1: 0.41, 2: 0.4}, temperature=0.5), Draw(u, 0.1, u + distance))
+    other = _drawn(_trace(some_trace, (2,), there, temperature=0.5), Draw(u, u - distance, 0.9))
+    found = first_divergence((2,), (1,), other, here)
+    assert found is not None and found.near_tie is near
+
+
+def _drawn(trace: Trace, draw: Draw) -> Trace:
+    """The trace by rule `match`, its tokens drawn so."""
+    emitted = tuple(msgspec.structs.replace(token, draw=draw) for token in trace.rounds[0].emitted)
+    header = msgspec.structs.replace(trace.header, verification=Verification.MATCH)
+    return Trace(header, [msgspec.structs.replace(trace.rounds[0], emitted=emitted)])
+
+
+def test_an_answer_that_ends_early_parts_at_its_end(some_trace: Trace) -> None:
+    found = first_divergence((1, 2), (1, 2, 3), some_trace, some_trace)
+    assert found is not None
+    assert (found.index, found.baseline_token, found.token, found.logit_gap) == (2, 3, None, None)

@@ -1,0 +1,405 @@
+"""The report and its exports: every number can be recomputed from the data inside."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+import statistics
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+
+from app.lab.report import summary
+from app.lab.report.columns import COLUMNS
+from app.lab.report.compare import is_measured
+from app.lab.report.csv_export import csv_table
+from app.lab.report.interval import Speedup
+from app.lab.report.markdown_export import equality, markdown, parting_lines
+from app.lab.report.page.charts import SHADES
+from app.lab.report.page.page import embedded_json, html_page
+from app.lab.report.page.style import STYLE
+from app.lab.report.report import Cell, Report, SweepFacts, summaries
+from app.lab.report.verdict import verdict
+from app.lab.runs.run_record import Divergence, RunRecord
+from app.lab.sweep import heat_map
+from app.ui.theme.palette import blend
+from tests.lab.report.reports import HOSTILE, made_report
+from tests.lab.runs.test_run_record import FIELDS
+from tests.ui.contrast import contrast
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return made_report()
+
+
+def test_the_json_holds_what_the_contract_lists(report: Report) -> None:
+    written = json.loads(report.to_json())
+    assert {"system", "pair", "runs", "summary"} <= set(written)
+    assert set(re.split(r",\s+", FIELDS)) <= set(written["runs"][0])
+    assert {"file", "size", "sha256"} <= set(written["pair"]["target"])
+    assert written["pair"]["vocabulary"] == "same vocabulary"
+    assert written["system"]["cores"] > 0
+    assert len(written["runs"]) == 3 * 2 * 3
+    assert len(written["summary"]) == 3
+
+
+def test_it_is_read_back_as_it_was(report: Report) -> None:
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_it_does_not_tell_where_files_lie(report: Report) -> None:
+    for text in (report.to_json().decode(), html_page(report), markdown(report), csv_table(report)):
+        assert "somebody" not in text
+
+
+def test_the_summary_is_a_fold_over_the_runs(report: Report) -> None:
+    one = report.summary[1]
+    runs = [run for run in report.runs if run.lane == 1]
+    base = {(run.repeat, run.prompt_index): run for run in report.runs if run.lane == 0}
+    assert one.runs == 6 and one.failed == 0
+    assert one.tokens_per_second.median == statistics.median(run.tokens_per_second for run in runs)
+    ratios = [run.tokens_per_second / base[run.repeat, run.prompt_index].tokens_per_second for run in runs]
+    assert [run.speedup for run in runs] == pytest.approx(ratios)
+    assert one.speedup.factor == pytest.approx(statistics.geometric_mean(ratios))
+    assert one.speedup.low < one.speedup.factor < one.speedup.high
+    assert (one.acceptance_rate, one.alpha, one.tau) == (360 / 540, 0.75, 1 + 360 / 180)
+    assert one.draft_share == 0.6
+    assert one.engine_overhead == pytest.approx(0.05)
+    whole = [(0.5 + base[run.repeat, run.prompt_index].seconds) / (0.5 + run.seconds) for run in runs]
+    assert one.whole_speedup == pytest.approx(statistics.geometric_mean(whole))
+
+
+def test_partings_are_counted(report: Report) -> None:
+    one = report.summary[2]
+    assert (one.compared, one.identical, one.near_ties) == (6, 5, 1)
+    assert one.equal is True
+
+
+def test_runs_that_failed_are_counted_and_measure_nothing() -> None:
+    report = made_report(repeats=4)
+    runs = [
+        msgspec.structs.replace(run, finish_reason="failed", speedup=None) if run.repeat == 0 else run
+        for run in report.runs
+    ]
+    again, _ = summaries([lane.strategy for lane in report.lanes], runs, ())
+    assert (again[1].runs, again[1].failed) == (6, 2)
+    assert again[1].speedup.repeats == 3
+
+
+def test_every_prompt_weighs_the_same_in_a_run_that_was_broken_off() -> None:
+    """Also end to end; the prompts' factors differ a lot here."""
+    report = made_report(repeats=4)
+    slow = [
+        msgspec.structs.replace(run, seconds=run.seconds / 3, tokens_per_second=3 * run.tokens_per_second)
+        if run.lane == 1 and run.prompt_index == 1
+        else run
+        for run in report.runs
+    ]
+    runs = [
+        msgspec.structs.replace(run, speedup=3 * run.speedup)
+        if run.lane == 1 and run.prompt_index == 1
+        else run
+        for run in slow
+    ]
+    names = [lane.strategy for lane in report.lanes]
+    whole, _ = summaries(names, runs, ())
+    part, _ = summaries(names, [run for run in runs if (run.repeat, run.prompt_index) != (2, 0)], ())
+    assert part[1].speedup.factor == pytest.approx(whole[1].speedup.factor, rel=0.02)
+    assert part[1].whole_speedup == pytest.approx(whole[1].whole_speedup, rel=0.02)
+
+
+def test_block_verification_has_no_alpha(report: Report) -> None:
+    runs = [msgspec.structs.replace(run, alpha=None) for run in report.runs]
+    again, _ = summaries([lane.strategy for lane in report.lanes], runs, ())
+    assert again[1].alpha is None and again[1].acceptance_rate is not None
+
+
+# ---------------------------------------------------------------------------------------- page
+
+
+class Page(HTMLParser):
+    """The page as a browser would take it: elements and rows of tables."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.rows: list[list[str]] = []
+        self.in_cell = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.in_cell = True
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_cell = self.in_cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self.in_cell:
+            self.rows[-1][-1] += data
+
+
+def test_every_number_is_recomputed_from_the_embedded_data(report: Report) -> None:
+    page = html_page(report)
+    inside = Report.from_json(embedded_json(page))
+    # Nothing but the runs is believed: summaries anew, and the page from them.
+    whole, parts = summaries([lane.strategy for lane in inside.lanes], inside.runs, inside.categories)
+    bare = msgspec.structs.replace(inside, summary=whole, by_category=parts)
+    assert html_page(bare) == page
+    rows = {row[0]: row[1:] for row in reversed(Page(page).rows)}
+    for lane, one in zip(inside.lanes, whole, strict=True):
+        shown = rows[lane.name]
+        for column in COLUMNS:
+            if column.value(one, lane) is not None:
+                assert column.text(one, lane) in shown, column.key
+
+
+def test_speedups_of_runs_are_recomputed_from_tokens_and_seconds(report: Report) -> None:
+    inside = Report.from_json(embedded_json(html_page(report)))
+    runs: dict[tuple[int, int, int], RunRecord] = {
+        (run.lane, run.repeat, run.prompt_index): run for run in inside.runs
+    }
+    for run in inside.runs:
+        assert run.tokens_per_second == pytest.approx(run.n_tokens / run.seconds)
+        base = runs[inside.lanes[run.lane].baseline, run.repeat, run.prompt_index]
+        expected = (run.n_tokens / run.seconds) / (base.n_tokens / base.seconds)
+        assert run.speedup == pytest.approx(expected)
+
+
+def test_the_page_needs_nothing_beside_it_and_runs_nothing(report: Report) -> None:
+    page = Page(html_page(report))
+    assert not {"img", "link", "iframe", "object"} & set(page.tags)
+    assert page.tags.count("script") == 1
+    assert ("type", "application/json") in page.attributes
+    names = {name for name, _ in page.attributes}
+    assert not {"src", "href", "onerror", "onload"} & names
+    assert not re.search(r"url\(|@import", html_page(report))
+
+
+def test_texts_of_people_stay_texts(report: Report) -> None:
+    page = html_page(report)
+    assert html.escape(HOSTILE) in page
+    assert page.count("</script>") == 1
+    assert HOSTILE in json.loads(embedded_json(page))["title"]
+
+
+def test_the_charts_hold_a_dot_for_every_run(report: Report) -> None:
+    page = html_page(report)
+    assert page.count("<svg") == page.count("</svg>") == 2
+    assert page.count('class="run"') == len(report.runs)
+    assert "nan" not in page.split("<script")[0].lower().replace("nance", "")
+
+
+def test_verdicts() -> None:
+    assert verdict(made_report()).startswith("draft-simple is the fastest measured: 1.5")
+    assert verdict(made_report(repeats=1)) == (
+        "draft-simple measured 1.50×, the most. Needs more complete repeats or prompts for an interval."
+    )
+
+
+def with_speedups(report: Report, *speedups: Speedup) -> Report:
+    """The lanes behind the baseline measured these."""
+    changed = [
+        msgspec.structs.replace(one, speedup=speedup)
+        for one, speedup in zip(report.summary[1:], speedups, strict=True)
+    ]
+    return msgspec.structs.replace(report, summary=(report.summary[0], *changed))
+
+
+def test_a_noisy_lane_does_not_hide_one_that_is_shown_to_be_faster(report: Report) -> None:
+    said = verdict(with_speedups(report, Speedup(1.49, 0.56, 3.96, 3), Speedup(1.30, 1.28, 1.33, 3)))
+    assert said.startswith(f"{report.lanes[2].name} is the fastest measured: 1.30×")
+    assert said.endswith("draft-simple may be just as fast (the intervals overlap).")
+    said = verdict(with_speedups(report, Speedup(1.49, 1.45, 1.53, 3), Speedup(1.30, 1.28, 1.33, 3)))
+    assert said == "draft-simple is the fastest measured: 1.49× (1.45 to 1.53) as fast as none."
+
+
+def test_of_many_lanes_that_come_near_the_first_are_named(report: Report) -> None:
+    one = report.summary[1]
+    lanes = tuple(msgspec.structs.replace(report.lanes[1], name=f"n{n}") for n in range(9))
+    many = [
+        msgspec.structs.replace(one, lane=n, speedup=Speedup(2.0 - n / 100, 1.8, 2.1, 3)) for n in range(1, 9)
+    ]
+    said = verdict(msgspec.structs.replace(report, lanes=lanes, summary=tuple(many)))
+    assert said.endswith("n2, n3, n4 and 4 more may be just as fast (the intervals overlap).")
+
+
+def test_what_may_be_faster_is_not_passed_over_for_what_is_slower(report: Report) -> None:
+    said = verdict(with_speedups(report, Speedup(0.98, 0.97, 0.99, 3), Speedup(0.9, 0.5, 1.6, 3)))
+    assert said.startswith("No lane is shown to be faster than none: the best, ")
+    assert said.endswith(", measured 0.90× (0.50 to 1.60), and the interval includes 1×.")
+
+
+def test_lanes_on_two_targets_are_not_ranked_by_factors_over_different_baselines(report: Report) -> None:
+    lanes = (
+        *report.lanes,
+        msgspec.structs.replace(report.lanes[0], name="none on u.gguf", baseline=3),
+        msgspec.structs.replace(report.lanes[1], name="draft-simple on u.gguf", baseline=3),
+    )
+    one, two = report.summary[1:]
+
+    def said(*speedups: Speedup) -> str:
+        changed = [
+            msgspec.structs.replace(each, lane=lane, speedup=speedup)
+            for each, lane, speedup in zip((one, two, one), (1, 2, 4), speedups, strict=True)
+        ]
+        return verdict(msgspec.structs.replace(report, lanes=lanes, summary=(report.summary[0], *changed)))
+
+    near, far, top = Speedup(1.3, 1.28, 1.32, 3), Speedup(1.1, 1.05, 1.2, 3), Speedup(1.4, 1.31, 1.5, 3)
+    assert said(near, far, top) == (
+        "draft-simple on u.gguf gains most over its own none: 1.40× (1.31 to 1.50) as fast. "
+        "draft-simple may gain just as much (the intervals overlap)."
+    )
+    slow = Speedup(0.9, 0.8, 0.95, 3)
+    assert said(slow, slow, slow).startswith("Nothing was faster than its own none")
+    even = Speedup(1.0, 0.9, 1.1, 3)
+    assert said(even, slow, slow).startswith("No lane is shown to be faster than its own none")
+
+
+def test_a_sweep_is_a_map() -> None:
+    cells = (Cell("1", "0", 1), Cell("2", "0", 2), Cell("1", "0.5", None, "not allowed"), Cell("2", "0.5", 1))
+    report = made_report(sweep=SweepFacts("n_max", "p_min", ("1", "2"), ("0", "0.5"), cells))
+    heat = heat_map(report)
+    assert [one.strategy for one in heat] == ["draft-simple", "suffix", "", "draft-simple"]
+    assert heat[0].speedup == report.summary[1].speedup.factor
+    assert heat[2].speedup is None
+    page = html_page(report)
+    assert page.count('class="cell') >= 12  # three maps
+    assert "across: n_max; down: p_min" in page
+    # In every map the same cell is framed: the fastest.
+    assert page.count('class="cell best"') == 3
+
+
+def test_an_empty_report_is_a_page_too(report: Report) -> None:
+    bare = msgspec.structs.replace(report, runs=())
+    whole, parts = summaries([lane.strategy for lane in bare.lanes], (), bare.categories)
+    bare = msgspec.structs.replace(bare, summary=whole, by_category=parts)
+    assert "Nothing could be compared" in html_page(bare)
+    assert markdown(bare)
+
+
+# ------------------------------------------------------------------------------- markdown, CSV
+
+
+def test_markdown_is_a_table_with_its_circumstances(report: Report) -> None:
+    lines = markdown(report).splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + 3
+    columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
+    assert len(columns) == 1  # a bar in a name does not make a column
+    assert any("t.gguf" in line for line in lines)
+    assert any("near-tie" in line for line in lines)
+    assert any(line.startswith("llama-server") for line in lines)
+
+
+def with_runs(report: Report, runs: list[RunRecord]) -> Report:
+    whole, parts = summaries([lane.strategy for lane in report.lanes], runs, report.categories)
+    return msgspec.structs.replace(report, runs=tuple(runs), summary=whole, by_category=parts)
+
+
+def test_runs_that_failed_are_told_and_no_equality_is_claimed_for_them(report: Report) -> None:
+    runs = [
+        msgspec.structs.replace(run, finish_reason="failed", speedup=None, identical_to_baseline=None)
+        if run.lane == 1
+        else run
+        for run in report.runs
+    ]
+    failed = with_runs(report, runs)
+    assert equality(failed) == "5 of 6 compared answers have exactly the baseline's tokens. 6 runs failed."
+    for text in (html_page(failed), markdown(failed)):
+        assert html.unescape(text).count(equality(failed)) == 1
+    row = next(line for line in markdown(failed).splitlines() if line.startswith("| `draft-simple`"))
+    assert row.rstrip(" |").endswith("6")
+    assert "failed |" not in markdown(report)
+
+
+def test_a_near_tie_hides_no_parting_of_another_repeat(report: Report) -> None:
+    real = Divergence(9, 5, 6, "x", "y", 2.9, 0.0, False)
+    runs = [
+        msgspec.structs.replace(run, identical_to_baseline=False, first_divergence=real)
+        if (run.lane, run.prompt_index) == (2, 0) and run.repeat > 0
+        else run
+        for run in report.runs
+    ]
+    lines = list(parting_lines(with_runs(report, runs)))
+    assert len(lines) == 2
+    assert "repeat 1, token 5" in lines[0] and "near-tie" in lines[0]
+    assert "repeat 2, 3, token 10: 'y' instead of 'x', logit gap 2.90" in lines[1]
+    assert lines[1].endswith("2.90")
+
+
+@pytest.mark.parametrize(("rule", "excused"), [("speculative", True), ("block", True), ("match", False)])
+def test_only_rules_that_draw_are_excused(report: Report, rule: str, excused: bool) -> None:
+    settings = msgspec.structs.replace(
+        report.settings, sampling=replace(report.settings.sampling, temperature=0.8)
+    )
+    real = Divergence(9, 5, 6, "x", "y")
+    run = msgspec.structs.replace(
+        report.runs[0], lane=1, strategy=f"draft-simple:verify={rule}", first_divergence=real
+    )
+    hot = msgspec.structs.replace(report, settings=settings, runs=(run,))
+    assert ("as expected" in next(parting_lines(hot))) is excused
+
+
+def test_csv_has_a_line_a_run(report: Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_table(report))))
+    assert len(rows) == len(report.runs)
+    assert {float(row["tokens_per_second"]) for row in rows} == {run.tokens_per_second for run in report.runs}
+
+
+def test_csv_texts_are_no_formulas(report: Report) -> None:
+    lanes = (msgspec.structs.replace(report.lanes[0], name="=1+1"), *report.lanes[1:])
+    rows = list(csv.DictReader(io.StringIO(csv_table(msgspec.structs.replace(report, lanes=lanes)))))
+    assert "'=1+1" in {row["name"] for row in rows}
+    assert "=1+1" not in {row["name"] for row in rows}
+
+
+def test_a_report_looks_at_every_run_a_few_times_whatever_the_number_of_lanes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    report = made_report(lanes=4)
+    looked: list[RunRecord] = []
+    monkeypatch.setattr(summary, "is_measured", lambda run: looked.append(run) or is_measured(run))
+    summaries([lane.strategy for lane in report.lanes], report.runs, report.categories)
+    assert len(looked) == 3 * len(report.runs), "for the rates, for its lane, for its category"
+    looked.clear()
+    summaries([lane.strategy for lane in report.lanes], report.runs, ())
+    assert len(looked) == 2 * len(report.runs)
+
+
+def palettes() -> list[dict[str, str]]:
+    """The page's colours on screen, on a dark screen and on paper."""
+    found = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+    screen = dict(re.findall(r"--(\w+): (#\w+)", found[0]))
+    every = [screen | dict(re.findall(r"--(\w+): (#\w+)", one)) for one in found]
+    return [{name: six(colour) for name, colour in one.items()} for one in every]
+
+
+def six(colour: str) -> str:
+    return colour if len(colour) == 7 else "#" + "".join(2 * digit for digit in colour[1:])
+
+
+@pytest.mark.parametrize("colours", palettes())
+def test_the_numbers_of_a_map_are_legible_on_every_shade(colours: dict[str, str]) -> None:
+    for step in range(101):
+        strength = SHADES[0] + (SHADES[1] - SHADES[0]) * step / 100
+        shade = blend(colours["accent"], colours["page"], strength)
+        assert contrast(colours["ink"], shade) >= 4.5
+    cells = tuple(Cell(str(n), "0", 1 + n % 3) for n in range(9))
+    report = made_report(
+        4, sweep=SweepFacts("n_max", "p_min", tuple(str(n) for n in range(9)), ("0",), cells)
+    )
+    drawn = {float(one) for one in re.findall(r'fill-opacity="([\d.]+)"', html_page(report))}
+    assert (min(drawn), max(drawn)) == SHADES, "the picture has no other shade"

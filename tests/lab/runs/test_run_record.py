@@ -1,0 +1,84 @@
+"""The record of a run: the fields that METRICS.md lists, and the numbers that they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.engine.types import FinishReason
+from app.lab.runs.run_record import RunRecord
+from tests.answers import answer
+
+FIELDS = """strategy, category, prompt_index, repeat, cold, token_ids, text,
+n_tokens, seconds, tokens_per_second, prompt_tokens, prompt_seconds, draft_prompt_seconds,
+first_token_seconds, rounds, drafted, accepted, rejected, ignored, acceptance_rate, alpha, tau,
+target_seconds, draft_seconds,
+engine_overhead, speedup, identical_to_baseline, first_divergence, finish_reason"""
+
+
+@pytest.fixture(scope="module")
+def trace(shared_engine: Engine) -> Trace:
+    shared_engine.reset()
+    return answer(shared_engine, strategy="draft-simple:n_max=4", max_tokens=40, ignore_eos=True, cold=True)
+
+
+def test_every_field_of_the_contract_is_there(trace: Trace) -> None:
+    written = json.loads(RunRecord.of(trace).to_json())
+    assert set(re.split(r",\s+", FIELDS)) <= set(written)
+
+
+def test_the_numbers_are_those_of_the_trace(trace: Trace) -> None:
+    record = RunRecord.of(trace, category="code", prompt_index=3, repeat=2)
+    statistics = Statistics.of(trace.rounds)
+    assert trace.totals is not None
+    assert (record.category, record.prompt_index, record.repeat) == ("code", 3, 2)
+    assert record.strategy == "draft-simple:n_max=4"
+    assert record.cold
+    assert record.seed == trace.header.seed
+    assert record.token_ids == trace.token_ids and record.n_tokens == len(trace.token_ids) == 40
+    assert record.text == trace.totals.text
+    assert record.rounds == len(trace.rounds)
+    assert record.drafted == record.accepted + record.rejected + record.ignored > 0
+    assert record.n_tokens == record.accepted + record.rounds
+    assert record.acceptance_rate == statistics.acceptance_rate
+    assert (record.alpha, record.tau) == (statistics.alpha, statistics.tau)
+    assert record.seconds == trace.totals.seconds > 0
+    assert record.tokens_per_second == record.n_tokens / record.seconds
+    assert record.prompt_tokens == trace.header.prompt_tokens
+    assert record.first_token_seconds == trace.totals.first_token_seconds
+    assert record.target_seconds == pytest.approx(sum(one.verify_seconds for one in trace.rounds))
+    assert record.draft_seconds == pytest.approx(sum(one.draft_seconds for one in trace.rounds))
+    native = sum(one.native_seconds for one in trace.rounds)
+    assert record.engine_overhead == pytest.approx(1 - native / record.seconds)
+    assert record.finish_reason is FinishReason.LENGTH
+
+
+def test_without_a_baseline_nothing_is_compared(trace: Trace) -> None:
+    record = RunRecord.of(trace)
+    assert record.speedup is record.identical_to_baseline is record.first_divergence is None
+
+
+def test_empty_ratios_are_null(trace: Trace) -> None:
+    written = json.loads(RunRecord.of(Trace(trace.header)).to_json())
+    for ratio in ("tokens_per_second", "acceptance_rate", "alpha", "tau", "engine_overhead"):
+        assert written[ratio] is None
+    assert written["first_token_seconds"] is None
+    assert written["rounds"] == written["n_tokens"] == written["drafted"] == 0
+    assert written["category"] is None
+
+
+def test_a_trace_that_breaks_off_counts_as_failed(trace: Trace) -> None:
+    record = RunRecord.of(Trace(trace.header, trace.rounds[:3]))
+    last = trace.rounds[2]
+    assert record.finish_reason is FinishReason.FAILED
+    assert record.seconds == last.offset + last.seconds
+    assert record.rounds == 3
+
+
+def test_it_is_one_line(trace: Trace) -> None:
+    assert RunRecord.of(trace).to_json().count(b"\n") == 1

@@ -1,0 +1,595 @@
+"""The runner: order, comparisons, pauses, crashes, journals; over real tiny models."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.errors import UserError
+from app.engine.process.host import ProcessHome, ThreadHome
+from app.engine.process.messages import AnyCommand, Event, Failed, Generate, Load
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions, Sampling
+from app.lab.experiment import Experiment, Lane, Pair, Prompt
+from app.lab.runs.control import Control
+from app.lab.runs.events import (
+    Begun,
+    Ended,
+    EngineReplaced,
+    PairLoaded,
+    Paused,
+    Resumed,
+    RunDone,
+    RunDropped,
+    RunRound,
+    RunStarted,
+    WarmingUp,
+)
+from app.lab.runs.identity import changes, made_with
+from app.lab.runs.journal import Journal, is_free
+from app.lab.runs.lab_engine import LabEngine
+from app.lab.runs.runner import Runner
+from tests.answers import events_of, trace_of
+from tests.lab.experiments import DRAFT, LOOKUP, finished, pair_of, small
+from tests.tiny import Tiny
+
+Files = tuple[Path, Path]
+
+
+def test_every_run_is_done_cold_and_compared(pair_files: Files) -> None:
+    experiment = small(pair_files, DRAFT, LOOKUP, repeats=2)
+    runner, events = finished(experiment)
+    records = runner.records
+    assert list(records) == list(experiment.jobs())
+    assert isinstance(events[0], Begun) and events[-1] == Ended(complete=True)
+    assert all(one.cold and one.n_tokens == 12 for one in records.values())
+    for job, record in records.items():
+        base = records[experiment.baseline_job(job)]
+        assert record.tokens_per_second and base.tokens_per_second
+        assert record.speedup == record.tokens_per_second / base.tokens_per_second
+        assert record.identical_to_baseline and record.first_divergence is None
+        assert record.token_ids == base.token_ids
+        assert record.baseline_lane == 0
+    assert sum(record.drafted for record in records.values()) > 0
+    runner.close()
+
+
+def test_the_tokens_are_those_of_the_engine_itself(pair_files: Files, engine: Engine) -> None:
+    """Bench and window agree on the same seeds: both ask the same engine the same thing."""
+    experiment = small(pair_files, f"{DRAFT}:verify=speculative", sampling=Sampling(temperature=0.9, seed=11))
+    runner, _ = finished(experiment)
+    for job, record in runner.records.items():
+        request = experiment.request(0, experiment.lanes[job.lane].strategy)
+        assert isinstance(request, GenerationRequest)
+        assert record.token_ids == trace_of(events_of(engine, request)).token_ids
+
+
+def test_all_lanes_are_warmed_up_before_the_first_run(pair_files: Files) -> None:
+    _, events = finished(small(pair_files, DRAFT, LOOKUP))
+    kinds = [type(event) for event in events]
+    first = kinds.index(RunStarted)
+    assert kinds[:first].count(WarmingUp) == 3
+    assert WarmingUp not in kinds[first:]
+
+
+def test_a_pause_in_the_warm_up_leaves_no_lane_cold(pair_files: Files) -> None:
+    control = Control()
+    runner = Runner(small(pair_files, DRAFT, LOOKUP), ThreadHome, control=control)
+    events = []
+    for event in runner.run():
+        events.append(event)
+        if isinstance(event, WarmingUp) and WarmingUp not in map(type, events[:-1]):
+            control.pause()
+        if isinstance(event, Paused):
+            control.resume()
+    first = next(at for at, event in enumerate(events) if isinstance(event, RunStarted))
+    assert any(isinstance(event, Paused) for event in events[:first])
+    assert {event.lane for event in events[:first] if isinstance(event, WarmingUp)} == {0, 1, 2}
+    assert sum(isinstance(event, PairLoaded) for event in events) == 1
+    runner.close()
+
+
+def test_events_carry_the_rounds_of_the_trace(pair_files: Files) -> None:
+    runner, events = finished(small(pair_files))
+    for done in (event for event in events if isinstance(event, RunDone)):
+        rounds = [one.round for one in events if isinstance(one, RunRound) and one.job == done.job]
+        assert done.trace is not None and done.trace.rounds == rounds
+        kept = runner.traces.get(done.job)
+        assert kept is not None and kept.rounds == rounds and kept.totals == done.trace.totals
+    runner.close()
+
+
+def test_time_left_is_told_and_ends_at_nothing(pair_files: Files) -> None:
+    _, events = finished(small(pair_files, repeats=2))
+    left = [event.seconds_left for event in events if isinstance(event, RunDone)]
+    assert left[0] is not None and left[0] > 0
+    assert left[-1] == 0
+
+
+def test_a_run_that_waited_for_its_baseline_is_compared_with_it(pair_files: Files) -> None:
+    experiment = small(pair_files, repeats=2)  # in the second repeat the draft's lane begins
+    _, events = finished(experiment)
+    done = [event for event in events if isinstance(event, RunDone)]
+    assert [event.job.lane for event in done] == [0, 1, 1, 0]
+    assert done[2].record.speedup is None
+    assert [one.lane for one in done[3].others] == [1]
+    assert done[3].others[0].speedup is not None
+
+
+def test_a_pause_drops_the_run_at_hand_and_does_it_again(pair_files: Files) -> None:
+    experiment = small(pair_files, max_tokens=300)
+    control = Control()
+    runner = Runner(experiment, ThreadHome, control=control)
+    kinds = []
+    paused_in = None
+    for event in runner.run():
+        kinds.append(type(event))
+        if isinstance(event, RunRound) and paused_in is None:
+            paused_in = event.job
+            control.pause()
+        if isinstance(event, Paused):
+            control.resume()
+    assert kinds.index(RunDropped) < kinds.index(Paused) < kinds.index(Resumed)
+    assert paused_in is not None
+    assert len(runner.records) == 2
+    assert all(one.n_tokens == 300 for one in runner.records.values())
+    runner.close()
+
+
+def test_cancel_keeps_what_came(pair_files: Files) -> None:
+    control = Control()
+    runner = Runner(small(pair_files, repeats=3), ThreadHome, control=control)
+    events = []
+    for event in runner.run():
+        events.append(event)
+        if isinstance(event, RunDone) and event.done == 2:
+            control.cancel()
+    assert events[-1] == Ended(complete=False)
+    assert len(runner.records) == 2
+    runner.close()
+
+
+def test_a_cancel_just_after_a_run_was_kept_still_tells_of_it(pair_files: Files) -> None:
+    control = Control()
+
+    class Late(Runner):
+        def _keep(self, *kept: Any) -> None:
+            super()._keep(*kept)
+            control.cancel()
+
+    runner = Late(small(pair_files), ThreadHome, control=control)
+    events = list(runner.run())
+    told = [event.job for event in events if isinstance(event, RunDone)]
+    assert told == list(runner.records) and len(told) == 1
+    assert events[-1] == Ended(complete=False)
+    runner.close()
+
+
+def test_cancel_while_paused_ends(pair_files: Files) -> None:
+    control = Control()
+    control.pause()
+    runner = Runner(small(pair_files), ThreadHome, control=control)
+    events = []
+    for event in runner.run():
+        events.append(event)
+        if isinstance(event, Paused):
+            control.cancel()
+    assert events[-1] == Ended(complete=False)
+
+
+class Dying:
+    """Makes homes in processes that are killed in the given runs, counted from the first command."""
+
+    def __init__(self, *at: int) -> None:
+        self.at = set(at)
+        self.made = 0
+        self.count = 0
+
+    def __call__(self) -> Any:
+        outer = self
+        self.made += 1
+
+        class Home(ProcessHome):
+            def send(self, command: AnyCommand) -> None:
+                super().send(command)
+                if isinstance(command, Generate):
+                    outer.count += 1
+                    if outer.count in outer.at:
+                        assert self.pid is not None
+                        os.kill(self.pid, signal.SIGKILL)
+
+        return Home()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills by signal")
+def test_a_killed_engine_is_replaced_and_the_suite_runs_to_its_end(pair_files: Files) -> None:
+    homes = Dying(4, 9)
+    prompts = tuple(Prompt(f"abcabc {n}") for n in range(3))
+    experiment = small(pair_files, DRAFT, prompts=prompts, repeats=2)
+    runner, events = finished(experiment, homes)
+    assert homes.made == 3
+    assert sum(isinstance(event, EngineReplaced) for event in events) == 2
+    assert events[-1] == Ended(complete=True)
+    assert len(runner.records) == 12
+    assert all(one.finish_reason is FinishReason.LENGTH for one in runner.records.values())
+    runner.close()
+
+
+class AlwaysGone:
+    """A home whose engine dies at every answer of one strategy."""
+
+    def __init__(self, strategy: str) -> None:
+        self.inner = ThreadHome()
+        self.strategy = strategy
+        self.gone: Event | None = None
+
+    def send(self, command: AnyCommand) -> None:
+        if isinstance(command, Generate) and command.request.strategy == self.strategy:
+            self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)
+        else:
+            self.inner.send(command)
+
+    def receive(self, timeout: float) -> Event | None:
+        gone, self.gone = self.gone, None
+        return gone or self.inner.receive(timeout)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def test_a_lane_that_always_kills_the_engine_fails_and_the_others_go_on(pair_files: Files) -> None:
+    runner, events = finished(small(pair_files, DRAFT, LOOKUP), lambda: AlwaysGone(DRAFT))
+    assert events[-1] == Ended(complete=True)
+    by_lane = [runner.records[job] for job in sorted(runner.records, key=lambda job: job.lane)]
+    assert [one.finish_reason for one in by_lane] == ["length", "failed", "length"]
+    assert "stopped unexpectedly" in by_lane[1].error
+    assert by_lane[1].speedup is None
+    runner.close()
+
+
+def test_a_lane_alone_that_kills_the_engine_ends(pair_files: Files) -> None:
+    """Also where its warm-up was the only one left, nothing goes round in circles."""
+    homes = 0
+
+    def make() -> AlwaysGone:
+        nonlocal homes
+        homes += 1
+        return AlwaysGone("none")
+
+    runner, events = finished(small(pair_files, DRAFT), make)
+    assert events[-1] == Ended(complete=True)
+    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    assert ends == {0: "failed", 1: "length"}
+    assert homes <= 5
+    runner.close()
+
+
+class LoadGone(AlwaysGone):
+    """A home whose engine dies while it loads one target."""
+
+    def send(self, command: AnyCommand) -> None:
+        if isinstance(command, Load) and command.target.path == self.strategy:
+            self.gone = Failed(command.run, "The engine stopped unexpectedly.", expected=False, gone=True)
+        else:
+            super().send(command)
+
+
+def test_a_pair_that_ends_the_engine_is_loaded_three_times_and_no_more(pair_files: Files) -> None:
+    made: list[LoadGone] = []
+
+    def make(path: str) -> LoadGone:
+        made.append(LoadGone(path))
+        return made[-1]
+
+    target = str(pair_files[0])
+    prompts = (Prompt("abc"), Prompt("abcabc"))
+    with pytest.raises(UserError, match="ended the engine 3 times"):
+        finished(small(pair_files, DRAFT, prompts=prompts), lambda: make(target))
+    assert len(made) == 3
+    # Another lane's pair costs that lane alone.
+    made.clear()
+    other = str(pair_files[1])
+    lanes = (Lane("none"), Lane(LOOKUP, pair=Pair(ModelOptions(other))))
+    runner, events = finished(small(pair_files, lanes=lanes, prompts=prompts), lambda: make(other))
+    assert events[-1] == Ended(complete=True)
+    assert {one.finish_reason for job, one in runner.records.items() if not job.lane} == {"length"}
+    assert {one.finish_reason for job, one in runner.records.items() if job.lane} == {"failed"}
+    assert len(made) <= 8
+    runner.close()
+
+
+def test_a_journal_of_a_name_that_is_no_text_leaves_no_file(pair_files: Files, tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"mod\xe8le.gguf")
+    odd.write_bytes(pair_files[0].read_bytes())
+    journal = tmp_path / "j.jsonl"
+    with pytest.raises(UserError, match="not valid text"):
+        finished(small((odd, pair_files[1])), journal=journal)
+    assert not journal.exists()
+
+
+def test_a_request_that_cannot_be_met_is_a_failed_run(pair_files: Files) -> None:
+    prompts = (Prompt("abc"), Prompt("a" * 3000))
+    runner, _ = finished(small(pair_files, prompts=prompts))
+    failed = [one for one in runner.records.values() if one.finish_reason is FinishReason.FAILED]
+    assert {one.prompt_index for one in failed} == {1}
+    assert "context holds" in failed[0].error
+    assert sum(one.speedup is not None for one in runner.records.values()) == 2
+    runner.close()
+
+
+def test_a_target_that_is_not_there_is_told(pair_files: Files, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.gguf"
+    runner = Runner(small((missing, pair_files[1])), ThreadHome)
+    with pytest.raises(UserError, match=r"missing\.gguf"):
+        list(runner.run())
+    runner.close()
+
+
+def test_lanes_with_other_pairs(pair_files: Files, tiny_file: Callable[[Tiny], Path]) -> None:
+    own = pair_of(pair_files)
+    near = tiny_file(Tiny(name="nearer", n_ctx=1024, noise=0.05, noise_seed=3))
+    other = tiny_file(Tiny(name="other", n_ctx=1024, seed=5))
+    lanes = (
+        Lane(DRAFT),
+        Lane(DRAFT, "nearer", Pair(own.target, ModelOptions(str(near), threads=1))),
+        Lane(LOOKUP, "other", Pair(ModelOptions(str(other), threads=1))),
+    )
+    runner, events = finished(small(pair_files, lanes=lanes))
+    records = {job.lane: one for job, one in runner.records.items()}
+    assert [lane.name for lane in runner.experiment.lanes] == ["none", DRAFT, "nearer", "none", "other"]
+    assert records[2].acceptance_rate > records[1].acceptance_rate
+    assert records[0].token_ids == records[1].token_ids == records[2].token_ids
+    assert records[3].token_ids == records[4].token_ids != records[0].token_ids
+    assert [records[lane].baseline_lane for lane in range(5)] == [0, 0, 0, 3, 3]
+    assert runner.pairs[2].draft is not None and runner.pairs[2].draft.name == "nearer"
+    assert sum(isinstance(event, PairLoaded) for event in events) == 3
+    runner.close()
+
+
+def test_another_pair_that_is_missing_costs_its_own_lanes(pair_files: Files, tmp_path: Path) -> None:
+    other = Pair(ModelOptions(str(tmp_path / "missing.gguf")))
+    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "other", other))))
+    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    assert ends == {0: "length", 1: "length", 2: "failed", 3: "failed"}
+    runner.close()
+
+
+def test_another_draft_that_is_missing_costs_its_own_lane(pair_files: Files, tmp_path: Path) -> None:
+    own = pair_of(pair_files)
+    other = Pair(own.target, ModelOptions(str(tmp_path / "missing.gguf")))
+    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(DRAFT, "other", other))))
+    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    assert ends == {0: "length", 1: "length", 2: "failed"}
+    runner.close()
+
+
+# -------------------------------------------------------------------------------------- journal
+
+
+def test_a_journal_is_gone_on_with(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files, repeats=2)
+    control = Control()
+    first = Runner(experiment, ThreadHome, journal=file, control=control)
+    for event in first.run():
+        if isinstance(event, RunDone) and event.done == 3:
+            control.cancel()
+    # As after a hard end: half a line more.
+    with file.open("ab") as out:
+        out.write(b'{"type":"run","job":{"rep')
+
+    second, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 3, 4)
+    assert sum(isinstance(event, RunDone) for event in events) == 1
+    assert set(second.records) == set(experiment.jobs())
+    kept = list(first.records)
+    assert [second.records[job].seconds for job in kept] == [first.records[job].seconds for job in kept]
+    assert all(one.speedup is not None for one in second.records.values())
+    assert all(second.traces.get(job) is not None for job in second.records)
+    assert second.pairs.keys() == {0, 1}
+
+    third, events = finished(experiment, journal=file)  # all is there: nothing is loaded
+    assert events == [Begun(experiment, 4, 4), Ended(complete=True)]
+    assert third.records == second.records
+    assert third.pairs == second.pairs
+
+
+def test_a_last_line_that_lacks_its_end_is_broken_off(pair_files: Files, tmp_path: Path) -> None:
+    """Or the next line would be written behind it, and the journal would be lost."""
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    finished(experiment, journal=file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    _, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 1, 2)
+    assert file.read_bytes().count(b"\n") == whole.count(b"\n")
+    _, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 2, 2)
+
+
+def test_a_journal_of_another_measurement_is_refused(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    finished(small(pair_files), journal=file)
+    with pytest.raises(UserError, match="another measurement"):
+        Runner(small(pair_files, LOOKUP), ThreadHome, journal=file)
+
+
+def broken_off(experiment: Experiment, file: Path) -> None:
+    """A journal that ends after its first run."""
+    finished(experiment, journal=file)[0].close()
+    lines = file.read_bytes().splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if b'"type":"run"' in line)
+    file.write_bytes(b"".join(lines[: first + 1]))
+
+
+def copied(pair_files: Files, folder: Path) -> Files:
+    """The pair in a folder where it can be changed."""
+    copies = folder / "target.gguf", folder / "draft.gguf"
+    for source, copy in zip(pair_files, copies, strict=True):
+        shutil.copyfile(source, copy)
+    return copies
+
+
+def test_a_journal_whose_model_is_another_file_now_is_refused(
+    pair_files: Files, tiny_file: Callable[[Tiny], Path], tmp_path: Path
+) -> None:
+    target, draft = copied(pair_files, tmp_path)
+    file = tmp_path / "suite.jsonl"
+    experiment = small((target, draft))
+    broken_off(experiment, file)
+    os.utime(draft, (1, 1))  # a copy of the same is the same
+    Runner(experiment, ThreadHome, journal=file).close()
+    # As many bytes, other weights.
+    shutil.copyfile(tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.3, noise_seed=8)), draft)
+    assert draft.stat().st_size == pair_files[1].stat().st_size
+    before = file.read_bytes()
+    with pytest.raises(UserError, match=r"measured with something else: draft\.gguf is another file"):
+        Runner(experiment, ThreadHome, journal=file)
+    assert file.read_bytes() == before
+
+
+def test_a_journal_is_of_the_files_that_its_strategies_read(pair_files: Files, tmp_path: Path) -> None:
+    cache = tmp_path / "static.bin"
+    cache.write_bytes(b"one")
+    path = str(cache).replace("%", "%25")
+    experiment = small(pair_files, f"ngram-cache:lookup_cache_static={path}")
+    then = made_with(experiment)
+    assert list(changes(then, made_with(experiment))) == []
+    cache.write_bytes(b"two")
+    assert list(changes(then, made_with(experiment))) == ["static.bin is another file"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"llama_cpp": "0.0.1"}, r"llama-cpp-python is .* instead of 0\.0\.1"),
+        ({"cpu": "Z80"}, "the processor is .* instead of Z80"),
+    ],
+)
+def test_a_journal_of_another_version_or_machine_is_refused(
+    pair_files: Files, tmp_path: Path, changed: dict[str, str], said: str
+) -> None:
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    broken_off(experiment, file)
+    head, *lines = file.read_bytes().splitlines(keepends=True)
+    other = json.loads(head)
+    other["made_with"] |= changed
+    file.write_bytes(b"".join([json.dumps(other).encode() + b"\n", *lines]))
+    with pytest.raises(UserError, match=said):
+        Runner(experiment, ThreadHome, journal=file)
+
+
+def test_runs_of_a_pair_that_is_loaded_otherwise_are_not_pooled(pair_files: Files, tmp_path: Path) -> None:
+    """As where the number of threads is left open, and the machine has other cores now."""
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    broken_off(experiment, file)
+    file.write_bytes(file.read_bytes().replace(b'"threads":1,"has', b'"threads":64,"has'))
+    runner = Runner(experiment, ThreadHome, journal=file)
+    with pytest.raises(UserError, match="another number of threads, 1 instead of 64"):
+        list(runner.run())
+    runner.close()
+
+
+def test_a_complete_journal_needs_its_models_no_more(pair_files: Files, tmp_path: Path) -> None:
+    target, draft = copied(pair_files, tmp_path)
+    file = tmp_path / "suite.jsonl"
+    experiment = small((target, draft))
+    finished(experiment, journal=file)
+    target.write_bytes(b"something else")
+    runner, events = finished(experiment, journal=file)
+    assert events == [Begun(experiment, 2, 2), Ended(complete=True)]
+    runner.close()
+
+
+def test_runs_that_failed_are_tried_again(pair_files: Files, tmp_path: Path) -> None:
+    """Here another pair's file was missing; the runs that came stay."""
+    late = tmp_path / "late.gguf"
+    experiment = small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "late", Pair(ModelOptions(str(late))))))
+    file = tmp_path / "suite.jsonl"
+    first, _ = finished(experiment, journal=file)
+    ends = {job.lane: one.finish_reason for job, one in first.records.items()}
+    assert ends == {0: "length", 1: "length", 2: "failed", 3: "failed"}
+    shutil.copyfile(pair_files[0], late)
+    again, events = finished(experiment, journal=file)
+    assert events[0] == Begun(experiment, 2, 4)
+    assert {event.job.lane for event in events if isinstance(event, RunDone)} == {2, 3}
+    assert all(one.finish_reason == "length" for one in again.records.values())
+    kept = Journal.read(file).records
+    assert {job: one.finish_reason for job, one in kept.items()} == dict.fromkeys(kept, "length")
+    _, events = finished(experiment, journal=file)
+    assert events == [Begun(experiment, 4, 4), Ended(complete=True)]
+
+
+def test_a_new_journal_has_no_traces_of_an_earlier_one(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    finished(small(pair_files, repeats=3), journal=file)
+    folder = tmp_path / "suite-traces"
+    (folder / "notes.txt").write_text("mine")
+    assert len(list(folder.glob("*.jsonl.gz"))) == 6
+    file.unlink()
+    finished(small(pair_files), journal=file)
+    assert len(list(folder.glob("*.jsonl.gz"))) == 2
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_two_do_not_write_one_journal(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "suite.jsonl"
+    experiment = small(pair_files)
+    first = Runner(experiment, ThreadHome, journal=file)
+    assert not is_free(file)
+    with pytest.raises(UserError, match="Another window or command is measuring into suite"):
+        Runner(experiment, ThreadHome, journal=file)
+    list(first.run())
+    assert is_free(file)
+    second = Runner(experiment, ThreadHome, journal=file)
+    second.close()
+    assert is_free(file)
+    with pytest.raises(UserError, match="another measurement"):
+        Runner(small(pair_files, LOOKUP), ThreadHome, journal=file)
+    assert is_free(file)
+
+
+def test_looking_at_a_journal_does_not_cut_what_is_just_being_written(
+    pair_files: Files, tmp_path: Path
+) -> None:
+    file = tmp_path / "suite.jsonl"
+    finished(small(pair_files), journal=file)
+    half = file.read_bytes()[:-20]
+    file.write_bytes(half)
+    assert len(Journal.read(file).records) == 1
+    assert file.read_bytes() == half
+
+
+def test_a_journal_in_a_folder_that_is_not_there_makes_none(pair_files: Files, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be written"):
+        Runner(small(pair_files), ThreadHome, journal=tmp_path / "no" / "suite.jsonl")
+    assert not (tmp_path / "no").exists()
+
+
+def test_what_is_no_journal_is_refused_and_left_alone(pair_files: Files, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("my notes\n")
+    with pytest.raises(UserError, match="not a journal"):
+        Runner(small(pair_files), ThreadHome, journal=file)
+    assert file.read_text() == "my notes\n"
+
+
+def test_a_lent_engine_stays_open(pair_files: Files) -> None:
+    control = Control()
+    engine = LabEngine(ThreadHome, control)
+    for strategy in (DRAFT, LOOKUP):
+        runner = Runner(small(pair_files, strategy), ThreadHome, control=control, engine=engine)
+        list(runner.run())
+        runner.close()
+    assert engine.info is not None
+    engine.close()

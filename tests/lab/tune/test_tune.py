@@ -1,0 +1,353 @@
+"""Tune for me: what is tried, what wins, and when nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.engine.errors import SettingError
+from app.engine.process.host import ThreadHome
+from app.engine.process.messages import AnyCommand, Event, Finished, Generate, RoundFinished
+from app.engine.strategy import StrategySpec
+from app.engine.types import Sampling
+from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
+from app.lab.report.interval import Finding, Speedup
+from app.lab.runs.control import Control
+from app.lab.runs.events import Paused, RunDone, RunStarted
+from app.lab.runs.failed_run import failed_record
+from app.lab.runs.run_record import RunRecord
+from app.lab.tune.candidates import candidates
+from app.lab.tune.halving import FINALISTS, kept_of, rungs_left, survivors, time_share
+from app.lab.tune.tuned import Rung, Score, Tuned, scored
+from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
+from tests.lab.experiments import pair_of
+
+PROMPTS = tuple(Prompt(f"abcabc {n}", "ab"[n % 2]) for n in range(4))
+PACE = {"none": 0.010, "draft-simple:n_max=2": 0.004, "draft-simple:n_max=4": 0.006}
+STRATEGIES = [f"draft-simple:n_max={n}" for n in (1, 2, 4, 5, 6, 7, 8, 9)]
+
+
+class Clock:
+    """Stands still, but for what the runs say they took."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Paced:
+    """An engine whose tokens take the time that their strategy decides, on the clock and on the record."""
+
+    def __init__(self, clock: Clock, pace: dict[str, float]) -> None:
+        self.inner, self.clock, self.pace = ThreadHome(), clock, pace
+        self.strategy = ""
+        self.offset = 0.0
+
+    def send(self, command: AnyCommand) -> None:
+        if isinstance(command, Generate):
+            self.strategy, self.offset = command.request.strategy, 0.0
+        self.inner.send(command)
+
+    def receive(self, timeout: float) -> Event | None:
+        event = self.inner.receive(timeout)
+        if isinstance(event, RoundFinished):
+            took = len(event.round.emitted) * self.pace.get(self.strategy, 0.012)
+            one = msgspec.structs.replace(event.round, offset=self.offset, seconds=took, verify_seconds=took)
+            self.offset += took
+            self.clock.now += took
+            return msgspec.structs.replace(event, round=one)
+        if isinstance(event, Finished):
+            return msgspec.structs.replace(
+                event, totals=msgspec.structs.replace(event.totals, seconds=self.offset)
+            )
+        return event
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def asked(pair_files: tuple[Path, Path]) -> Experiment:
+    return Experiment(
+        pair_of(pair_files), (), PROMPTS, Sampling(seed=2), max_tokens=24, chat=False, ignore_eos=True
+    )
+
+
+def tuner_of(
+    pair_files: tuple[Path, Path], pace: dict[str, float], budget: float, control: Control | None = None
+) -> Tuner:
+    clock = Clock()
+    return Tuner(
+        asked(pair_files),
+        lambda: Paced(clock, pace),
+        budget,
+        strategies=STRATEGIES,
+        clock=clock,
+        control=control,
+    )
+
+
+def tuned(pair_files: tuple[Path, Path], pace: dict[str, float], budget: float) -> tuple[Tuned, list[object]]:
+    tuner = tuner_of(pair_files, pace, budget)
+    events: list[object] = list(tuner.run())
+    assert tuner.result is not None
+    assert events[-1] == TuneEnded(tuner.result)
+    return tuner.result, events
+
+
+def test_the_fastest_wins_after_all_were_tried(pair_files: tuple[Path, Path]) -> None:
+    result, events = tuned(pair_files, PACE, budget=30.0)
+    assert result.winner == result.best == "draft-simple:n_max=2"
+    assert result.speedup is not None and result.speedup.factor == pytest.approx(2.5)
+    assert "draft-simple:n_max=2 is 2.50×" in result.reason
+    assert "Next came draft-simple:n_max=4, 1.67×" in result.reason
+    assert result.complete and result.tried == 8
+    assert [len(rung.scores) for rung in result.rungs] == [8, 4, 3]
+    assert [sum(one.kept for one in rung.scores) for rung in result.rungs] == [4, 3, 1]
+    begun = [event for event in events if isinstance(event, RungBegun)]
+    assert sum(isinstance(event, RungDone) for event in events) == len(begun) == 3
+    # The budget was kept, and used.
+    assert 0.8 * 30 < result.seconds < 1.2 * 30
+    # Every candidate of a rung saw the same prompts.
+    for rung in result.rungs:
+        assert len({one.answers for one in rung.scores}) == 1
+
+
+def test_none_where_nothing_is_faster_and_it_says_why(pair_files: tuple[Path, Path]) -> None:
+    result, _ = tuned(pair_files, {"none": 0.004}, budget=15.0)
+    assert result.winner == "none"
+    assert result.speedup is not None and result.speedup.factor == pytest.approx(1 / 3)
+    assert result.reason.startswith("none: speculation does not pay here, because even the best")
+    assert "0.33×" in result.reason
+    # The cause comes from the measured costs, in the words of the advice.
+    assert len(result.reason) > len("none: speculation does not pay here, because even the best") + 60
+
+
+def test_where_a_lookup_is_nearest_the_models_costs_are_told_too(pair_files: tuple[Path, Path]) -> None:
+    clock = Clock()
+    pace = {"none": 0.004, "suffix:n_max=2": 0.0041}
+    strategies = ["draft-simple:n_max=4", "suffix:n_max=2"]
+    tuner = Tuner(asked(pair_files), lambda: Paced(clock, pace), 10.0, strategies=strategies, clock=clock)
+    list(tuner.run())
+    assert tuner.result is not None and tuner.result.best == "suffix:n_max=2"
+    assert "The best with the draft model, draft-simple:n_max=4, measured 0.33×" in tuner.result.reason
+
+
+def test_where_every_run_is_refused_it_ends_and_says_why(pair_files: tuple[Path, Path]) -> None:
+    experiment = msgspec.structs.replace(asked(pair_files), prompts=(Prompt("a" * 3000), Prompt("b" * 3000)))
+    tuner = Tuner(experiment, ThreadHome, 60.0, strategies=STRATEGIES[:2], clock=Clock())
+    events = list(tuner.run())
+    assert sum(isinstance(event, RunDone) for event in events) == 2 * 3
+    assert tuner.result is not None
+    assert (tuner.result.winner, tuner.result.complete) == ("none", False)
+    assert tuner.result.reason.startswith("No setting could be measured: ")
+    assert "context holds" in tuner.result.reason
+
+
+def test_prompts_that_are_refused_do_not_end_it(pair_files: tuple[Path, Path]) -> None:
+    clock = Clock()
+    prompts = (Prompt("a" * 3000), Prompt("b" * 3000), Prompt("abc"))
+    tuner = Tuner(
+        msgspec.structs.replace(asked(pair_files), prompts=prompts),
+        lambda: Paced(clock, PACE),
+        5.0,
+        strategies=["draft-simple:n_max=2"],
+        clock=clock,
+    )
+    list(tuner.run())
+    assert tuner.result is not None and tuner.result.winner == "draft-simple:n_max=2"
+    assert not any(score.error for rung in tuner.result.rungs for score in rung.scores)
+
+
+def final(*scores: tuple[str, Speedup]) -> list[Rung]:
+    """A last rung, the best first."""
+    return [Rung(24, 5.0, tuple(Score(name, one, 0.5, 6, kept=True) for name, one in scores))]
+
+
+def test_what_is_shown_to_be_faster_wins_before_what_measured_more(pair_files: tuple[Path, Path]) -> None:
+    tuner = tuner_of(pair_files, PACE, 10.0)
+    rungs = final(("suffix", Speedup(1.49, 0.56, 3.96, 6)), ("ngram-mod", Speedup(1.30, 1.28, 1.33, 6)))
+    result = tuner._conclude(rungs, True)
+    assert result.winner == result.best == "ngram-mod"
+    assert result.speedup == Speedup(1.30, 1.28, 1.33, 6)
+    assert "suffix measured 1.49× (0.56 to 3.96), and that may be chance" in result.reason
+
+
+def test_a_pause_is_no_search_time(pair_files: tuple[Path, Path]) -> None:
+    clock, control = Clock(), Control()
+    tuner = Tuner(
+        asked(pair_files),
+        lambda: Paced(clock, PACE),
+        10.0,
+        strategies=STRATEGIES[:2],
+        clock=clock,
+        control=control,
+    )
+    paused = 0
+    for event in tuner.run():
+        if isinstance(event, RunStarted) and not paused:
+            control.pause()
+        if isinstance(event, Paused):
+            paused += 1
+            clock.now += 3600.0
+            control.resume()
+    assert paused == 1
+    assert tuner.result is not None and tuner.result.complete
+    assert 8.0 < tuner.result.seconds < 12.0
+
+
+@pytest.mark.parametrize(
+    ("slowest", "said"),
+    [
+        (Speedup(0.9, 0.88, 0.92, 6), "does not pay here"),
+        (Speedup(0.9, 0.4, 2.0, 6), "not enough was measured"),
+        (Speedup(0.9), "not enough was measured"),
+    ],
+)
+def test_it_says_that_it_does_not_pay_only_where_that_is_shown(
+    pair_files: tuple[Path, Path], slowest: Speedup, said: str
+) -> None:
+    tuner = tuner_of(pair_files, PACE, 10.0)
+    rungs = final(("suffix", Speedup(0.95, 0.93, 0.97, 6)), ("ngram-mod", slowest))
+    result = tuner._conclude(rungs, True)
+    assert result.winner == "none" and said in result.reason
+    assert rungs[0].refuted is (said == "does not pay here")
+
+
+def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> list[dict[int, RunRecord]]:
+    """One group a (repeat, prompt): the first candidate's speed-up there."""
+    groups = []
+    for (repeat, prompt), ratio in ratios.items():
+        runs = {lane: failed_record(experiment, Job(repeat, prompt, lane), "") for lane in (0, 1)}
+        groups.append({lane: msgspec.structs.replace(run, speedup=ratio) for lane, run in runs.items()})
+    return groups
+
+
+def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path]) -> None:
+    """However often two prompts are repeated, they stay two measurements of prompts like these."""
+    experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))
+    ratios = {(repeat, prompt): (1.2, 1.8)[prompt] for repeat in range(50) for prompt in range(2)}
+    rung = scored(experiment, groups_of(experiment, ratios), 1.0)
+    assert rung is not None and rung.scores[0].speedup is not None
+    assert not rung.scores[0].over_repeats
+    assert rung.scores[0].speedup.finding is Finding.UNSURE
+    assert rung.scores[0].answers == 100
+
+
+def test_with_one_prompt_the_interval_is_over_its_repeats_and_says_so(pair_files: tuple[Path, Path]) -> None:
+    experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))
+    rung = scored(experiment, groups_of(experiment, {(n, 0): 1.5 + n / 100 for n in range(5)}), 1.0)
+    assert rung is not None and rung.scores[0].speedup is not None
+    assert rung.scores[0].speedup.repeats == 5 and rung.scores[0].over_repeats
+    result = tuner_of(pair_files, PACE, 10.0)._conclude([rung], True)
+    assert result.winner == "suffix"
+    assert "the interval is over its repeats" in result.reason
+
+
+def test_a_search_goes_on_with_what_is_still_in_and_what_was_not_tried(pair_files: tuple[Path, Path]) -> None:
+    first, _ = tuned(pair_files, PACE, budget=3.0)
+    assert first.tried < 8
+    clock = Clock()
+    more = Tuner(
+        asked(pair_files), lambda: Paced(clock, PACE), 30.0, strategies=STRATEGIES, clock=clock, before=first
+    )
+    begun = next(event for event in list(more.run()) if isinstance(event, RungBegun))
+    tried = {score.strategy for score in first.rungs[0].scores}
+    assert set(begun.strategies) >= set(STRATEGIES) - tried
+    assert begun.rung == len(first.rungs)
+    assert more.result is not None
+    assert more.result.rungs[: len(first.rungs)] == first.rungs
+    assert more.result.tried == 8 and more.result.complete
+    assert more.result.winner == "draft-simple:n_max=2"
+    assert more.result.seconds > first.seconds + 20
+    finalists = {score.strategy for score in more.result.rungs[-1].scores}
+    assert set(more.result.left(STRATEGIES)) == finalists, "all were tried: what is left are the best"
+
+
+@pytest.mark.parametrize("runs", [0, 4])
+def test_a_search_that_is_cancelled_while_it_goes_on_leaves_what_was_found(
+    pair_files: tuple[Path, Path], runs: int
+) -> None:
+    first, _ = tuned(pair_files, PACE, budget=30.0)
+    assert first.complete
+    clock, control = Clock(), Control()
+    more = Tuner(
+        asked(pair_files),
+        lambda: Paced(clock, PACE),
+        30.0,
+        strategies=STRATEGIES,
+        control=control,
+        clock=clock,
+        before=first,
+    )
+    done = 0
+    if not runs:
+        control.cancel()
+    for event in more.run():
+        done += isinstance(event, RunDone)
+        if done == runs:
+            control.cancel()
+    assert more.result == first
+
+
+def test_time_too_short_for_all_tries_the_first_ones(pair_files: tuple[Path, Path]) -> None:
+    result, _ = tuned(pair_files, PACE, budget=3.0)
+    assert 0 < len(result.rungs[0].scores) < 8
+    assert {one.strategy for one in result.rungs[0].scores} == set(STRATEGIES[: result.tried])
+    assert f"Only {result.tried} of 8 candidates could be tried" in result.reason
+
+
+def test_cancel_ends_it_with_what_was_found(pair_files: tuple[Path, Path]) -> None:
+    control = Control()
+    tuner = tuner_of(pair_files, PACE, 30.0, control)
+    done = 0
+    for event in tuner.run():
+        done += isinstance(event, RunDone)
+        if done == 20:
+            control.cancel()
+    assert tuner.result is not None
+    assert not tuner.result.complete
+    assert "not over" in tuner.result.reason
+
+
+def test_strategies_that_cannot_be_used_are_refused(pair_files: tuple[Path, Path]) -> None:
+    with pytest.raises(SettingError):
+        Tuner(asked(pair_files), ThreadHome, 10.0, strategies=["nosuch"])
+
+
+def test_candidates_can_all_be_read_and_are_all_different() -> None:
+    every = candidates(has_draft=True)
+    assert len({str(StrategySpec.parse(one)) for one in every}) == len(every) > 20
+    without = candidates(has_draft=False)
+    assert without and not any(StrategySpec.parse(one).needs_draft for one in without)
+    families = {one.split(":")[0] for one in every[:5]}
+    assert len(families) >= 4  # where time is short, each family had its turn
+
+
+def halved(n: int) -> Iterator[int]:
+    while n > FINALISTS:
+        yield n
+        n = kept_of(n, n)
+    yield n
+
+
+def test_halving_ends_with_the_finalists_and_spends_all_the_time() -> None:
+    for n in range(1, 70):
+        sizes = list(halved(n))
+        assert len(sizes) == rungs_left(n)
+        assert sizes[-1] <= FINALISTS
+        left = 100.0
+        shares = []
+        for size in sizes:
+            shares.append(time_share(size, left))
+            left -= shares[-1]
+        assert left == pytest.approx(0)
+        assert shares[-1] == max(shares)
+
+
+def test_survivors_are_the_best_first() -> None:
+    assert survivors({"a": 1.0, "b": 1.4, "c": 1.2}, 2) == ("b", "c")
