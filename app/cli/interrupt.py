@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 
@@ -18,17 +17,8 @@ class Interrupt:
     """Whether Ctrl+C was pressed, and what it stops."""
 
     def __init__(self) -> None:
-        self._at: float | None = None
+        self.pressed = False
         self._stop: Callable[[], None] | None = None
-
-    @property
-    def pressed(self) -> bool:
-        return self._at is not None
-
-    @property
-    def seconds(self) -> float:
-        """Since it was pressed; 0 where it was not."""
-        return time.monotonic() - self._at if self._at is not None else 0.0
 
     def stops(self, stop: Callable[[], None]) -> None:
         """Call `stop`, which must be safe from any thread, when Ctrl+C is pressed."""
@@ -37,7 +27,7 @@ class Interrupt:
             stop()
 
     def press(self) -> None:
-        self._at = time.monotonic()
+        self.pressed = True
         if self._stop is not None:
             self._stop()
 

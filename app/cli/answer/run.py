@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from app.cli.answer.options import PROG, RunPlan, parse_run
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.strategies import statistics_lines
@@ -12,25 +9,12 @@ from app.cli.answer.template_options import unread
 from app.cli.console import AnswerPrinter, complain, say
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.engine.errors import UserError
-from app.engine.process.host import STOP_SECONDS, EngineHome, make_home
-from app.engine.process.messages import (
-    AnyCommand,
-    Event,
-    Failed,
-    Finished,
-    Generate,
-    Load,
-    Loaded,
-    RoundFinished,
-    Started,
-    Stop,
-)
+from app.engine.process.client import EngineClient
+from app.engine.process.host import make_home
+from app.engine.process.messages import Finished, RoundFinished, Started
 from app.engine.record.trace import Trace
-from app.engine.types import FinishReason, GenerationRequest
+from app.engine.types import FinishReason
 from app.lab.runs.run_record import RunRecord
-
-_LOAD, _ANSWER = 0, 1  # runs of the engine
-_WAIT = 1.0  # seconds; an event is there at once
 
 
 def run(argv: list[str]) -> int:
@@ -43,26 +27,21 @@ def run(argv: list[str]) -> int:
 
 
 def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
-    home = make_home(plan.engine)
-
-    def stop() -> None:
-        for run in (_LOAD, _ANSWER):
-            home.send(Stop(run))
-
+    printer = AnswerPrinter()
+    client = EngineClient(make_home(plan.engine), lambda: interrupt.pressed or not printer.open)
     try:
-        interrupt.stops(stop)
         try:
-            for _progress in _answers(home, Load(_LOAD, plan.target, plan.draft), interrupt):
+            for _progress in client.load(plan.target, plan.draft):
                 pass
         except UserError:
             if interrupt.pressed:
                 return INTERRUPTED  # nothing came yet
             raise
+        if client.stopped:
+            return INTERRUPTED
         recorder = RunRecorder(plan.trace)
-        printer = AnswerPrinter()
         try:
-            answer = Generate(_ANSWER, plan.request, plan.drafters)
-            _record(_answers(home, answer, interrupt), home, plan.request, recorder, printer)
+            _record(client, plan, recorder, printer)
         except Exception as error:
             recorder.fail(str(error))
             if not (interrupt.pressed and isinstance(error, UserError)):
@@ -73,30 +52,22 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
             if recorder.trace is not None:
                 _report(recorder.trace, plan, printer)
     finally:
-        home.close()
+        client.close()
     return INTERRUPTED if interrupt.pressed else 0
 
 
-def _answers(home: EngineHome, command: AnyCommand, interrupt: Interrupt) -> Iterator[Event]:
-    """What the engine says to a command, to its end. Raises UserError where it fails or the engine dies; one
-    that does not stop is ended."""
-    home.send(command)
-    while True:
-        event = home.receive(_WAIT)
-        if interrupt.seconds > STOP_SECONDS:
-            home.end()
-        if isinstance(event, Failed):
-            raise _error(event)
-        if event is not None:
-            yield event
-        if isinstance(event, Loaded | Finished):
-            return
-
-
-def _error(event: Failed) -> UserError:
-    """One line; of a bug, whose details are a traceback, the place in the code."""
-    places = re.findall(r'File "(.+)", line (\d+)', event.details)
-    return UserError(event.message, f"({':'.join(places[-1])})" if places else event.hint)
+def _record(client: EngineClient, plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter) -> None:
+    """Record an answer to its end. Raises PromptError where thinking was to be off and cannot be."""
+    for event in client.generate(plan.request, plan.drafters):
+        if isinstance(event, Started):
+            if told := unread(plan.request.template_options, event.header):
+                complain(PROG, told)
+            recorder.begin(event.header)
+        elif isinstance(event, RoundFinished):
+            recorder.add(event.round)
+            printer.add(event.text)
+        elif isinstance(event, Finished):
+            recorder.finish(event.totals)
 
 
 def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
@@ -111,26 +82,3 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
     totals = trace.totals
     if totals and totals.error and totals.finish_reason is not FinishReason.FAILED:
         complain(PROG, totals.error)  # the answer is whole; what a drafter does behind it was not done
-
-
-def _record(
-    events: Iterator[Event],
-    home: EngineHome,
-    request: GenerationRequest,
-    recorder: RunRecorder,
-    printer: AnswerPrinter,
-) -> None:
-    """Record an answer to its end, or until Ctrl+C or the reader's leaving stops it. Raises PromptError where
-    thinking was to be off and cannot be."""
-    for event in events:
-        if isinstance(event, Started):
-            if told := unread(request.template_options, event.header):
-                complain(PROG, told)
-            recorder.begin(event.header)
-        elif isinstance(event, RoundFinished):
-            recorder.add(event.round)
-            printer.add(event.text)
-        elif isinstance(event, Finished):
-            recorder.finish(event.totals)
-        if not printer.open:
-            home.send(Stop(_ANSWER))

@@ -49,7 +49,6 @@ _decode_command = msgspec.msgpack.Decoder(AnyCommand).decode
 _decode_event = msgspec.msgpack.Decoder(AnyEvent).decode
 
 _GOODBYE_SECONDS = 2.0
-STOP_SECONDS = 5.0  # that a stopped run may take, where nobody can be asked whether to end its engine
 _LONGEST_EVENT = 2**28  # bytes; the longest holds a prompt's text
 _ENDED = ("The engine was ended.", "What came before is kept, and a new engine loads the same pair.")
 _DAMAGED = (

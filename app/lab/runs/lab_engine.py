@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
-from app.engine.errors import UserError
-from app.engine.process.host import STOP_SECONDS, EngineHome
-from app.engine.process.messages import (
-    AnyCommand,
-    Event,
-    Failed,
-    Finished,
-    Generate,
-    Load,
-    Loaded,
-    LoadProgress,
-    Stop,
-)
+from app.engine.process.client import EngineClient, EngineError
+from app.engine.process.host import EngineHome
+from app.engine.process.messages import Event, Finished, Loaded, LoadProgress
 from app.engine.types import FinishReason, GenerationRequest, PairInfo
 from app.lab.experiment import Pair
 from app.lab.runs.control import Control
-
-_LOOK = 0.05  # seconds between two looks at the switch
 
 
 class EngineGone(Exception):  # noqa: N818 - what happened, not a mistake
@@ -40,10 +27,9 @@ class LabEngine:
     def __init__(self, make_home: Callable[[], EngineHome], control: Control) -> None:
         self._make_home = make_home
         self.control = control
-        self._home: EngineHome | None = None
+        self._client: EngineClient | None = None
         self._pair: Pair | None = None
         self._info: PairInfo | None = None
-        self._run = 0
 
     @property
     def info(self) -> PairInfo | None:
@@ -51,7 +37,7 @@ class LabEngine:
         return self._info
 
     def holds(self, pair: Pair) -> bool:
-        return self._home is not None and self._pair == pair
+        return self._client is not None and self._pair == pair
 
     def load(self, pair: Pair) -> Iterator[tuple[str, float]]:
         """Load `pair`, unless it is there; yields (file, fraction). What is loaded in the same way stays.
@@ -62,10 +48,10 @@ class LabEngine:
             return
         if self._pair is not None and self._pair.target != pair.target:
             self.close()  # two targets at once might not fit, and would not be one lane's memory
-        if self._home is None:
-            self._home = self._make_home()
+        if self._client is None:
+            self._client = EngineClient(self._make_home(), lambda: self.control.interrupted)
         self._pair = None
-        for event in self._ask(Load(self._next(), pair.target, pair.draft)):
+        for event in self._followed(self._client, self._client.load(pair.target, pair.draft)):
             if isinstance(event, LoadProgress):
                 yield event.file, event.fraction
             elif isinstance(event, Loaded):
@@ -74,51 +60,28 @@ class LabEngine:
 
     def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
         """The events of one answer. Raises UserError, EngineGone, Interrupted."""
-        return self._ask(Generate(self._next(), request, drafters))
+        assert self._client is not None, "load a pair first"
+        return self._followed(self._client, self._client.generate(request, drafters))
 
-    def _next(self) -> int:
-        self._run += 1
-        return self._run
-
-    def _ask(self, command: AnyCommand) -> Iterator[Event]:
-        """Everything that a command answers, to its end."""
-        assert self._home is not None, "load a pair first"
-        self._home.send(command)
-        given_up: float | None = None
-        while True:
-            event = self._home.receive(_LOOK)
-            if self.control.interrupted and given_up is None:
-                self._home.send(Stop(command.run))
-                given_up = time.monotonic() + STOP_SECONDS
-            if given_up is not None and time.monotonic() > given_up:
-                self._home.end()
-                self.close()
-                raise Interrupted
-            if event is None or event.run != command.run:
-                if isinstance(event, Failed) and event.gone:
-                    self._lose(event)
-                continue
-            if isinstance(event, Failed):
-                if event.gone:
-                    self._lose(event)
-                if given_up is not None:
+    def _followed(self, client: EngineClient, events: Iterator[Event]) -> Iterator[Event]:
+        """The events, and what an end of another kind means to a long run."""
+        try:
+            for event in events:
+                over = event.totals.finish_reason if isinstance(event, Finished) else None
+                if client.stopped and over is FinishReason.CANCELLED:
                     raise Interrupted
-                raise UserError(event.message, event.hint)
-            stopped = isinstance(event, Finished) and event.totals.finish_reason is FinishReason.CANCELLED
-            if given_up is not None and stopped:
-                raise Interrupted
-            yield event
-            if isinstance(event, Finished | Loaded):
-                return
-
-    def _lose(self, event: Failed) -> None:
-        self.close()
-        if self.control.interrupted:
-            raise Interrupted
-        raise EngineGone(event.message)
+                yield event
+        except EngineError as error:
+            if error.gone:
+                self.close()
+            if client.stopped:
+                raise Interrupted from error
+            if error.gone:
+                raise EngineGone(error.message) from error
+            raise
 
     def close(self) -> None:
         """End the engine, if there is one."""
-        if self._home is not None:
-            self._home.close()
-        self._home, self._pair, self._info = None, None, None
+        if self._client is not None:
+            self._client.close()
+        self._client, self._pair, self._info = None, None, None

@@ -1,0 +1,84 @@
+"""The caller's side of an engine home: one command at a time, answered by its events."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+
+from app.engine.errors import UserError
+from app.engine.process.host import EngineHome
+from app.engine.process.messages import (
+    AnyCommand,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    Stop,
+)
+from app.engine.types import GenerationRequest, ModelOptions
+
+_LOOK = 0.05  # seconds between two looks at `stopping`
+_STOP_SECONDS = 5.0  # that a stopped command may take: nobody can be asked whether to end its engine
+
+
+class EngineError(UserError):
+    """A command failed; where `gone`, its engine is gone too."""
+
+    gone = False
+
+    @classmethod
+    def of(cls, failed: Failed) -> EngineError:
+        """In one line: of a bug, whose details are a traceback, the place in the code."""
+        places = re.findall(r'File "(.+)", line (\d+)', failed.details)
+        error = cls(failed.message, f"({':'.join(places[-1])})" if places else failed.hint)
+        error.gone = failed.gone
+        return error
+
+
+class EngineClient:
+    """Loads pairs and generates answers in one engine home, for one thread."""
+
+    def __init__(self, home: EngineHome, stopping: Callable[[], bool]) -> None:
+        """As soon as `stopping` says so, the command at hand is stopped."""
+        self._home = home
+        self._stopping = stopping
+        self._run = 0
+        self.stopped = False
+        """The command at hand, or the last one, was told to stop."""
+
+    def load(self, target: ModelOptions, draft: ModelOptions | None) -> Iterator[Event]:
+        """The events of loading a pair, Loaded last. Raises EngineError."""
+        return self._ask(Load(self._next(), target, draft))
+
+    def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
+        """The events of one answer, Finished last. Raises EngineError."""
+        return self._ask(Generate(self._next(), request, drafters))
+
+    def close(self) -> None:
+        """End the engine, whatever it is doing."""
+        self._home.close()
+
+    def _next(self) -> int:
+        self._run += 1
+        return self._run
+
+    def _ask(self, command: AnyCommand) -> Iterator[Event]:
+        """An engine that does not stop is ended."""
+        self._home.send(command)
+        self.stopped, deadline = False, 0.0
+        while True:
+            if not self.stopped and self._stopping():
+                self._home.send(Stop(command.run))
+                self.stopped, deadline = True, time.monotonic() + _STOP_SECONDS
+            elif self.stopped and time.monotonic() > deadline:
+                self._home.end()
+            event = self._home.receive(_LOOK)
+            if isinstance(event, Failed) and (event.gone or event.run == command.run):
+                raise EngineError.of(event)
+            if event is not None and event.run == command.run:
+                yield event
+                if isinstance(event, Finished | Loaded):
+                    return
