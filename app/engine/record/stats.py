@@ -7,10 +7,12 @@ denominator is zero is None, never 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from ctypes import c_float
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, fields
+from itertools import pairwise, zip_longest
+from typing import Any
 
 from app.engine.fates import Origin, Verdict
 from app.engine.types import Round
@@ -147,6 +149,12 @@ class Statistics(DraftStatistics):
             statistics.add(one)
         return statistics
 
+    @classmethod
+    def pooled(cls, parts: Iterable[Statistics]) -> Statistics:
+        """Several answers together: counts and times are sums, so that no ratio is a mean of ratios."""
+        parts = list(parts)
+        return _sum(parts) if parts else cls()
+
     def add(self, one: Round) -> None:
         """Add the next round."""
         if self.rounds == 0:
@@ -198,6 +206,21 @@ class Statistics(DraftStatistics):
         """1 - (time in native decode calls and the logits reads that wait for them) / wall time."""
         share = _ratio(self.native_seconds, self.seconds)
         return None if share is None else 1 - share
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """Of numbers, or of each part of lists, dictionaries and statistics."""
+    first = values[0]
+    if isinstance(first, DraftStatistics):
+        parts = {one.name: [getattr(value, one.name) for value in values] for one in fields(first)}
+        sums = {name: _sum(part) for name, part in parts.items()}
+        return type(first)(**sums | {"longest_draft": max(parts["longest_draft"])})
+    if isinstance(first, dict):
+        keys = dict.fromkeys(key for value in values for key in value)
+        return {key: _sum([value[key] for value in values if key in value]) for key in keys}
+    if isinstance(first, list):
+        return [sum(column) for column in zip_longest(*values, fillvalue=0)]
+    return math.fsum(values) if isinstance(first, float) else sum(values)
 
 
 def strategy_names(spec: str) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from app.engine.record.stats import Statistics
 from app.lab.report.compare import is_measured
 from app.lab.report.interval import Speedup, Spread, mean_factor
 from app.lab.runs.run_record import RunRecord
@@ -71,12 +71,7 @@ def summarise(
     comparisons."""
     measured = [one for one in mine if is_measured(one)]
     baselines = [one for one in measured if one.speedup is not None]
-    accepted, drafted = _sum(measured, "accepted"), _sum(measured, "drafted")
-    seconds = math.fsum(one.seconds for one in measured)
-    drafted_rounds = _sum(measured, "drafted_rounds")
-    judged = accepted + _sum(measured, "rejected")
-    by_block = any(one.drafted and one.alpha is None and one.accepted + one.rejected for one in measured)
-    native = math.fsum((1 - (one.engine_overhead or 0.0)) * one.seconds for one in measured)
+    total = Statistics.pooled(one.statistics for one in measured)
     return Summary(
         lane=lane,
         strategy=strategy,
@@ -86,28 +81,24 @@ def summarise(
         tokens_per_second=Spread.of(one.tokens_per_second for one in measured),
         speedup=Speedup.of(ratios_of(baselines)),
         whole_speedup=_whole_speedup(baselines, rates),
-        acceptance_rate=accepted / drafted if drafted else None,
-        alpha=accepted / judged if judged and not by_block else None,
-        tau=1 + accepted / drafted_rounds if drafted_rounds else None,
-        draft_share=accepted / tokens if (tokens := _sum(measured, "n_tokens")) else None,
-        engine_overhead=1 - native / seconds if seconds else None,
-        n_tokens=tokens,
-        rounds=_sum(measured, "rounds"),
-        drafted=drafted,
-        accepted=accepted,
-        seconds=seconds,
-        draft_seconds=math.fsum(one.draft_seconds for one in measured),
-        target_seconds=math.fsum(one.target_seconds for one in measured),
+        acceptance_rate=total.acceptance_rate,
+        alpha=total.alpha,
+        tau=total.tau,
+        draft_share=total.draft_share,
+        engine_overhead=total.engine_overhead,
+        n_tokens=total.emitted,
+        rounds=total.rounds,
+        drafted=total.drafted,
+        accepted=total.accepted,
+        seconds=total.seconds,
+        draft_seconds=total.draft_seconds,
+        target_seconds=total.target_seconds,
         first_token_seconds=Spread.of(one.first_token_seconds for one in measured),
         prompt_seconds=Spread.of(one.prompt_seconds + one.draft_prompt_seconds for one in measured),
         compared=len(baselines),
         identical=sum(bool(one.identical_to_baseline) for one in baselines),
         near_ties=sum(bool(one.first_divergence and one.first_divergence.near_tie) for one in baselines),
     )
-
-
-def _sum(runs: Iterable[RunRecord], name: str) -> int:
-    return sum(getattr(one, name) for one in runs)
 
 
 def ratios_of(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from app.engine.fates import Verdict
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
+from app.lab.experiment import Experiment, Job
 
 
 class Divergence(msgspec.Struct, frozen=True):
@@ -28,7 +30,7 @@ class Divergence(msgspec.Struct, frozen=True):
 class RunRecord(msgspec.Struct, frozen=True):
     """The numbers of one run. Seconds are wall time; a ratio whose denominator is zero is None.
 
-    The definitions are those of app.engine.record.stats.
+    What has the name of something in app.engine.record.stats is that. A run that could not be done has zeros.
     """
 
     strategy: str
@@ -37,32 +39,32 @@ class RunRecord(msgspec.Struct, frozen=True):
     repeat: int
     cold: bool  # began with empty caches and fresh drafters
     seed: int  # the seed in use
-    token_ids: tuple[int, ...]
-    text: str
-    n_tokens: int
-    seconds: float  # from the start of round 0
-    tokens_per_second: float | None
-    prompt_tokens: int
-    prompt_seconds: float
-    draft_prompt_seconds: float
-    first_token_seconds: float | None
-    rounds: int
-    drafted: int
-    accepted: int
-    rejected: int
-    ignored: int
-    acceptance_rate: float | None
-    alpha: float | None
-    tau: float | None
-    draft_share: float | None
-    drafted_rounds: int
-    target_seconds: float
-    draft_seconds: float
-    engine_overhead: float | None
-    speedup: float | None  # these three compare with a baseline: None where none was measured
-    identical_to_baseline: bool | None
-    first_divergence: Divergence | None
-    finish_reason: FinishReason
+    token_ids: tuple[int, ...] = ()
+    text: str = ""
+    n_tokens: int = 0
+    seconds: float = 0.0  # from the start of round 0
+    tokens_per_second: float | None = None
+    prompt_tokens: int = 0
+    prompt_seconds: float = 0.0
+    draft_prompt_seconds: float = 0.0
+    first_token_seconds: float | None = None
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    ignored: int = 0
+    acceptance_rate: float | None = None
+    alpha: float | None = None
+    tau: float | None = None
+    draft_share: float | None = None
+    drafted_rounds: int = 0
+    target_seconds: float = 0.0
+    draft_seconds: float = 0.0
+    engine_overhead: float | None = None
+    speedup: float | None = None  # these three compare with a baseline: None where none was measured
+    identical_to_baseline: bool | None = None
+    first_divergence: Divergence | None = None
+    finish_reason: FinishReason = FinishReason.FAILED
     lane: int = 0  # of an experiment with several
     baseline_lane: int | None = None  # the lane that the three comparisons are with
     error: str = ""  # why it failed, or what a drafter could not do behind a whole answer
@@ -92,7 +94,9 @@ class RunRecord(msgspec.Struct, frozen=True):
         """The record of a trace; one without totals (a crash) counts as failed."""
         header, totals = trace.header, trace.totals
         statistics = Statistics.of(trace.rounds)
-        seconds = totals.seconds if totals else statistics.end
+        # The wall time is the whole answer's: with what comes before the first round and behind the last.
+        statistics.start, statistics.end = 0.0, totals.seconds if totals else statistics.end
+        names = [name for name in cls.__struct_fields__ if hasattr(statistics, name)]
         return cls(
             strategy=header.strategy,
             category=category,
@@ -103,32 +107,50 @@ class RunRecord(msgspec.Struct, frozen=True):
             token_ids=trace.token_ids,
             text=trace.text,
             n_tokens=statistics.emitted,
-            seconds=seconds,
-            tokens_per_second=statistics.emitted / seconds if seconds > 0 else None,
             prompt_tokens=header.prompt_tokens,
             prompt_seconds=totals.prompt_seconds if totals else 0.0,
             draft_prompt_seconds=totals.draft_prompt_seconds if totals else 0.0,
             draft_prompt_in_rounds=totals.draft_prompt_in_rounds if totals else 0.0,
             first_token_seconds=totals.first_token_seconds if totals else None,
-            rounds=statistics.rounds,
-            drafted=statistics.drafted,
-            accepted=statistics.accepted,
-            rejected=statistics.rejected,
-            ignored=statistics.ignored,
-            acceptance_rate=statistics.acceptance_rate,
-            alpha=statistics.alpha,
-            tau=statistics.tau,
-            draft_share=statistics.draft_share,
-            drafted_rounds=statistics.drafted_rounds,
-            target_seconds=statistics.target_seconds,
-            draft_seconds=statistics.draft_seconds,
-            engine_overhead=1 - statistics.native_seconds / seconds if seconds > 0 else None,
-            speedup=None,
-            identical_to_baseline=None,
-            first_divergence=None,
             finish_reason=totals.finish_reason if totals else FinishReason.FAILED,
             lane=lane,
             error=totals.error if totals else "",
+            **{name: getattr(statistics, name) for name in names},
+        )
+
+    @classmethod
+    def of_failed(cls, experiment: Experiment, job: Job, problem: str) -> RunRecord:
+        """The record of a run that could not be done; `problem` says why."""
+        return cls(
+            strategy=experiment.lanes[job.lane].strategy,
+            category=experiment.prompts[job.prompt].category,
+            prompt_index=job.prompt,
+            repeat=job.repeat,
+            cold=True,
+            seed=experiment.sampling.seed,
+            lane=job.lane,
+            error=problem,
+        )
+
+    @property
+    def statistics(self) -> Statistics:
+        """Of its rounds, as far as it keeps them: counts and times."""
+        judged = {
+            Verdict.ACCEPTED: self.accepted,
+            Verdict.REJECTED: self.rejected,
+            Verdict.IGNORED: self.ignored,
+        }
+        return Statistics(
+            drafted_rounds=self.drafted_rounds,
+            drafted=self.drafted,
+            verdicts=judged,
+            draft_seconds=self.draft_seconds,
+            blocks=int(self.alpha is None and self.accepted + self.rejected > 0),
+            rounds=self.rounds,
+            emitted=self.n_tokens,
+            target_seconds=self.target_seconds,
+            native_seconds=(1 - (self.engine_overhead or 0.0)) * self.seconds,
+            end=self.seconds,
         )
 
     def to_json(self) -> bytes:

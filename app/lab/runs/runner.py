@@ -35,7 +35,6 @@ from app.lab.runs.events import (
     RunStarted,
     WarmingUp,
 )
-from app.lab.runs.failed_run import failed_record
 from app.lab.runs.identity import loaded_otherwise
 from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
 from app.lab.runs.lab_engine import EngineGone, Interrupted, LabEngine
@@ -164,7 +163,7 @@ class Runner:
                 except UserError as error:
                     if not self._can_go_on(job):
                         raise
-                    self._keep(job, failed_record(self.experiment, job, str(error)), None)
+                    self._keep(job, RunRecord.of_failed(self.experiment, job, str(error)), None)
                     return
                 except Interrupted:
                     yield RunDropped(job)
@@ -179,7 +178,7 @@ class Runner:
             else:
                 return
             if tried == _TRIES:
-                self._keep(job, failed_record(self.experiment, job, problem), None)
+                self._keep(job, RunRecord.of_failed(self.experiment, job, problem), None)
 
     def _can_go_on(self, job: Job) -> bool:
         """Whether a pair that cannot be loaded costs its own lanes only."""
@@ -283,7 +282,7 @@ class Runner:
                 elif isinstance(event, Finished) and trace is not None:
                     trace.totals = event.totals
         except UserError as error:
-            self._keep(job, failed_record(self.experiment, job, str(error)), None)
+            self._keep(job, RunRecord.of_failed(self.experiment, job, str(error)), None)
             return
         assert trace is not None
         prompt = self.experiment.prompts[job.prompt]

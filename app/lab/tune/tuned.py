@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE
 from app.lab.experiment import Experiment
 from app.lab.report.interval import Speedup
@@ -103,11 +104,10 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
             continue
         measured = [run for run in runs if run.speedup is not None]
         over_repeats = len({run.prompt_index for run in measured}) == 1 < len(measured)
-        drafted = sum(run.drafted for run in runs)
         speedup = Speedup.of(ratios_of(measured))
         if speedup is not None:
             scores[one.strategy] = speedup.factor
-        rate = sum(run.accepted for run in runs) / drafted if drafted else None
+        rate = Statistics.pooled(run.statistics for run in runs).acceptance_rate
         error = "" if measured else next((run.failure for run in runs if run.failure), "")
         found[one.strategy] = Score(
             one.strategy, speedup, rate, len(measured), kept=False, error=error, over_repeats=over_repeats

@@ -75,6 +75,20 @@ def test_adding_round_by_round_is_the_fold_over_all(rounds: list[Round], split: 
     assert live == Statistics.of(rounds)
 
 
+@given(answers(), st.integers(0, 30))
+def test_answers_pooled_have_the_ratios_of_all_their_rounds(rounds: list[Round], split: int) -> None:
+    whole = Statistics.of(rounds)
+    pooled = Statistics.pooled([Statistics.of(rounds[:split]), Statistics.of(rounds[split:])])
+    for name in ("acceptance_rate", "alpha", "tau", "draft_share", "acceptance_at", "longest_draft", "ends"):
+        assert getattr(pooled, name) == getattr(whole, name)
+    assert pooled.native_seconds == pytest.approx(whole.native_seconds)
+    assert pooled.seconds == pytest.approx(0.01 * len(rounds)), "what lies between two answers is no time"
+    assert {name: one.accept_lengths for name, one in pooled.strategies.items()} == {
+        name: one.accept_lengths for name, one in whole.strategies.items()
+    }
+    assert Statistics.pooled([]) == Statistics()
+
+
 @given(answers())
 def test_sums_and_invariants(rounds: list[Round]) -> None:
     statistics = Statistics.of(rounds)

@@ -8,7 +8,6 @@ from app.engine.types import FinishReason, ModelInfo, ModelOptions, PairInfo, Sa
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.report.compare import compared_runs
 from app.lab.report.report import Report, SweepFacts, make_report
-from app.lab.runs.failed_run import failed_record
 from app.lab.runs.run_record import Divergence, RunRecord
 from app.lab.runs.traces import TraceStore
 
@@ -47,7 +46,7 @@ def made_records(experiment: Experiment) -> dict[Job, RunRecord]:
         seconds = 100 / (SPEEDS[job.lane % 4] * (1 + 0.01 * job.repeat * job.lane + 0.02 * job.prompt))
         drafting = job.lane > 0
         records[job] = msgspec.structs.replace(
-            failed_record(experiment, job, ""),
+            RunRecord.of_failed(experiment, job, ""),
             token_ids=tuple(range(100)),
             n_tokens=100,
             seconds=seconds,

@@ -17,7 +17,6 @@ from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
 from app.lab.report.interval import Finding, Speedup
 from app.lab.runs.control import Control
 from app.lab.runs.events import Paused, RunDone, RunStarted
-from app.lab.runs.failed_run import failed_record
 from app.lab.runs.run_record import RunRecord
 from app.lab.tune.candidates import candidates
 from app.lab.tune.halving import FINALISTS, kept_of, rungs_left, survivors, time_share
@@ -222,7 +221,7 @@ def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> l
     """One group a (repeat, prompt): the first candidate's speed-up there."""
     groups = []
     for (repeat, prompt), ratio in ratios.items():
-        runs = {lane: failed_record(experiment, Job(repeat, prompt, lane), "") for lane in (0, 1)}
+        runs = {lane: RunRecord.of_failed(experiment, Job(repeat, prompt, lane), "") for lane in (0, 1)}
         groups.append({lane: msgspec.structs.replace(run, speedup=ratio) for lane, run in runs.items()})
     return groups
 

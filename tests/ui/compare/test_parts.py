@@ -15,7 +15,6 @@ from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experim
 from app.lab.report.columns import COLUMNS
 from app.lab.report.interval import Speedup
 from app.lab.report.report import Cell, SweepFacts
-from app.lab.runs.failed_run import failed_record
 from app.lab.runs.journal import Journal, RunLine, lock_journal
 from app.lab.runs.run_record import Divergence, RunRecord
 from app.lab.runs.traces import TraceStore
@@ -75,7 +74,7 @@ def write_journal(path: Path, runs: int, failed: int = 0) -> Journal:
     asked = experiment()
     journal = Journal.create(path, asked)
     for at, job in enumerate(asked.jobs()[:runs]):
-        made = failed_record(asked, job, "no room")
+        made = RunRecord.of_failed(asked, job, "no room")
         if at < runs - failed:
             made = msgspec.structs.replace(made, finish_reason=FinishReason.LENGTH, error="")
         journal.add(RunLine(job, made))
