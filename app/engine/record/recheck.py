@@ -135,7 +135,7 @@ class _Checker:
             return
         if accepted and emitted is not None and emitted.p != token.p:
             yield f"{where} has p {token.p:g} as a draft and {emitted.p:g} as emitted"
-        match self._rule:
+        match self._rule:  # a block is judged as a whole: see _block
             case Verification.SPECULATIVE:
                 if token.u is None or token.u != self._draws.uniform(position, Purpose.ACCEPT):
                     yield f"{where} was judged by a draw that is not its seed's"
@@ -154,8 +154,6 @@ class _Checker:
                 else:
                     u = self._draws.uniform(position, Purpose.TOKEN)
                     yield from _drawn(where, token.draw, u, emitted.p if emitted else None)
-            case Verification.BLOCK:
-                pass  # no token by itself: see _block
 
     def _block(self, one: Round, position: int) -> Iterator[str]:
         """A draft that was judged as a whole: accepted up to the last token whose u is below its h."""

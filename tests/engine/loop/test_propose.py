@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.engine.drafters.base import Drafter, Proposal
-from app.engine.lengths.base import FixedLength
+from app.engine.lengths.base import RIDE_ALONG, FixedLength
 from app.engine.loop.generate import draft_room
 from app.engine.loop.propose import Room, propose
 
@@ -19,8 +19,15 @@ TRUTH = np.arange(5, dtype=np.int32)
 class Says(Drafter):
     """Proposes so many tokens, and says why no more."""
 
-    def __init__(self, tokens: int, end: str, fault: str = "") -> None:
+    def __init__(self, tokens: int, end: str, fault: str = "", behind: int = 0) -> None:
         self._tokens, self._end, self._fault = tokens, end, fault
+        self.behind = behind  # tokens that it has not read yet
+
+    def unread(self, context: np.ndarray) -> int:
+        return self.behind
+
+    def read(self, context: np.ndarray) -> None:
+        self.behind = 0
 
     def propose(self, context: np.ndarray, k: int) -> Proposal:
         return Proposal(ids=[7] * min(k, self._tokens), end=self._end, fault=self._fault)
@@ -101,3 +108,38 @@ def test_what_broke_where_a_proposal_was_only_looked_at_is_told() -> None:
     assert (draft.proposal.end, draft.asked) == ("it broke", ())
     draft = propose([broken, ("second", Says(2, "n_max"))], length, TRUTH, Room(9))
     assert (draft.name, draft.proposal.end) == ("second", "it broke; n_max")
+
+
+def test_a_proposal_that_is_only_looked_at_is_learned_from_and_not_verified() -> None:
+    draft = propose([("first", Says(2, "n_max"))], Lets(sits_out=False, looks_at="first"), TRUTH, Room(9))
+    assert (draft.proposal.ids, draft.proposal.end, draft.asked) == ([], "not worth its cost", ())
+    assert draft.attempts is not None
+    assert [(one.name, one.looked, one.ids) for one in draft.attempts] == [("first", True, [7, 7])]
+
+
+class Takes(FixedLength):
+    """Lets every strategy draft so many tokens; a draft model reads the prompt when it is first asked."""
+
+    lazy = True
+    reason = "no more pays"
+
+    def __init__(self, tokens: int) -> None:
+        self._tokens = tokens
+
+    def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
+        return self._tokens
+
+
+@pytest.mark.parametrize(("proposed", "end"), [(3, "no more pays"), (2, "n_max")])
+def test_a_draft_of_the_chosen_length_ended_for_the_rules_reason(proposed: int, end: str) -> None:
+    draft = propose([("one", Says(proposed, "n_max"))], Takes(3), TRUTH, Room(9))
+    assert (len(draft.proposal.ids), draft.proposal.end) == (proposed, end)
+
+
+@pytest.mark.parametrize(("unread", "left"), [(RIDE_ALONG, RIDE_ALONG), (RIDE_ALONG + 1, 0)])
+def test_a_long_text_is_read_and_timed_before_the_draft(unread: int, left: int) -> None:
+    drafter = Says(2, "n_max", behind=unread)
+    draft = propose([("one", drafter)], Takes(2), TRUTH, Room(9))
+    assert draft.attempts is not None
+    assert (draft.attempts[0].unread, drafter.behind) == (unread, left)
+    assert (draft.reading > 0) == (left == 0), "what rides along with the first step is not told apart"

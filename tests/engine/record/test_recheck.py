@@ -310,3 +310,17 @@ def test_greedy_at_a_temperature_is_found(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple", max_tokens=30)
     trace.header = replace(trace.header, sampling=replace_data(trace.header.sampling, temperature=1))
     assert recheck(trace) == ["Header: the rule is greedy at temperature 1."]
+
+
+def test_text_behind_a_stop_is_found(traces: dict[str, Trace]) -> None:
+    trace = traces["greedy"]
+    early = trace.text[3:6]
+    stopped = Trace(replace(trace.header, stop=(early,)), trace.rounds, trace.totals)
+    assert any(one.startswith("Totals: text goes on behind a stop at token") for one in recheck(stopped))
+
+
+def test_an_end_without_a_token_is_found(traces: dict[str, Trace]) -> None:
+    trace = traces["greedy"]
+    assert trace.totals is not None
+    ended = replace(trace.totals, finish_reason=FinishReason.END, text="")
+    assert "Totals: the model ended it, but nothing was emitted." in recheck(Trace(trace.header, [], ended))

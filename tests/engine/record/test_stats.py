@@ -323,3 +323,11 @@ def test_a_round_says_who_was_asked(engine: Engine) -> None:
     assert [one.asked for one in trace.rounds] == [("draft-simple",)] * (len(trace.rounds) - 1) + [()]
     assert trace.rounds[-1].draft_end == "answer at its length limit"
     assert answer(engine, max_tokens=3).rounds[0].asked is None
+
+
+def test_a_draft_of_no_name_counts_for_the_answer_alone() -> None:
+    statistics = Statistics.of([make_round(0, 4, 2, None), make_round(1, 3, 1, "suffix")])
+    assert (statistics.drafted, statistics.accepted) == (7, 3)
+    assert {name: (one.drafted, one.accepted) for name, one in statistics.strategies.items()} == {
+        "suffix": (3, 1)
+    }

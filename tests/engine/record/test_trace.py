@@ -57,6 +57,12 @@ def test_every_line_is_plain_json_and_on_disk_at_once(trace: Trace, tmp_path: Pa
     assert json.loads(path.read_text().splitlines()[0])["format"] == FORMAT
 
 
+def test_an_unfinished_trace_is_read_back_as_it_was(trace: Trace, tmp_path: Path) -> None:
+    running = Trace(trace.header, trace.rounds)
+    write_trace(tmp_path / "answer.jsonl", running)
+    assert read_trace(tmp_path / "answer.jsonl") == running
+
+
 def test_an_unfinished_trace_has_the_text_that_was_readable(trace: Trace) -> None:
     assert trace.totals is not None
     running = Trace(trace.header, trace.rounds)

@@ -106,3 +106,18 @@ def test_plain_rows_come_all_at_once_and_are_the_same() -> None:
         expected = probabilities(LOGITS[row], Sampling(temperature=0.6), [])
         np.testing.assert_allclose(dense(made.distribution(row), 30), expected, atol=1e-6)
     assert sampler.asked == 0
+
+
+@pytest.mark.parametrize("looked_at", [(0, 1, 2), (2, 0)])
+def test_rows_of_a_large_vocabulary_outlive_llama_cpps_memory(looked_at: tuple[int, ...]) -> None:
+    size = 20_000  # rows of so many are copied as they are looked at
+    logits = (3 * np.random.default_rng(1).standard_normal((3, size))).astype(np.float32)
+    words = SimpleNamespace(pieces=[b"x"] * size)
+    before = logits.copy()
+    made = TargetRows(logits, Sampler(Sampling()), CONTEXT, DRAFT, words, RowStore(size))  # type: ignore[arg-type]
+    assert [made.argmax(row) for row in looked_at] == [before[row].argmax() for row in looked_at]
+    made.keep(2)
+    logits[:] = 0  # the next pass
+    for row, top in enumerate(made.record(2)):
+        assert top.ids[0] == before[row].argmax()
+        assert top.p[0] == pytest.approx(softmax(before[row]).max(), abs=1e-6)
