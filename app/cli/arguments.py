@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from app.engine.errors import SettingError, UserError
@@ -21,13 +22,16 @@ class UsageError(UserError):
 class Parser(argparse.ArgumentParser):
     """argparse, but what is wrong is one line, raised as UsageError."""
 
-    def __init__(self, prog: str, description: str, usage: str, epilog: str = "") -> None:
+    def __init__(
+        self, prog: str, description: str, usage: str, epilog: str = "", *, add_help: bool = True
+    ) -> None:
         super().__init__(
             prog=prog,
             description=description,
             usage=usage,
             epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            add_help=add_help,
             allow_abbrev=False,  # a new option must not change what an old script means
         )
 
@@ -62,11 +66,14 @@ class ParamOptions:
         suffix: str = "",
         only: Collection[str] = (),
         shared: Collection[str] = (),
+        short: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`suffix` ends every option's name; `only` picks parameters, all by default; `shared` are those
-        that take the value of the option without the suffix where they are not given."""
+        that take the value of the option without the suffix where they are not given; `short` are second
+        names of options."""
         self._suffix = suffix
         self._shared = shared
+        self._short = short
         self._params = [one for one in params_of(owner) if not only or one.name in only]
 
     def add_to(self, group: argparse._ArgumentGroup) -> None:
@@ -78,9 +85,8 @@ class ParamOptions:
                 action = {"action": "append", "type": _word, "metavar": "TEXT"}
             else:
                 action = {"type": _reader(one), "metavar": _metavar(one)}
-            group.add_argument(
-                self.flag(one), dest=self._dest(one), default=None, help=self._help(one), **action
-            )
+            names = [self.flag(one), *filter(None, [self._short.get(one.name)])]
+            group.add_argument(*names, dest=self._dest(one), default=None, help=self._help(one), **action)
 
     def flag(self, one: Param) -> str:
         no = "no-" if one.kind is bool and one.default else ""

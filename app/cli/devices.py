@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.base.numbers import file_size
-from app.cli.answer.options import DRAFT, TARGET, chosen_pair
+from app.cli.answer.options import DRAFT, TARGET, add_pair_names, chosen_pair, local_pair
 from app.cli.arguments import Parser, UsageError
 from app.cli.console import hand_over, put
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
@@ -52,9 +52,13 @@ def devices(argv: list[str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(PROG, _DESCRIPTION, f"{PROG} [--target T.gguf [--draft D.gguf] [--fit]] [options]")
-    parser.add_argument("--target", metavar="T.gguf", help="Model file whose memory is shown")
-    parser.add_argument("--draft", metavar="D.gguf", help="Draft model for it")
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} [--target MODEL [--draft MODEL] [--fit]] [options]")
+    add_pair_names(
+        parser,
+        "The model whose memory is shown: a file, or a name on the Hub, owner/name[:QUANTISATION] or "
+        "owner/name/file.gguf, which is downloaded where it is not here",
+        "The draft model for it, named alike",
+    )
     parser.add_argument(
         "--fit",
         action="store_true",
@@ -72,6 +76,8 @@ def _print(
     arguments: argparse.Namespace,
     interrupt: Interrupt,
 ) -> int:
+    if pair is not None:
+        pair = local_pair(*pair, interrupt)
     # A process of its own: a file, a driver or a worker that ends it costs one line here.
     home = ProcessHome()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from app.cli.arguments import Parser
@@ -28,16 +27,12 @@ def know_drafters(prog: str, argv: list[str]) -> None:
     Raises DrafterError for the first file that cannot be used; a package that cannot be used costs one line
     on standard error.
     """
-    parser = Parser(prog, "", "")
+    parser = Parser(prog, "", "", add_help=False)
     add_drafter_option(parser)
     # Not the whole command line yet: what is right in it may depend on these strategies.
-    files = _first_pass(parser, argv).drafter
+    files = parser.parse_known_args(argv)[0].drafter
     problems = use_drafters(files)
     for source, problem in problems.items():
         if source in files:
             raise problem
         complain(prog, str(problem))
-
-
-def _first_pass(parser: Parser, argv: list[str]) -> argparse.Namespace:
-    return parser.parse_known_args([one for one in argv if one not in ("-h", "--help")])[0]

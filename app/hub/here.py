@@ -14,14 +14,15 @@ from app.hub.repo import HubFile, Repo, group_files
 def find_here(cache: Cache, repo: str, file: str, revision: str = "main") -> Path | None:
     """The file to load of a model that is here whole, in the newest commit that has it.
 
-    `file` is any of its files, or its quantisation. Of another revision than "main" only the commit counts
-    that it last meant. Raises HubError where several files are of that quantisation.
+    `file` is any of its files, its quantisation, or empty for what `Repo.chosen` takes. Of another revision
+    than "main" only the commit counts that it last meant. Raises HubError where several files are of that
+    quantisation.
     """
     for commit, names in cache.commits(repo, revision):
         quantisations, _ = group_files(HubFile(name, 0) for name in names)
         there = Repo(repo, commit.name, False, "", quantisations)
-        if there.matching(file):
-            return commit.joinpath(*there.holding(file).file.split("/"))
+        if there.matching(file) if file else there.quantisations:
+            return commit.joinpath(*there.chosen(file).file.split("/"))
     return None
 
 

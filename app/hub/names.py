@@ -15,6 +15,7 @@ _QUANTISATION = re.compile(
     re.IGNORECASE,
 )
 _SHARD = re.compile(r"^(?P<stem>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf$", re.IGNORECASE)
+_MODEL = re.compile(r"(?P<repo>[^/:]+/[^/:]+)(?::(?P<quantisation>[^/:]+)|/(?P<file>[^:]+\.gguf))?")
 _FILE_VIEWS = ("blob", "resolve", "raw")
 _OTHER_KINDS = (
     "datasets",
@@ -64,6 +65,21 @@ def parse_address(text: str) -> Address | None:
         revision, file = "/".join(rest[:long]), "/".join(rest[long:])
         return Address(repo, "" if view[0] == "tree" else file, revision, pasted=True)
     return Address(text) if text.count("/") == 1 and _is_repo(text) else None
+
+
+def parse_model(text: str) -> Address | None:
+    """A model on the Hub, as command lines name it: `owner/name`, `owner/name:QUANTISATION`,
+    `owner/name/file.gguf`, or a whole address; None for anything else. `file` may be a quantisation."""
+    address = parse_address(text)
+    if address is not None and address.pasted:
+        return address
+    found = _MODEL.fullmatch(text)
+    if found is None or not _is_repo(found["repo"]):
+        return None
+    file = found["quantisation"] or found["file"] or ""
+    if not file and is_model(found["repo"]):  # a file in a folder
+        return None
+    return Address(found["repo"], file)
 
 
 def _is_repo(name: str) -> bool:

@@ -18,6 +18,7 @@ from app.hub.hub import Hub
 from app.hub.names import is_model, is_safe, quantisation_of, shard_of
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_USUAL = ("Q4_K_M", "Q8_0")
 
 
 class _Lfs(msgspec.Struct):
@@ -91,6 +92,16 @@ class Repo:
         if found := next(holds, None):
             return (found,)
         return tuple(one for one in self.quantisations if file.upper() == one.name)
+
+    def chosen(self, file: str = "") -> Quantisation:
+        """`holding`; where nothing is named, Q4_K_M, else Q8_0, as llama.cpp chooses, else the smallest.
+
+        Raises HubError.
+        """
+        file = file or next((name for name in _USUAL if self.matching(name)), "")
+        if not file and self.quantisations:
+            return self.quantisations[0]
+        return self.holding(file or "GGUF file")
 
     def holding(self, file: str) -> Quantisation:
         """The quantisation that `file` (any shard of it, or the quantisation's own name) belongs to.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -220,6 +221,98 @@ def test_ctrl_c_keeps_what_came(
     ended = command("pull", "owner/Target-GGUF", "Q8_0")
     assert Path(ended.out.strip()).read_bytes() == repos["target"]
     assert "range" in server.requests("cdn")[-1].headers
+
+
+# --------------------------------------------------------------------------- names of the Hub as a pair
+
+
+RUN = ("--strategy", "draft-simple:n_max=4", "--prompt", "Hello", "--max-tokens", 20, "--ignore-eos")
+
+
+@pytest.mark.parametrize(
+    ("target", "draft"),
+    [
+        (("--target", "owner/Target-GGUF"), ("--draft", "owner/Draft-GGUF:q8_0")),
+        (("-hf", "owner/Target-GGUF/Target-Q8_0.gguf"), ("-hfd", "owner/Draft-GGUF")),
+    ],
+)
+def test_a_run_fetches_what_it_names_on_the_hub(
+    command: Command,
+    server: FakeHub,
+    repos: dict[str, bytes],
+    tmp_path: Path,
+    target: tuple[str, str],
+    draft: tuple[str, str],
+) -> None:
+    numbers = tmp_path / "run.json"
+    first = command("run", *target, *draft, *RUN, "--json", numbers)
+    assert first.code == 0 and "draft acceptance" in first.err
+    assert "Downloading Target-Q8_0.gguf of owner/Target-GGUF" in first.err
+    assert "Downloading Draft-Q8_0.gguf of owner/Draft-GGUF" in first.err
+    assert re.search(r" %, .* of \d+ kB", first.err)
+    assert json.loads(numbers.read_bytes())["drafted"] > 0
+
+    server.asked.clear()
+    again = command("run", *target, *draft, *RUN)
+    assert (again.code, again.out) == (0, first.out)
+    assert "Downloading" not in again.err and server.requests("cdn") == []
+
+    server.asked.clear()
+    offline = command("run", *target, *draft, *RUN, HF_HUB_OFFLINE="1")
+    assert (offline.code, offline.out) == (0, first.out)
+    assert server.asked == []
+    unreachable = command("run", *target, *draft, *RUN, HF_ENDPOINT="http://127.0.0.1:9")
+    assert (unreachable.code, unreachable.out) == (0, first.out)
+    assert "Using Target-Q8_0.gguf, which is here." in unreachable.err
+
+
+@pytest.mark.usefixtures("repos")
+def test_bench_and_devices_fetch_what_they_name(command: Command, server: FakeHub, tmp_path: Path) -> None:
+    numbers = tmp_path / "bench.json"
+    words = ("-hf", "owner/Target-GGUF:Q8_0", "-hfd", "owner/Draft-GGUF", "--prompt", "Hello")
+    bench = command(
+        "bench", *words, "--strategy", "draft-simple", "--max-tokens", 8, "--repeat", 1, "--json", numbers
+    )
+    assert bench.code == 0
+    report = json.loads(numbers.read_bytes())
+    assert [one["target"]["file"] for one in report["pairs"]] == ["Target-Q8_0.gguf"]
+    commands = [lane["command"] for lane in report["lanes"]]
+    assert any("--hf-repo-draft owner/Draft-GGUF:Q8_0" in one for one in commands)
+    assert str(tmp_path) not in "".join(commands)
+
+    server.asked.clear()
+    devices = command("devices", "-m", "owner/Target-GGUF", "-ngl", 0, "-c", 512)
+    assert devices.code == 0 and "its context is 512 tokens" in devices.out
+    assert server.requests("cdn") == []
+
+
+def test_a_wrong_strategy_is_told_before_anything_is_fetched(command: Command, server: FakeHub) -> None:
+    for words in (["run"], ["bench", "--repeat", 1], ["tune"], ["sweep", "--x", "n_max=1", "--y", "n_min=0"]):
+        ended = command(*words, "-hf", "owner/Target-GGUF", "--prompt", "Hello", "--strategy", "magic")
+        assert ended.code == 2 and "magic" in ended.err
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("owner/none", {}, "There is no file owner/none either."),
+        ("owner/Target-GGUF:Q2_K", {}, "owner/Target-GGUF has no Q2_K. It has Target-Q8_0.gguf."),
+        (
+            "owner/Target-GGUF",
+            {"HF_HUB_OFFLINE": "1"},
+            "Offline mode is on, and owner/Target-GGUF is not here.",
+        ),
+        ("folder/gone.gguf", {}, "gone.gguf is not there."),
+    ],
+)
+@pytest.mark.usefixtures("repos")
+def test_what_the_hub_does_not_have_is_one_line(
+    command: Command, name: str, more: dict[str, str], said: str
+) -> None:
+    ended = command("run", "--target", name, "--prompt", "Hello", **more)
+    assert (ended.code, ended.out) == (1, "")
+    assert said in ended.err and ended.err.count("\n") == 1
 
 
 # ---------------------------------------------------------------------------------------- models

@@ -84,6 +84,23 @@ def test_a_repository_has_its_quantisations_smallest_first(hub: Hub, server: Fak
     assert "Llama-Q4_K_M.gguf" in error.hint
 
 
+@pytest.mark.parametrize(
+    ("files", "chosen"),
+    [
+        (["m-Q2_K.gguf", "m-Q4_K_M.gguf", "m-Q8_0.gguf"], "m-Q4_K_M.gguf"),
+        (["m-Q2_K.gguf", "m-Q8_0.gguf", "m-F16.gguf"], "m-Q8_0.gguf"),
+        (["m-F16.gguf", "m-Q2_K.gguf"], "m-Q2_K.gguf"),
+    ],
+)
+def test_an_unnamed_quantisation_is_chosen_as_llama_cpp_does(
+    hub: Hub, server: FakeHub, files: list[str], chosen: str
+) -> None:
+    server.repos["a/b"] = FakeRepo({name: SMALL if "Q2" in name else LARGE for name in files})
+    assert read_repo(hub, "a/b").chosen().file == chosen
+    server.repos["a/b"] = FakeRepo({"README.md": b""})
+    assert "no GGUF file" in trouble(read_repo(hub, "a/b").chosen).message
+
+
 def test_parts_are_one_and_what_lacks_parts_is_named(hub: Hub, server: FakeHub) -> None:
     names = [f"Q8_0/big-Q8_0-0000{i}-of-00003.gguf" for i in (2, 1, 3)]
     broken = ["half-00001-of-00002.gguf"]

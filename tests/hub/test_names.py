@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.hub.names import Address, Shard, is_model, is_safe, parse_address, quantisation_of, shard_of
+from app.hub.names import (
+    Address,
+    Shard,
+    is_model,
+    is_safe,
+    parse_address,
+    parse_model,
+    quantisation_of,
+    shard_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +60,28 @@ from app.hub.names import Address, Shard, is_model, is_safe, parse_address, quan
 )
 def test_addresses(text: str, found: Address | None) -> None:
     assert parse_address(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("owner/name-GGUF", Address("owner/name-GGUF")),
+        ("owner/name:Q4_K_M", Address("owner/name", "Q4_K_M")),
+        ("owner/name/f-Q8_0.gguf", Address("owner/name", "f-Q8_0.gguf")),
+        ("owner/name/Q8/f.gguf", Address("owner/name", "Q8/f.gguf")),
+        ("https://hf.co/owner/name/blob/main/f.gguf", Address("owner/name", "f.gguf", pasted=True)),
+        ("folder/f.gguf", None),
+        ("owner/name/README.md", None),
+        ("owner/name:", None),
+        ("./owner/name/f.gguf", None),
+        ("/models/name/f.gguf", None),
+        ("C:/models/f.gguf", None),
+        ("f.gguf", None),
+        ("", None),
+    ],
+)
+def test_models_as_command_lines_name_them(text: str, found: Address | None) -> None:
+    assert parse_model(text) == found
 
 
 def test_a_token_in_a_pasted_address_goes_nowhere() -> None:

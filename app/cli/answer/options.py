@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from app.cli.answer.strategies import strategy_help
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.arguments import ParamOptions, Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option, know_drafters
+from app.cli.interrupt import Interrupt
 from app.engine.errors import PromptError
 from app.engine.params import check_params
 from app.engine.strategy import NONE, StrategySpec
@@ -22,7 +24,7 @@ from app.saved.settings import Settings
 PROG = "draftscope run"
 STANDARD_INPUT = "-"
 
-_USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--target T.gguf [--draft D.gguf]] [options]"
+_USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--target MODEL [--draft MODEL]] [options]"
 _DESCRIPTION = """\
 Generate one answer. The text goes to standard output as it comes; the drafting statistics go to standard
 error, in llama.cpp's own format."""
@@ -37,8 +39,9 @@ _SHARED = (
 
 SAMPLING = ParamOptions(Sampling)
 LENGTH = ParamOptions(Settings, only=("max_tokens",))
-TARGET = ParamOptions(ModelOptions)
-DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=_SHARED)
+# Short names are llama.cpp's.
+TARGET = ParamOptions(ModelOptions, short={"n_gpu_layers": "-ngl", "ctx_size": "-c"})
+DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=_SHARED, short={"n_gpu_layers": "-ngld"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +125,18 @@ def _parser() -> Parser:
 def add_pair_options(parser: Parser) -> None:
     """Which models; `chosen_pair` reads them."""
     pair = parser.add_argument_group("the pair")
-    pair.add_argument(
-        "--target", metavar="T.gguf", help="Model file that answers (default: the bundled pair)"
+    add_pair_names(
+        pair,
+        "The model that answers: a file, or a name on the Hub, owner/name[:QUANTISATION] or "
+        "owner/name/file.gguf, which is downloaded where it is not here (default: the bundled pair)",
+        "The model that drafts for it, named alike",
     )
-    pair.add_argument("--draft", metavar="D.gguf", help="Model file that drafts for it")
+
+
+def add_pair_names(group: argparse._ActionsContainer, target: str, draft: str) -> None:
+    """--target and --draft with their help, also by llama.cpp's names."""
+    group.add_argument("--target", "-m", "-hf", metavar="MODEL", help=target)
+    group.add_argument("--draft", "-md", "-hfd", metavar="MODEL", help=draft)
 
 
 def add_end_options(group: argparse._ArgumentGroup) -> None:
@@ -173,6 +184,20 @@ def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptio
             raise UsageError(f"{flags[0]} needs a draft model.", "Give one with --draft.")
         return first, None
     return first, ModelOptions(draft, **DRAFT.resolved(arguments, values))
+
+
+def local_pair(
+    target: ModelOptions, draft: ModelOptions | None, interrupt: Interrupt
+) -> tuple[ModelOptions, ModelOptions | None]:
+    """The pair as files of this machine: what is named on the Hub is downloaded where it is not here.
+
+    Raises HubError, and KeyboardInterrupt where Ctrl+C came first.
+    """
+    if all(os.path.exists(one.path) for one in (target, draft) if one is not None):
+        return target, draft
+    from app.cli.models.fetching import fetch_pair  # the Hub's client takes a moment to import
+
+    return fetch_pair(target, draft, interrupt)
 
 
 def _read_prompt(name: str) -> str:

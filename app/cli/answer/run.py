@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.cli.answer.options import PROG, RunPlan, parse_run
+from app.cli.answer.options import PROG, RunPlan, local_pair, parse_run
 from app.cli.answer.recorder import RunRecorder, check_writable, write_file
 from app.cli.answer.strategies import statistics_lines
 from app.cli.answer.template_options import unread
@@ -27,11 +27,12 @@ def run(argv: list[str]) -> int:
 
 
 def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
+    target, draft = local_pair(plan.target, plan.draft, interrupt)
     printer = AnswerPrinter()
     client = EngineClient(make_home(plan.engine), lambda: interrupt.pressed or not printer.open)
     try:
         try:
-            for _progress in client.load(plan.target, plan.draft):
+            for _progress in client.load(target, draft):
                 pass
         except UserError:
             if interrupt.pressed:

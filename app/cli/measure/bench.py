@@ -21,6 +21,7 @@ from app.cli.measure.options import (
     add_output_options,
     asked_experiment,
     kept_seed,
+    local_experiment,
     outputs,
 )
 from app.engine.process.host import make_home
@@ -87,7 +88,9 @@ def parse_bench(argv: list[str]) -> BenchPlan:
 
 
 def _measure(plan: BenchPlan, interrupt: Interrupt) -> int:
-    runner = Runner(plan.experiment, partial(make_home, plan.engine), journal=plan.journal)
+    runner = Runner(
+        local_experiment(plan.experiment, interrupt), partial(make_home, plan.engine), journal=plan.journal
+    )
     try:
         report, problem = measured(runner, interrupt, plan.outputs)
     finally:

@@ -18,10 +18,12 @@ from app.cli.answer.options import (
     add_model_options,
     add_pair_options,
     chosen_pair,
+    local_pair,
 )
 from app.cli.answer.template_options import add_template_options, asked_options
 from app.cli.arguments import Parser, UsageError, add_engine_option, plain_text
 from app.cli.drafters import add_drafter_option
+from app.cli.interrupt import Interrupt
 from app.engine.params import check_params
 from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Experiment, Lane, Pair, Prompt
@@ -146,11 +148,23 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
     )
 
 
+def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment:
+    """The experiment on files of this machine, as `local_pair`."""
+
+    def local(pair: Pair) -> Pair:
+        return _absolute(Pair(*local_pair(pair.target, pair.draft, interrupt)))
+
+    lanes = [msgspec.structs.replace(one, pair=one.pair and local(one.pair)) for one in experiment.lanes]
+    return msgspec.structs.replace(experiment, pair=local(experiment.pair), lanes=tuple(lanes))
+
+
 def _absolute(pair: Pair) -> Pair:
-    """A journal is gone on with from any folder. Links stay: they carry the name of a cached file."""
+    """A journal is gone on with from any folder. Links stay: they carry the name of a cached file. What is
+    not here may be a name on the Hub."""
 
     def model(options: ModelOptions) -> ModelOptions:
-        return replace(options, path=os.path.abspath(options.path))
+        path = options.path
+        return replace(options, path=os.path.abspath(path) if os.path.exists(path) else path)
 
     return Pair(model(pair.target), pair.draft and model(pair.draft))
 

@@ -18,6 +18,7 @@ from app.cli.measure.options import (
     add_output_options,
     asked_experiment,
     kept_seed,
+    local_experiment,
     outputs,
 )
 from app.cli.table import table
@@ -59,7 +60,8 @@ def sweep(argv: list[str]) -> int:
     home = partial(make_home, arguments.engine)
 
     def work(interrupt: Interrupt) -> int:
-        return _measure(Runner(experiment, home, journal=arguments.journal), facts, files, interrupt)
+        here = local_experiment(experiment, interrupt)
+        return _measure(Runner(here, home, journal=arguments.journal), facts, files, interrupt)
 
     return run_interruptible(work)
 

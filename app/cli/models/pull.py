@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import queue
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.base.numbers import file_size
 from app.base.paths import find_paths
 from app.cli.arguments import Parser, UsageError
-from app.cli.console import hand_over, say, say_over
+from app.cli.console import hand_over, say
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
 from app.cli.models.common import make_hub
-from app.engine.errors import UserError
+from app.cli.models.fetching import fetch
 from app.hub.cache import Cache
 from app.hub.catalogue import confirm, load_catalogue, wanted_pair
-from app.hub.downloads import Download, DownloadChanged, DownloadQueue, QueueEvent, State, Wanted
+from app.hub.downloads import Wanted
 from app.hub.errors import HubError, Trouble
 from app.hub.here import find_entry, find_here
 from app.hub.hub import Hub
 from app.hub.names import Address, parse_address
 from app.hub.repo import read_repo
-from app.lab.report.words import duration
 
 PROG = "draftscope pull"
 _DESCRIPTION = """\
@@ -32,9 +28,6 @@ are downloaded), or a whole PAIR of the catalogue. The path is printed on standa
 interrupted download, give the same command again. Files that are already here are not downloaded again; in
 offline mode nothing else is found.
 A gated repository needs a token: hf auth login saves one, HF_TOKEN gives one."""
-_LOOK = 0.2  # seconds
-_LINE_SECONDS = 5.0  # between two lines where standard error is no terminal
-_BETWEEN = 0.5  # seconds between two states of the line that is
 
 
 def pull(argv: list[str]) -> int:
@@ -96,88 +89,10 @@ def _wanted(hub: Hub, address: Address) -> Wanted:
 
 def _fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> int:
     """Download all of it; the paths go to standard output when everything is here."""
-    events: queue.SimpleQueue[QueueEvent] = queue.SimpleQueue()
-    downloads = DownloadQueue(None, hub, events.put, checked=find_paths().checked)
-    progress = _ProgressLine()
-    try:
-        ids = downloads.add(wanted)
-        items: dict[str, Download] = {one.id: one for one in downloads.downloads}
-        while not interrupt.pressed and not _is_over([items[id] for id in ids if id in items], len(ids)):
-            try:
-                event = events.get(timeout=_LOOK)
-            except queue.Empty:
-                continue
-            if isinstance(event, DownloadChanged):
-                items[event.download.id] = event.download
-                progress.show([items[id] for id in ids if id in items])
-    finally:
-        progress.end()
-        downloads.close()
-    items |= {one.id: one for one in downloads.downloads}
-    for id in ids:
-        if items[id].state is State.FAILED:
-            raise _failure(items[id])
-    if not all(items[id].state is State.DONE for id in ids):
+    paths = fetch(hub, wanted, interrupt)
+    if paths is None:
         say(f"{PROG}: interrupted. What was downloaded is kept: the same command resumes.")
         return INTERRUPTED
-    for id in ids:
-        hand_over(str(items[id].path))
+    for path in paths:
+        hand_over(str(path))
     return 0
-
-
-def _is_over(items: Sequence[Download], count: int) -> bool:
-    """Everything is here, or something cannot come."""
-    states = [one.state for one in items]
-    return State.FAILED in states or (len(items) == count and set(states) == {State.DONE})
-
-
-def _failure(item: Download) -> UserError:
-    hint = item.hint
-    if item.trouble in (Trouble.GATED, Trouble.DENIED):
-        hint += " hf auth login saves a token, HF_TOKEN gives one."
-    return HubError(item.trouble or Trouble.CRASHED, item.message, hint)
-
-
-class _ProgressLine:
-    """Progress on standard error: one line that changes on a terminal, else a line now and then."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._next = 0.0
-        self._told = ""
-        self._open = False  # the line that changes stands there
-
-    def show(self, items: Sequence[Download]) -> None:
-        trouble = next((one for one in items if one.state is State.WAITING), None)
-        if trouble is not None and trouble.message != self._told:
-            self._told = trouble.message
-            self.end()
-            say(f"{trouble.message} Trying again in {trouble.retry_in or 0:.0f} s.")
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + (_BETWEEN if self._terminal else _LINE_SECONDS)
-        if self._terminal:
-            say_over(_words(items))
-            self._open = True
-        else:
-            say(_words(items))
-
-    def end(self) -> None:
-        """Leave the line that changes."""
-        if self._open:
-            say("")
-            self._open = False
-
-
-def _words(items: Sequence[Download]) -> str:
-    done, total = sum(one.done for one in items), sum(one.total for one in items)
-    words = [f"{file_size(done)} of {file_size(total)}"]
-    if total:
-        words.insert(0, f"{done / total * 100:3.0f} %")
-    if speed := sum(one.speed or 0 for one in items):
-        words.append(f"{file_size(speed)}/s")
-        words.append(f"{duration((total - done) / speed)} left")
-    if any(one.state is State.CHECKING for one in items):
-        words.append("checking")
-    return ", ".join(words)

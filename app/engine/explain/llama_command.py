@@ -6,6 +6,7 @@ written although nothing was changed.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _RARER = (*_PENALTIES, *_DRY, "top_n_sigma", "typical_p", "xtc_probability", "xt
 _LAST_N = ("repeat_last_n", "dry_penalty_last_n")
 _DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_moe")
 _DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
+_CACHED = re.compile(r"/models--(?P<repo>[^/]+)/snapshots/[0-9a-f]{40}/(?P<file>.+\.gguf)$")
+_TAG = re.compile(r"[-.]((?:UD-)?(?:I?Q|T?Q|B?F)\d\w*)(?:-\d{5}-of-\d{5})?\.gguf$", re.IGNORECASE)
 _CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whatever is asked for
 
 
@@ -62,9 +65,9 @@ def llama_command(
     sizes = [one for one in (target.ctx_size, n_ctx) if one]  # a file may have been trained with less
     n_ctx = min(sizes, default=DEFAULT_CTX)
     known = [part for part in spec.parts if part.name in _TYPES]
-    words = ["llama-server", "--model", target.path]
+    words = ["llama-server", *_target_file(target.path)]
     if draft is not None:
-        words += ["--model-draft", draft.path]
+        words += _draft_file(draft.path)
     words += _target_flags(target, n_ctx)
     if draft is not None:
         words += _draft_flags(draft)
@@ -85,6 +88,28 @@ def llama_command(
     if draft is not None:
         differences += _draft_differences(target, draft)
     return LlamaCommand(shlex.join(words), tuple(differences))
+
+
+def of_the_hub(path: str) -> tuple[str, str] | None:
+    """Repository and file of a path in the Hugging Face cache, which llama.cpp shares; None for any other."""
+    found = _CACHED.search(path.replace("\\", "/"))
+    return (found["repo"].replace("--", "/"), found["file"]) if found else None
+
+
+def _target_file(path: str) -> list[str]:
+    source = of_the_hub(path)
+    if source is None:
+        return ["--model", path]
+    return ["--hf-repo", source[0], "--hf-file", source[1], "--no-mmproj"]
+
+
+def _draft_file(path: str) -> list[str]:
+    """llama.cpp has no --hf-file for the draft: it takes the first file in whose name the tag stands."""
+    source = of_the_hub(path)
+    if source is None:
+        return ["--model-draft", path]
+    tag = _TAG.search(source[1])
+    return ["--hf-repo-draft", f"{source[0]}:{tag[1] if tag else source[1].removesuffix('.gguf')}"]
 
 
 def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import msgspec
 
-from app.engine.explain.llama_command import llama_command, template_kwargs
+from app.engine.explain.llama_command import llama_command, of_the_hub, template_kwargs
 from app.engine.strategy import StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions, PairInfo, Sampling
@@ -218,5 +218,8 @@ def _lane(
 
 
 def _without_folder(options: ModelOptions) -> ModelOptions:
-    """A report goes to other people: where files lie here is not theirs to know."""
+    """A report goes to other people: where files lie here is not theirs to know. What came from the Hub is
+    told by its name there."""
+    if of_the_hub(options.path):
+        return options
     return replace(options, path=options.path.replace("\\", "/").rsplit("/", 1)[-1])

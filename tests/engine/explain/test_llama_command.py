@@ -34,6 +34,24 @@ def flag(command: LlamaCommand, name: str) -> str | None:
     return words[words.index(name) + 1] if name in words else None
 
 
+def test_files_of_the_hub_are_named_by_their_repository() -> None:
+    def cached(repo: str, file: str) -> ModelOptions:
+        return ModelOptions(f"/home/me/hub/models--{repo}/snapshots/{'a1' * 20}/{file}")
+
+    target = cached("owner--big-GGUF", "UD/big-Q4_K_M-00001-of-00002.gguf")
+    draft = cached("other--small", "small-UD-Q8_K_XL.gguf")
+    spec = StrategySpec.parse("draft-simple")
+    command = llama_command(spec, target, draft, Sampling(), 16)
+    assert flag(command, "--hf-repo") == "owner/big-GGUF"
+    assert flag(command, "--hf-file") == "UD/big-Q4_K_M-00001-of-00002.gguf"
+    assert flag(command, "--hf-repo-draft") == "other/small:UD-Q8_K_XL"
+    assert "/home/me" not in command.text
+
+    unnamed = llama_command(spec, TARGET, cached("other--small", "small.gguf"), Sampling(), 16)
+    assert flag(unnamed, "--model") == TARGET.path
+    assert flag(unnamed, "--hf-repo-draft") == "other/small:small"
+
+
 def test_what_the_template_is_told_is_handed_on() -> None:
     options = template_kwargs({"thinking": True, "reasoning_effort": "low", "a": "it's"}, None)
     command = llama_command(StrategySpec(), TARGET, None, Sampling(), 16, 0, options)
