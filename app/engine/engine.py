@@ -22,7 +22,7 @@ from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
 from app.engine.loop.text import TextStream
-from app.engine.native import AbortFlag, Cancelled, exponentials
+from app.engine.native import AbortFlag, Cancelled, Vocabulary, exponentials
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished, Started
@@ -32,6 +32,7 @@ from app.engine.sampling.dry import breakers_of
 from app.engine.sampling.sampler import Sampler
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.chat import ChatTemplate, TokenizedPrompt
+from app.engine.templates.completion import fill_in_the_middle, from_ids
 from app.engine.templates.options import check_options
 from app.engine.templates.process import Templates
 from app.engine.types import (
@@ -92,6 +93,15 @@ class Engine:
     def options(self) -> tuple[ModelOptions, ModelOptions | None]:
         """What was asked for, so that the same pair can be loaded again."""
         return self._models.asked
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The target's."""
+        return self._target.model.vocabulary
+
+    def prompt_ids(self, request: GenerationRequest) -> tuple[int, ...]:
+        """The tokens that the target reads for a request; raises PromptError."""
+        return tuple(self._tokenize(request).ids.tolist())
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
         """What this pair holds on the devices of another one, by the names that they have there."""
@@ -206,7 +216,7 @@ class Engine:
                 "Choose a draft, or a strategy that needs none.",
             )
         text, prompt, told = self._tokenize(request)
-        vocabulary = self._target.model.vocabulary
+        vocabulary = self.vocabulary
         ids = np.append(prompt, np.array(request.continues, np.int32))
         written = TextStream(request.stop)
         for token in request.continues:
@@ -263,17 +273,28 @@ class Engine:
             messages=request.messages,
             machine=cpu_name(),
             template_options=told,
+            suffix=request.suffix,
+            prompt_ids=request.prompt_ids,
         )
         return answer, header, spec
 
     def _tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
-        if (request.prompt is None) == (not request.messages):
-            raise PromptError("There is no prompt.", "Give a prompt or messages, not both.")
-        if request.prompt is None:
+        given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
+        if sum(given) != 1:
+            raise PromptError("There is no prompt.", "Give a prompt, messages or token ids: one of them.")
+        if request.suffix is not None and request.prompt is None:
+            raise PromptError("A suffix needs a prompt.", "Give the text in front of the gap as the prompt.")
+        vocabulary = self.vocabulary
+        if request.messages:
             made = self._template.tokenize(request.messages, request.template_options, self._abort.is_set)
+        elif request.prompt_ids:
+            made = TokenizedPrompt(*from_ids(vocabulary, request.prompt_ids), {})
+        elif request.suffix is not None:
+            ids = fill_in_the_middle(vocabulary, request.prompt or "", request.suffix)
+            made = TokenizedPrompt(request.prompt or "", ids, {})
         else:
-            ids = self._target.model.vocabulary.tokenize(request.prompt, special=True, parse_special=False)
-            made = TokenizedPrompt(request.prompt, ids, {})
+            ids = vocabulary.tokenize(request.prompt or "", special=True, parse_special=False)
+            made = TokenizedPrompt(request.prompt or "", ids, {})
         if not len(made.ids):
             raise PromptError("The prompt is empty.", "Type something first.")
         return made

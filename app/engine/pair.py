@@ -132,6 +132,7 @@ class LoadedPair:
             draft=_describe(self.draft) if self.draft else None,
             vocabulary=str(self.fit or ""),
             devices=_devices_in_use(self.target),
+            fills_middle=self.target.model.vocabulary.fim is not None,
         )
 
     def _read_ahead(

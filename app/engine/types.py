@@ -233,10 +233,14 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """What to generate. Give either `prompt` (raw completion) or `messages` (chat template)."""
+    """What to generate. Give `prompt` (raw completion), `messages` (chat template) or `prompt_ids`."""
 
     prompt: str | None = None
     messages: tuple[Message, ...] = ()
+    prompt_ids: tuple[int, ...] = ()
+    """A raw prompt in the target's tokens, as they are: nothing is put before them."""
+    suffix: str | None = None
+    """Text behind the answer, which fills the gap between `prompt` and it; None where there is no gap."""
     strategy: str = "none"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = 256
@@ -352,6 +356,7 @@ class PairInfo(msgspec.Struct, frozen=True):
     vocabulary: str = ""  # "same vocabulary", "same but padded: …", "different: through text (…)"
     devices: str = "CPU"
     thinking: Thinking | None = None  # what the target's chat template can be told about it
+    fills_middle: bool = False  # the target has tokens for a prefix and a suffix
 
     @property
     def on_devices(self) -> bool:
@@ -379,6 +384,8 @@ class TraceHeader(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...] = ()  # what was said, where a template made the prompt of it
     machine: str = ""  # its processor
     template_options: TemplateOptions = {}  # what the chat template was told, and read
+    suffix: str | None = None  # the text behind the answer, where it filled in the middle
+    prompt_ids: tuple[int, ...] = ()  # where tokens were given: `prompt` is their text
 
 
 class Totals(msgspec.Struct, frozen=True):

@@ -46,6 +46,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
     prompt: str
     category: str | None = None
+    suffix: str | None = None  # the text behind the answer, which fills in the middle: no chat template
 
 
 class Job(msgspec.Struct, frozen=True, order=True):
@@ -109,17 +110,19 @@ class Experiment(msgspec.Struct, frozen=True):
 
     def request(self, prompt: int, strategy: str) -> GenerationRequest:
         """What is asked of the engine."""
-        text = self.prompts[prompt].prompt
+        asked = self.prompts[prompt]
+        chat = self.chat and asked.suffix is None
         return GenerationRequest(
-            prompt=None if self.chat else text,
-            messages=(Message("user", text),) if self.chat else (),
+            prompt=None if chat else asked.prompt,
+            messages=(Message("user", asked.prompt),) if chat else (),
+            suffix=asked.suffix,
             strategy=strategy,
             sampling=self.sampling,
             max_tokens=self.max_tokens,
             stop=self.stop,
             ignore_eos=self.ignore_eos,
             cold=True,
-            template_options=self.template_options if self.chat else {},
+            template_options=self.template_options if chat else {},
         )
 
 

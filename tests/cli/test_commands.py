@@ -37,6 +37,7 @@ from app.engine.record.trace import Trace, read_trace, write_trace
 from app.engine.types import FinishReason, GenerationRequest, Message, ModelOptions, Sampling
 from app.lab.runs.run_record import RunRecord
 from tests.commands import Command, Ended
+from tests.llama_models import write_model
 from tests.tiny import Tiny
 
 ROOT = Path(__file__).parents[2]
@@ -144,6 +145,40 @@ def test_a_prompt_from_standard_input(
     out = tmp_path / "run.jsonl"
     assert command(*pair[:5], "--prompt-file", "-", "--max-tokens", 2, "--trace", out).code == 0
     assert read_trace(out).header.prompt == "hé"
+
+
+def test_a_suffix_is_filled_up_to(command: Command, tmp_path: Path) -> None:
+    target = write_model(tmp_path, "refact")
+    end, trace = tmp_path / "end.txt", tmp_path / "run.jsonl"
+    end.write_text("\n    return a\n")
+    words = ["run", "--target", target, "--prompt", "def f(a):", "--max-tokens", 12, "--ignore-eos"]
+    by_file = command(*words, "--suffix-file", end, "--trace", trace)
+    by_text = command(*words, "--suffix", "\n    return a")
+    assert by_file.code == by_text.code == 0
+    assert by_file.out == by_text.out != command(*words).out
+    header = read_trace(trace).header
+    assert (header.prompt, header.suffix) == ("def f(a):", "\n    return a")
+    bundled = command("run", "--prompt", "a", "--suffix", "b")
+    refused(bundled, "This model has no tokens to fill in the middle")
+
+
+def test_token_ids_are_a_prompt(command: Command, pair: list[object], tmp_path: Path) -> None:
+    words = [*pair[:5], "--max-tokens", 12, "--ignore-eos"]
+    ids = tmp_path / "ids.txt"
+    ids.write_text("[97, 98, 99]\n")
+    assert command(*words, "--prompt-ids", "97,98,99").out == command(*words, "--prompt-ids", ids).out != ""
+    refused(command(*words, "--prompt-ids", "1,999999"), "This model has no token 999999")
+    refused(command(*words, "--prompt-ids", "1,none"), "1,none cannot be read")
+
+
+def test_the_draft_answers_alone(command: Command, pair: list[object], tmp_path: Path) -> None:
+    numbers = tmp_path / "run.json"
+    words = ["--prompt", "abcabcabd abc", "--max-tokens", 12, "--ignore-eos"]
+    alone = command(*pair, *words[2:], "--draft-only", "--json", numbers)
+    assert alone.code == 0
+    assert alone.out == command("run", "--target", pair[4], *words).out
+    assert alone.out != command("run", "--target", pair[2], *words).out
+    assert json.loads(numbers.read_text())["n_tokens"] == 12
 
 
 def test_chat_wraps_the_prompt_as_one_user_message(
@@ -291,6 +326,11 @@ def test_help_and_version_of_the_whole(command: Command) -> None:
         ("run --prompt a --target T.gguf --strategy draft-simple", "--draft"),
         ("run --prompt a --target T.gguf --threads-draft 1", "--threads-draft needs a draft"),
         ("run --prompt a --trace x --json x", "the same file"),
+        ("run --prompt a --suffix b --chat", "--suffix takes no chat template"),
+        ("run --prompt-ids 1,2 --chat", "--prompt-ids takes no chat template"),
+        ("run --prompt-ids 1,2 --suffix b", "--suffix needs a text before it"),
+        ("run --prompt a --target T.gguf --draft-only", "--draft-only needs a draft"),
+        ("run --prompt a --draft-only --strategy suffix", "--draft-only has nothing that drafts"),
         ("replay", "TRACE.jsonl"),
     ],
 )

@@ -10,8 +10,8 @@ import pytest
 from app.base.paths import resource_folder
 from app.engine.engine import Engine
 from app.engine.errors import PromptError
-from app.engine.types import FinishReason
-from app.lab.experiment import Prompt
+from app.engine.types import FinishReason, ModelOptions
+from app.lab.experiment import Experiment, Pair, Prompt
 from app.lab.suites import SPEED_BENCH, built_in, parse_suite, read_suite
 from tests.answers import answer
 
@@ -19,7 +19,7 @@ CATEGORIES = {"chat", "code", "rewrite", "summarise", "extraction", "maths", "st
 
 
 def test_both_sets_hold_every_category() -> None:
-    suites = {one.name: one for one in built_in(resource_folder())}
+    suites = {one.name: one for one in built_in(resource_folder()) if one.name != "fim"}
     assert list(suites) == ["bundled", "general"]
     for one in suites.values():
         assert set(one.categories) == CATEGORIES
@@ -28,6 +28,16 @@ def test_both_sets_hold_every_category() -> None:
         assert len(set(texts)) == len(texts)
     assert len(suites["bundled"].prompts) >= 40
     assert set(SPEED_BENCH) <= CATEGORIES
+
+
+def test_gaps_are_asked_for_without_a_template() -> None:
+    suite = next(one for one in built_in(resource_folder()) if one.name == "fim")
+    assert suite.categories == ("fim",) and not suite.chat
+    assert all(one.prompt and one.suffix for one in suite.prompts)
+    experiment = Experiment(Pair(ModelOptions("t.gguf")), (), suite.prompts, chat=True)
+    request = experiment.request(0, "none")
+    assert (request.prompt, request.suffix) == (suite.prompts[0].prompt, suite.prompts[0].suffix)
+    assert request.messages == ()
 
 
 def test_the_bundled_suite_fits_the_bundled_pair(demo_engine: Engine) -> None:

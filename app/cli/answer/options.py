@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.base.files import reason
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, find_paths
@@ -23,8 +25,10 @@ from app.saved.settings import Settings
 
 PROG = "draftscope run"
 STANDARD_INPUT = "-"
+_IDS = re.compile(r"[\s\[]*\d{1,10}(?:[\s,]+\d{1,10})*[\s,\]]*")
 
-_USAGE = f"{PROG} (--prompt TEXT | --prompt-file FILE) [--target MODEL [--draft MODEL]] [options]"
+_PROMPTS = "(--prompt TEXT | --prompt-file FILE | --prompt-ids IDS)"
+_USAGE = f"{PROG} {_PROMPTS} [--target MODEL [--draft MODEL]] [options]"
 _DESCRIPTION = """\
 Generate one answer. The text goes to standard output as it comes; the drafting statistics go to standard
 error, in llama.cpp's own format."""
@@ -68,14 +72,14 @@ def parse_run(argv: list[str]) -> RunPlan:
     spec = StrategySpec.parse(arguments.strategy)
     spec.verification_at(sampling.temperature)
     target, draft = chosen_pair(arguments)
+    if arguments.draft_only:
+        target, draft = _draft_alone(spec, draft)
     if spec.needs_draft and draft is None:
         raise UsageError(f"{spec} needs a draft model.", "Give one with --draft.")
     if arguments.trace is not None and arguments.trace == arguments.json:
         raise UsageError("--trace and --json name the same file.", "Give two names.")
-    text = arguments.prompt if arguments.prompt_file is None else _read_prompt(arguments.prompt_file)
     request = GenerationRequest(
-        prompt=None if arguments.chat else text,
-        messages=(Message("user", text),) if arguments.chat else (),
+        **_prompt(arguments),
         strategy=str(spec),
         sampling=sampling,
         stop=tuple(arguments.stop),
@@ -88,6 +92,33 @@ def parse_run(argv: list[str]) -> RunPlan:
     return RunPlan(target, draft, request, tuple(arguments.drafter), *files, arguments.engine)
 
 
+def _prompt(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parts of a request that say what is asked; raises UsageError or PromptError."""
+    suffix = arguments.suffix
+    if arguments.suffix_file is not None:
+        suffix = _read_prompt(arguments.suffix_file)
+    for name, given in (("--suffix", suffix is not None), ("--prompt-ids", arguments.prompt_ids is not None)):
+        if arguments.chat and given:
+            raise UsageError(f"{name} takes no chat template.", "Leave out --chat.")
+    if arguments.prompt_ids is not None:
+        if suffix is not None:
+            raise UsageError("--suffix needs a text before it.", "Give --prompt or --prompt-file.")
+        return {"prompt_ids": _read_ids(arguments.prompt_ids)}
+    text = arguments.prompt if arguments.prompt_file is None else _read_prompt(arguments.prompt_file)
+    if arguments.chat:
+        return {"messages": (Message("user", text),)}
+    return {"prompt": text, "suffix": suffix}
+
+
+def _draft_alone(spec: StrategySpec, draft: ModelOptions | None) -> tuple[ModelOptions, None]:
+    """The draft as a target of its own; raises UsageError."""
+    if draft is None:
+        raise UsageError("--draft-only needs a draft model.", "Give one with --draft.")
+    if spec.parts:
+        raise UsageError("--draft-only has nothing that drafts.", "Leave out --strategy.")
+    return draft, None
+
+
 def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
     add_pair_options(parser)
@@ -98,6 +129,25 @@ def _parser() -> Parser:
         "--prompt-file",
         metavar="FILE",
         help="Read the prompt from a UTF-8 file, without the line break at its end; - is standard input",
+    )
+    prompts.add_argument(
+        "--prompt-ids",
+        metavar="IDS",
+        help="Token ids to continue, such as 1,2,3, or a file with them; nothing is put before them",
+    )
+    ends = answer.add_mutually_exclusive_group()
+    ends.add_argument(
+        "--suffix",
+        metavar="TEXT",
+        type=plain_text,
+        help="Text behind the answer, which fills the gap between the prompt and it; for models with tokens "
+        "for that (fill in the middle)",
+    )
+    ends.add_argument("--suffix-file", metavar="FILE", help="Read the suffix from a file, as the prompt")
+    answer.add_argument(
+        "--draft-only",
+        action="store_true",
+        help="Let the draft answer alone: what would it propose here? The target is not loaded",
     )
     answer.add_argument(
         "--chat",
@@ -198,6 +248,17 @@ def local_pair(
     from app.cli.models.fetching import fetch_pair  # the Hub's client takes a moment to import
 
     return fetch_pair(target, draft, interrupt)
+
+
+def _read_ids(given: str) -> tuple[int, ...]:
+    """Token ids with commas or spaces between, from the command line or from a file."""
+    text = given if _IDS.fullmatch(given) else _read_prompt(given)
+    if not _IDS.fullmatch(text):
+        raise UsageError("--prompt-ids holds something else than token ids.", "Write them as 1,2,3.")
+    ids = tuple(map(int, re.findall(r"\d+", text)))
+    if max(ids) >= 2**31:
+        raise UsageError(f"--prompt-ids cannot hold {max(ids)}.", "A token id is below 2,147,483,648.")
+    return ids
 
 
 def _read_prompt(name: str) -> str:

@@ -94,6 +94,18 @@ class Vocabulary:
         handle = self._handle
         return frozenset(id for id in self._marked if llama_cpp.llama_vocab_is_eog(handle, id))
 
+    @cached_property
+    def fim(self) -> tuple[int, int, int] | None:
+        """The tokens in front of a prefix, of a suffix, and of the text between them (fill in the middle), as
+        llama.cpp finds them in the file; None where the file has not all three."""
+        handle = self._handle
+        ids: tuple[int, int, int] = (
+            llama_cpp.llama_vocab_fim_pre(handle),
+            llama_cpp.llama_vocab_fim_suf(handle),
+            llama_cpp.llama_vocab_fim_mid(handle),
+        )
+        return ids if min(ids) >= 0 else None
+
     def texts(self, first: int, end: int) -> bytes | None:
         """The raw texts of the tokens from `first` to `end`, not included, each behind its length; None where
         the file cannot be read for them."""

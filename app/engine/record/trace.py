@@ -21,10 +21,11 @@ from app.engine.errors import TraceError
 from app.engine.loop.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 
-FORMAT = "1.5"
+FORMAT = "1.6"
 # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
 # draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler;
-# 1.5: DRY, what the chat template was told, and what it can be told about thinking
+# 1.5: DRY, what the chat template was told, and what it can be told about thinking; 1.6: fill in the middle,
+# and prompts that were given as tokens
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)

@@ -53,6 +53,12 @@ class ReportLane(msgspec.Struct, frozen=True):
 class ReportPrompt(msgspec.Struct, frozen=True):
     category: str | None
     prompt: str
+    suffix: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The text, with a mark where an answer fills it."""
+        return self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}"
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -111,7 +117,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
-    return tuple(ReportPrompt(one.category, one.prompt) for one in experiment.prompts)
+    return tuple(ReportPrompt(one.category, one.prompt, one.suffix) for one in experiment.prompts)
 
 
 def now() -> str:

@@ -36,8 +36,10 @@ def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
     """The request for more of an answer: as it was asked, by as much as the length limit now allows."""
     header = trace.header
     return GenerationRequest(
-        prompt=None if header.messages else header.prompt,
+        prompt=None if header.messages or header.prompt_ids else header.prompt,
         messages=header.messages,
+        prompt_ids=header.prompt_ids,
+        suffix=header.suffix,
         strategy=header.strategy,
         sampling=dataclasses.replace(header.sampling, seed=header.seed),
         max_tokens=len(trace.token_ids) + settings.max_tokens,

@@ -57,6 +57,18 @@ def test_every_line_is_plain_json_and_on_disk_at_once(trace: Trace, tmp_path: Pa
     assert json.loads(path.read_text().splitlines()[0])["format"] == FORMAT
 
 
+def test_traces_from_before_suffixes_are_read(trace: Trace, tmp_path: Path) -> None:
+    path = tmp_path / "answer.jsonl"
+    write_trace(path, trace)
+    first, *rest = path.read_text().splitlines()
+    header = json.loads(first) | {"format": "1.5"}
+    del header["suffix"], header["prompt_ids"], header["pair"]["fills_middle"]
+    path.write_text("\n".join([json.dumps(header), *rest]))
+    read = read_trace(path)
+    assert (read.header.suffix, read.header.prompt_ids) == (None, ())
+    assert (read.rounds, read.totals) == (trace.rounds, trace.totals)
+
+
 def test_an_unfinished_trace_is_read_back_as_it_was(trace: Trace, tmp_path: Path) -> None:
     running = Trace(trace.header, trace.rounds)
     write_trace(tmp_path / "answer.jsonl", running)

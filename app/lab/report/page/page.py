@@ -238,5 +238,5 @@ def _runs(report: Report) -> Iterator[str]:
         yield f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
     yield "</tbody></table></div></details>"
     yield "<details><summary>Prompts</summary><ol>"
-    yield from (f"<li><pre>{_e(one.prompt)}</pre></li>" for one in report.prompts)
+    yield from (f"<li><pre>{_e(one.shown)}</pre></li>" for one in report.prompts)
     yield "</ol></details>"

@@ -22,7 +22,7 @@ def tune_html(report: TuneReport) -> str:
             *_table(report),
             *facts(report),
             "<details><summary>Prompts</summary><ol>",
-            *(f"<li><pre>{_e(one.prompt)}</pre></li>" for one in report.prompts),
+            *(f"<li><pre>{_e(one.shown)}</pre></li>" for one in report.prompts),
             "</ol></details>",
         ],
         report.to_json(),
