@@ -234,8 +234,8 @@ class ComparePlace(QWidget):
 
     @Slot(int)
     def _use(self, lane: int) -> None:
-        if self.outcome.report is not None:
-            self._chat.use_strategy(self.outcome.report.lanes[lane].strategy)
+        if (report := self.works.measured.report) is not None:
+            self._chat.use_strategy(report.lanes[lane].strategy)
 
     @Slot(str)
     def _saved(self, name: str) -> None:

@@ -30,7 +30,7 @@ def measured(desk: Desk, place: ComparePlace) -> Report:
     desk.qtbot.mouseClick(place.head.run, Qt.MouseButton.LeftButton)
     desk.until(lambda: place.works.session.at_work)
     desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
-    report = place.works.session.report()
+    report = place.works.session.report
     assert report is not None
     return report
 

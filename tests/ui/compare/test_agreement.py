@@ -47,7 +47,7 @@ def in_the_window(qtbot: QtBot, suite: Suite, pair: Pair, sampling: Sampling, jo
     try:
         session.start(setup.experiment(pair), journal)
         qtbot.waitUntil(lambda: session.stage is Stage.ENDED and session.may_start, timeout=60_000)
-        report = session.report()
+        report = session.report
     finally:
         session.close()
         engine.close()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
+from multiprocessing import active_children
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -48,7 +47,7 @@ def test_pause_stops_cancel_ends_and_what_was_measured_stays(windows: Windows) -
     desk.until(lambda: place.works.session.done > done)
     place.strip.cancel.click()
     desk.until(lambda: not place.works.session.at_work)
-    report = place.works.session.report()
+    report = place.works.session.report
     assert report is not None
     assert not report.complete
     assert len(report.runs) >= done
@@ -84,13 +83,11 @@ def test_an_engine_that_dies_is_replaced_and_the_measurement_is_whole(windows: W
     place = opened(desk, tokens=100, repeats=4)
     place.run()
     desk.until(lambda: place.works.session.stage is Stage.RUNNING and place.works.session.done >= 2)
-    runner = place.works.session.runner
-    assert runner is not None
-    home = runner._engine._home
-    os.kill(home._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+    (engine,) = (one for one in active_children() if one.name == "draftscope engine")
+    engine.kill()
     desk.until(place.notice.isVisible)
     desk.until(lambda: place.works.session.stage is Stage.ENDED)
-    report = place.works.session.report()
+    report = place.works.session.report
     assert report is not None
     assert report.complete
     assert not any(one.error for one in report.runs)
@@ -132,7 +129,7 @@ def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows)
     assert "All 8 runs" in place.earlier.offer.text
     place.earlier.offer.accept.click()
     desk.until(lambda: place.works.session.stage is Stage.ENDED and place.works.session.may_start)
-    shown = place.works.session.report()
+    shown = place.works.session.report
     assert shown is not None
     assert shown.runs == report.runs
     assert desk.session.activity is Activity.READY  # no engine was needed for that

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -13,7 +16,7 @@ from PySide6.QtWidgets import QWidget
 from app.lab.experiment import Job
 from app.lab.report.columns import COLUMNS
 from app.lab.report.page.page import embedded_json
-from app.lab.report.report import Report
+from app.lab.report.report import Report, make_report
 from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.works.work import Stage
 from tests.ui.compare.measuring import exports_of, measured, opened
@@ -32,6 +35,23 @@ def test_run_on_the_defaults_measures_every_lane_and_gives_the_engine_back(windo
     assert table.rows.rowCount() == 4
     desk.until_ready()
     assert desk.ask("xyz").text  # the chat has its models again
+
+
+def test_reports_are_folded_on_the_threads_of_what_is_measured(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: list[bool] = []
+
+    def noted(*what: Any, **more: Any) -> Report:
+        folded.append(threading.current_thread() is threading.main_thread())
+        return make_report(*what, **more)
+
+    for module in [one for name, one in sys.modules.items() if name.startswith("app.ui.")]:
+        if hasattr(module, "make_report"):
+            monkeypatch.setattr(module, "make_report", noted)
+    desk = windows.open()
+    assert measured(desk, opened(desk)).complete
+    assert folded and not any(folded)
 
 
 def test_a_result_says_what_was_changed_since(windows: Windows) -> None:

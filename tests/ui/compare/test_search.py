@@ -38,10 +38,10 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
     desk = windows.open()
     place = opened(desk, repeats=1)
     swept(desk, place)
-    report = place.works.sweep.report()
+    report = place.works.sweep.report
     assert report is not None
     cells = heat_map(report)
-    assert place.works.sweep.cells() == cells
+    assert place.works.sweep.cells == cells
     heat = place.outcome.sweep_page.heat
     assert heat._cells == cells
     assert [(one.cell.x, one.cell.y) for one in cells] == [

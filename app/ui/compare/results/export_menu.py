@@ -59,7 +59,7 @@ class ExportMenu(QObject):
 
     def copy_command(self, lane: int) -> None:
         """Put the llama.cpp command of a lane on the clipboard, with what llama.cpp does otherwise."""
-        report = self._session().report()
+        report = self._session().report
         if report is not None:
             one = report.lanes[lane]
             notes = [f"# {difference}" for difference in one.differences]
@@ -126,14 +126,14 @@ class ExportMenu(QObject):
             self._save(exports.Saving(lambda _stopped: write_export(path, picture), path.name))
 
     def _copy_table(self) -> None:
-        report = self._session().report()
+        report = self._session().report
         if report is not None:
             rows = list(zip(report.summary, report.lanes, strict=True))
             QGuiApplication.clipboard().setText(table_text(rows))
 
     def _list_commands(self, menu: QMenu) -> None:
         menu.clear()
-        report = self._session().report()
+        report = self._session().report
         for lane, one in enumerate(report.lanes if report is not None else ()):
             menu.addAction(one.name, partial(self.copy_command, lane))
 

@@ -8,9 +8,7 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget
 from app.engine.strategy import NONE
 from app.lab.experiment import Lane
 from app.lab.report import words
-from app.lab.report.report import Report
 from app.lab.report.verdict import fastest, verdict
-from app.lab.runs.disturbance import disturbances
 from app.ui.compare.lanes.race_view import StageView
 from app.ui.compare.results.heat_view import HeatView
 from app.ui.compare.results.results import Results
@@ -26,9 +24,6 @@ from app.ui.compare.works.work import LabWork, Stage
 from app.ui.compare.works.works import Works
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
-from app.ui.widgets.throttle import Throttle
-
-REPORT_MILLISECONDS = 500  # the table is folded from all runs: not for every one of them
 
 
 class Outcome(QStackedWidget):
@@ -43,9 +38,6 @@ class Outcome(QStackedWidget):
         self._chips = chips
         self._head = chips.head
         self._strip = strip
-        self.report: Report | None = None
-        """Of the experiment that is shown."""
-        self._doubts: list[str] = []  # what disturbed it
         self.stage = StageView(theme, works.session, choose)
         self.results = Results(theme, choose)
         self.results.hide()
@@ -60,7 +52,6 @@ class Outcome(QStackedWidget):
         self._pages = {works.session: self.lanes, works.sweep: self.sweep_page, works.tune: self.tune_page}
         for page in self._pages.values():
             self.addWidget(page)
-        self._seldom = Throttle(self._show_report, self, REPORT_MILLISECONDS)
         for plots in (self.stage.lanes, self.results.scatter, self.sweep_page.heat):
             plots.failed.connect(self.not_saved)
         chips.changed.connect(self._show_setup)
@@ -69,7 +60,7 @@ class Outcome(QStackedWidget):
         self.results.job_chosen.connect(self.stage.show_parting)
         works.stage_changed.connect(self.show_stage)
         works.progressed.connect(self._show_progress)
-        works.run_over.connect(self._seldom.request)
+        works.reported.connect(self._show_report)
 
     def chart(self) -> HeatView | Scatter:
         """The one that is on the screen, or would be."""
@@ -79,7 +70,7 @@ class Outcome(QStackedWidget):
         """Turn to the page of this work."""
         self._works.shown = work
         self.setCurrentWidget(self._pages[work])
-        self._seldom.now()
+        self._show_report()
         self.show_stage()
 
     # ------------------------------------------------------------------ how it stands
@@ -110,7 +101,7 @@ class Outcome(QStackedWidget):
         if work.at_work:
             self._head.export.setEnabled(self._may_export())  # what was measured before is gone
         else:
-            self._seldom.now()
+            self._show_report()
         self._show_progress()
 
     def _may_export(self) -> bool:
@@ -134,14 +125,14 @@ class Outcome(QStackedWidget):
         elif session.at_work:
             strip.set_share(session.done / max(session.total, 1))
             left = left_words(session.seconds_left) if session.stage is Stage.RUNNING else ""
-            strip.say(run_words(session), left, self._doubts)
-        elif self.report is None:
+            strip.say(run_words(session), left, session.doubts)
+        elif session.report is None:
             strip.set_share(None)
             strip.say("Nothing was measured.")
         else:
             strip.set_share(None)
-            came = "All runs" if self.report.complete else f"{session.done:,} of {session.total:,} runs"
-            strip.conclude(f"{came}: {verdict(self.report)}", [*self._changed(session), *self._doubts])
+            came = "All runs" if session.report.complete else f"{session.done:,} of {session.total:,} runs"
+            strip.conclude(f"{came}: {verdict(session.report)}", [*self._changed(session), *session.doubts])
 
     def _changed(self, session: LabSession) -> list[str]:
         """What was set up otherwise since the session was measured, in a sentence; none where nothing was."""
@@ -157,25 +148,23 @@ class Outcome(QStackedWidget):
 
     def _show_report(self) -> None:
         works, session = self._works, self._works.measured
-        live_grid = works.shown is works.sweep and session.at_work  # needs its cells alone
-        self.report = None if live_grid else session.report()
-        self._doubts = disturbances(self.report) if self.report is not None else []
-        self.stage.set_best(fastest(self.report) if self.report is not None else None)
+        self.stage.set_best(fastest(session.report) if session.report is not None else None)
         self._head.export.setEnabled(self._may_export())
         if works.shown is works.sweep:
             if session.sweep is not None:
-                self.sweep_page.set_cells(session.sweep, session.cells(), session.at_work)
+                self.sweep_page.set_cells(session.sweep, session.cells, session.at_work)
         else:
             self._show_results()
         if not session.at_work:
             self._show_progress()
 
     def _show_results(self) -> None:
-        first = self.results.isHidden() and self.report is not None
-        self.results.setVisible(self.report is not None)
+        session = self._works.session
+        first = self.results.isHidden() and session.report is not None
+        self.results.setVisible(session.report is not None)
         if first:
             self._share_room()
-        self.results.set_report(self.report, self._works.session.experiment)
+        self.results.set_report(session.report, session.experiment)
 
     def _share_room(self) -> None:
         """The results take what their table needs, the lanes all the rest."""

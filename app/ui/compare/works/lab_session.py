@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -9,7 +10,7 @@ from PySide6.QtCore import Signal
 from app.engine.record.trace import Trace
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment, Job
-from app.lab.report.report import Report, SweepFacts, make_report, summaries
+from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.control import Control
 from app.lab.runs.events import Begun, Ended, LabEvent, PairLoaded, RunDone, RunDropped, RunRound, RunStarted
 from app.lab.runs.journal import Journal
@@ -18,7 +19,8 @@ from app.lab.runs.runner import MakeHome, Runner
 from app.lab.runs.traces import TraceStore
 from app.lab.sweep import Heat, heats
 from app.ui.compare.works.kept_runs import KeptRuns
-from app.ui.compare.works.lab_thread import LabThread, Worker
+from app.ui.compare.works.lab_thread import LabThread
+from app.ui.compare.works.reported import Reported, reported
 from app.ui.compare.works.work import LabWork, Stage
 from app.ui.state.engine_session import EngineSession
 
@@ -27,7 +29,8 @@ class LabSession(LabWork):
     """The runs of an experiment as they come."""
 
     lanes_changed = Signal()  # other rounds, runs, numbers
-    run_over = Signal()  # the report is another one
+    run_over = Signal()  # a run more, or the pair is loaded
+    reported = Signal()  # the report changed
 
     def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
         super().__init__(engine)
@@ -37,6 +40,9 @@ class LabSession(LabWork):
         self.sweep: SweepFacts | None = None  # the grid, where the lanes are its cells
         self.records: dict[Job, RunRecord] = {}
         self.pairs: dict[int, PairInfo] = {}
+        self.report: Report | None = None  # of what was measured a moment ago; None without a run
+        self.cells: tuple[Heat, ...] = ()  # of the grid, where there is one
+        self.doubts: tuple[str, ...] = ()  # what disturbed the measurement
         self.live: dict[int, Trace] = {}  # by lane: the run at hand, or the last one
         self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
         self.job: Job | None = None  # the run at hand
@@ -48,9 +54,9 @@ class LabSession(LabWork):
         """Measure, or go on where the journal is."""
         self._prepare(experiment, sweep)
 
-        def make(control: Control) -> Worker:
+        def make(control: Control) -> Iterator[LabEvent]:
             self.runner = Runner(experiment, self._make_home, journal=journal, control=control)
-            return self.runner
+            return reported(self.runner, experiment, sweep)
 
         self._begin(make, needs_engine=True)
 
@@ -58,9 +64,9 @@ class LabSession(LabWork):
         """Show what a complete journal holds; no engine is needed for that."""
         self._prepare(journal.experiment, sweep)
 
-        def make(_control: Control) -> Worker:
+        def make(_control: Control) -> Iterator[LabEvent]:
             self.runner = KeptRuns(journal)
-            return self.runner
+            return reported(self.runner, journal.experiment, sweep)
 
         self._begin(make, needs_engine=False)
 
@@ -78,21 +84,6 @@ class LabSession(LabWork):
         """What was written down of all runs; None before the first."""
         return self.runner.traces if self.runner is not None and self.records else None
 
-    def cells(self) -> tuple[Heat, ...]:
-        """The cells of the grid with what was measured up to now; without the rest of a report, which takes
-        ten times as long."""
-        if self.experiment is None or self.sweep is None:
-            return ()
-        strategies = [lane.strategy for lane in self.experiment.lanes]
-        whole, _parts = summaries(strategies, tuple(self.records.values()), ())
-        return heats(self.sweep, whole)
-
-    def report(self) -> Report | None:
-        """The report of what was measured up to now; None without a run."""
-        if self.experiment is None or not self.records:
-            return None
-        return make_report(self.experiment, self.records, self.pairs, sweep=self.sweep)
-
     # ------------------------------------------------------------------ inside
 
     def _prepare(self, experiment: Experiment, sweep: SweepFacts | None) -> None:
@@ -101,12 +92,15 @@ class LabSession(LabWork):
         self.runner, self.experiment, self.sweep = None, experiment, sweep
         self.total = len(experiment.jobs())
         self.records, self.pairs, self.live, self.jobs = {}, {}, {}, {}
+        self.report, self.cells, self.doubts = None, (), ()
         self.job, self.done, self.seconds_left = None, 0, None
 
     def _folded(self, events: list[LabEvent]) -> None:
         self.lanes_changed.emit()
         if any(isinstance(one, RunDone | Begun | Ended | PairLoaded) for one in events):
             self.run_over.emit()
+        if any(isinstance(one, Reported) for one in events):
+            self.reported.emit()
 
     def _over(self, thread: LabThread) -> None:
         self.job = None
@@ -129,6 +123,10 @@ class LabSession(LabWork):
             self.experiment, self.done, self.total = event.experiment, event.done, event.total
             if self.runner is not None:
                 self.records, self.pairs = self.runner.records, dict(self.runner.pairs)
+        elif isinstance(event, Reported):
+            self.report = event.report if event.report.runs else None
+            self.cells = heats(self.sweep, event.report.summary) if self.sweep is not None else ()
+            self.doubts = event.doubts
         elif isinstance(event, PairLoaded):
             self.pairs |= dict.fromkeys(event.lanes, event.pair)
         elif isinstance(event, Ended):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from PySide6.QtCore import QThread, Signal
 
@@ -14,12 +13,6 @@ from app.lab.runs.control import Control
 from app.lab.runs.events import LabEvent
 
 log = logging.getLogger("draftscope")
-
-
-class Worker(Protocol):
-    """A runner or a tuner."""
-
-    def run(self) -> Iterator[LabEvent]: ...
 
 
 class Broken(LabEvent, frozen=True):
@@ -34,8 +27,8 @@ class LabThread(QThread):
 
     arrived = Signal()
 
-    def __init__(self, make: Callable[[Control], Worker]) -> None:
-        """`make` is called on this thread, with the switch of what it makes."""
+    def __init__(self, make: Callable[[Control], Iterator[LabEvent]]) -> None:
+        """`make` is called on this thread, with the switch of the work that it begins."""
         super().__init__()
         self._make = make
         self._events: deque[LabEvent] = deque()
@@ -52,7 +45,7 @@ class LabThread(QThread):
 
     def run(self) -> None:
         try:
-            for event in self._make(self.control).run():
+            for event in self._make(self.control):
                 self._post(event)
         except UserError as error:
             self._post(Broken(error.message, error.hint))

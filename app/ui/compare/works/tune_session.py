@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from PySide6.QtCore import Signal
 
@@ -13,7 +14,7 @@ from app.lab.runs.events import LabEvent, PairLoaded, RunDone, RunStarted
 from app.lab.runs.runner import MakeHome
 from app.lab.tune.tuned import Rung, Tuned
 from app.lab.tune.tuner import RungBegun, RungDone, TuneEnded, Tuner
-from app.ui.compare.works.lab_thread import LabThread, Worker
+from app.ui.compare.works.lab_thread import LabThread
 from app.ui.compare.works.work import LabWork, Stage
 from app.ui.state.engine_session import EngineSession
 
@@ -65,8 +66,8 @@ class TuneSession(LabWork):
         self.rung, self.of, self.strategies = 0, 0, ()
         self.result, self._rung_began, self._before = None, None, before
 
-        def make(control: Control) -> Worker:
-            return Tuner(experiment, self._make_home, budget, control=control, before=before)
+        def make(control: Control) -> Iterator[LabEvent]:
+            return Tuner(experiment, self._make_home, budget, control=control, before=before).run()
 
         self._begin(make, needs_engine=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.engine.errors import UserError
 from app.lab.runs.control import Control
 from app.lab.runs.events import EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
-from app.ui.compare.works.lab_thread import Broken, LabThread, Worker
+from app.ui.compare.works.lab_thread import Broken, LabThread
 from app.ui.state.engine_session import BATCH_MILLISECONDS, BUSY, Activity, EngineSession
 
 
@@ -84,7 +84,7 @@ class LabWork(QObject):
 
     # ------------------------------------------------------------------ for those that derive from it
 
-    def _begin(self, make: Callable[[Control], Worker], *, needs_engine: bool) -> None:
+    def _begin(self, make: Callable[[Control], Iterator[LabEvent]], *, needs_engine: bool) -> None:
         """Start a worker, once the machine is free for it."""
         self._thread = LabThread(make)
         self._thread.arrived.connect(self._arrived)

@@ -16,7 +16,7 @@ class Works(QObject):
 
     stage_changed = Signal()
     progressed = Signal()  # other rounds, runs, numbers
-    run_over = Signal()  # a report is another one
+    reported = Signal()  # a report changed
     replaced = Signal(str)  # the engine died, and another one goes on
     failed = Signal(object)  # UserError: it cannot go on
     over = Signal()  # nothing is measured any more, and the machine is free
@@ -35,7 +35,7 @@ class Works(QObject):
             work.over.connect(self.over)
         for experiment in (self.session, self.sweep):
             experiment.lanes_changed.connect(self.progressed)
-            experiment.run_over.connect(self.run_over)
+            experiment.reported.connect(self.reported)
         self.tune.changed.connect(self.progressed)
 
     @property

@@ -1,0 +1,51 @@
+"""The report of an experiment, folded on the worker's thread between two of its runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from app.engine.errors import UserError
+from app.lab.experiment import Experiment
+from app.lab.report.report import Report, SweepFacts, make_report
+from app.lab.runs.disturbance import disturbances
+from app.lab.runs.events import Begun, Ended, LabEvent, RunDone
+from app.lab.runs.runner import Runner
+from app.ui.compare.works.kept_runs import KeptRuns
+
+_PAUSE = 0.5  # seconds between two reports
+_SHARE = 10  # so many times as long as folding a report takes, nothing is folded
+
+
+class Reported(LabEvent, frozen=True):
+    """What was measured up to now, and what disturbed it."""
+
+    report: Report
+    doubts: tuple[str, ...]
+
+
+def reported(
+    runner: Runner | KeptRuns, experiment: Experiment, sweep: SweepFacts | None
+) -> Iterator[LabEvent]:
+    """The runner's events, and its reports: the last one comes before the end."""
+    due = 0.0
+
+    def fold() -> Reported:
+        nonlocal due
+        began = time.monotonic()
+        report = make_report(experiment, runner.records, runner.pairs, sweep=sweep)
+        doubts = tuple(disturbances(report))
+        now = time.monotonic()
+        due = now + max(_PAUSE, _SHARE * (now - began))
+        return Reported(report, doubts)
+
+    try:
+        for event in runner.run():
+            if isinstance(event, Ended):
+                yield fold()
+            yield event
+            if isinstance(event, Begun | RunDone) and time.monotonic() >= due:
+                yield fold()
+    except UserError:
+        yield fold()
+        raise
