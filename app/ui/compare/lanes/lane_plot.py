@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
+import numpy as np
+import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip
 
 from app.engine.fates import Verdict
@@ -42,6 +45,7 @@ class LanePlot(Plot):
         self._series = RoundSeries()
         self._ends: list[int] = []  # tokens of the answer behind each round
         self._rates: list[float] = []
+        self._shares: list[float] = []  # accepted of drafted, NaN where nothing was
         self.peak = 0.0
         """The highest speed of the answer, tokens/s."""
 
@@ -62,6 +66,7 @@ class LanePlot(Plot):
             self._ends.append(self.tokens + len(one.emitted))
             rate = self._series.rate_at(len(self._rates)) or 0.0
             self._rates.append(rate)
+            self._shares.append(one.accepted / len(one.drafted) if one.drafted else math.nan)
             # Before the window is full one lucky round would be the highest of all.
             self.peak = max(self.peak, rate) if len(self._rates) > RATE_WINDOW else rate
         self._shown = rounds
@@ -92,9 +97,6 @@ class LanePlot(Plot):
         top = QFontMetricsF(self._theme.sans(-2)).height()  # the label stands above
         return QRectF(0.5, top, self.width() - 1, self.height() - top - _STRIP - 5)
 
-    def _x(self, tokens: float) -> float:
-        return 0.5 + (self.width() - 1) * tokens / self._across
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -102,24 +104,21 @@ class LanePlot(Plot):
         painter.fillRect(QRectF(0, plot.bottom(), self.width(), 1), QColor(colours.line))
         if not self._shown:
             return
-        done = self._x(self._ends[self._shown - 1])
-        painter.fillRect(QRectF(0, plot.bottom() - 0.5, done, 2), QColor(colours.secondary))
+        edges = 0.5 + (self.width() - 1) / self._across * np.array([0, *self._ends[: self._shown]])
+        painter.fillRect(QRectF(0, plot.bottom() - 0.5, edges[-1], 2), QColor(colours.secondary))
         self._draw_baseline(painter, plot)
-        self._draw_strip(painter)
-        starts = [0, *self._ends]
-        points = [
-            QPointF(self._x((starts[at] + starts[at + 1]) / 2), self._y(plot, self._rates[at]))
-            for at in range(self._shown)
-        ]
+        self._draw_strip(painter, edges[:-1], edges[1:])
         painter.setPen(QPen(QColor(colours.text), 1.4))
-        painter.drawPolyline(QPolygonF(points))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        heights = self._y(plot, np.array(self._rates[: self._shown]))
+        painter.drawPath(pg.arrayToQPath((edges[:-1] + edges[1:]) / 2, heights))
         painter.setFont(self._theme.sans(-2))
         painter.setPen(QColor(colours.secondary))
         label = f"{significant(self._top)}{SPACE}tok/s"
         painter.drawText(QRectF(0, 0, self.width(), plot.top()), Qt.AlignmentFlag.AlignRight, label)
 
-    def _y(self, plot: QRectF, rate: float) -> float:
-        return plot.bottom() - plot.height() * min(rate / self._top, 1.0)
+    def _y(self, plot: QRectF, rate: np.ndarray | float) -> np.ndarray:
+        return plot.bottom() - plot.height() * np.minimum(rate / self._top, 1.0)
 
     def _draw_baseline(self, painter: QPainter, plot: QRectF) -> None:
         if self._baseline is None:
@@ -127,22 +126,23 @@ class LanePlot(Plot):
         pen = QPen(QColor(self._theme.palette.secondary), 1)
         pen.setDashPattern([4, 3])
         painter.setPen(pen)
-        y = round(self._y(plot, self._baseline)) + 0.5
+        y = round(float(self._y(plot, self._baseline))) + 0.5
         painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
 
-    def _draw_strip(self, painter: QPainter) -> None:
-        assert self._trace is not None
-        colours, bottom = self._theme.palette, float(self.height())
-        accepted, refused = colours.fate(Verdict.ACCEPTED), colours.tint(Verdict.REJECTED)
-        starts = [0, *self._ends]
-        for at, one in enumerate(self._trace.rounds[: self._shown]):
-            if not one.drafted:
-                continue
-            left, right = self._x(starts[at]), self._x(starts[at + 1])
-            width = max(right - left - (0.5 if right - left > 2 else 0.0), 0.5)
-            full = _STRIP * one.accepted / len(one.drafted)
-            painter.fillRect(QRectF(left, bottom - _STRIP, width, _STRIP), QColor(refused))
-            painter.fillRect(QRectF(left, bottom - full, width, full), QColor(accepted))
+    def _draw_strip(self, painter: QPainter, left: np.ndarray, right: np.ndarray) -> None:
+        shares = np.array(self._shares[: self._shown])
+        drafted = ~np.isnan(shares)
+        left, right, full = left[drafted], right[drafted], _STRIP * shares[drafted]
+        right = np.maximum(right - 0.5 * (right - left > 2), left + 0.5)
+        colours = self._theme.palette
+        painter.setPen(Qt.PenStyle.NoPen)
+        for height, colour in (
+            (np.full_like(full, _STRIP), colours.tint(Verdict.REJECTED)),
+            (full, colours.fate(Verdict.ACCEPTED)),
+        ):
+            bars = np.stack([left, self.height() - height, right - left, height], axis=1)
+            painter.setBrush(QColor(colour))
+            painter.drawRects([QRectF(*bar) for bar in bars.tolist()])  # one call: each takes its time
 
     # ------------------------------------------------------------------ reading
 
