@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLineEdit
 
 from app.engine.strategy import StrategySpec
@@ -48,7 +48,7 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
         ("1", "0"), ("3", "0"), ("1", "0.5"), ("3", "0.5")
     ]  # fmt: skip
     assert all(value(one) is not None for one in cells for value, _ in METRICS.values())
-    place_of_last = heat._place(3).center().toPoint()
+    place_of_last = heat.rect().bottomRight() - QPoint(20, 20)
     desk.qtbot.mouseClick(heat, Qt.MouseButton.LeftButton, pos=place_of_last)
     assert heat.current is not None
     assert heat.current.strategy == "draft-simple:p_min=0.5"

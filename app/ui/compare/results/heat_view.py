@@ -104,14 +104,20 @@ class HeatView(Plot):
         top = 2 * metrics.height() + 12
         return QRectF(left, top, max(self.width() - left - 4, 1), max(self.height() - top - 4, 1))
 
-    def _place(self, at: int) -> QRectF:
+    def _places(self) -> list[QRectF]:
+        """Of the cells, row by row."""
         assert self._facts is not None
         grid, across, down = self._grid(), len(self._facts.x_values), len(self._facts.y_values)
         width, height = grid.width() / across, grid.height() / down
-        return QRectF(grid.left() + at % across * width, grid.top() + at // across * height, width, height)
+        return [
+            QRectF(grid.left() + x * width, grid.top() + y * height, width, height)
+            for y in range(down)
+            for x in range(across)
+        ]
 
     def _cell_at(self, x: float, y: float) -> int | None:
-        return next((at for at in range(len(self._cells)) if self._place(at).contains(x, y)), None)
+        places = self._places() if self._cells else []
+        return next((at for at, place in enumerate(places) if place.contains(x, y)), None)
 
     # ------------------------------------------------------------------ painting
 
@@ -120,7 +126,8 @@ class HeatView(Plot):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._draw_axes(painter, self._facts)
+        places = self._places()
+        self._draw_axes(painter, self._facts, places)
         value, text = METRICS[self._metric]
         known = [number for one in self._cells if (number := value(one)) is not None]
         low, high = min(known, default=0.0), max(known, default=1.0)
@@ -128,9 +135,9 @@ class HeatView(Plot):
         for at, one in enumerate(self._cells):
             number = value(one)
             share = 0.0 if number is None else (number - low) / (high - low) if high > low else 0.5
-            self._draw_cell(painter, at, share, text(number), one is best)
+            self._draw_cell(painter, at, places[at], share, text(number), one is best)
 
-    def _draw_axes(self, painter: QPainter, facts: SweepFacts) -> None:
+    def _draw_axes(self, painter: QPainter, facts: SweepFacts, places: Sequence[QRectF]) -> None:
         colours, grid = self._theme.palette, self._grid()
         painter.setFont(self._theme.sans(-0.5))
         painter.setPen(QColor(colours.secondary))
@@ -138,15 +145,17 @@ class HeatView(Plot):
         painter.drawText(QRectF(grid.left(), 0, grid.width(), line), f"{facts.x} across, {facts.y} down")
         centre = Qt.AlignmentFlag.AlignCenter
         for at, value in enumerate(facts.x_values):
-            place = self._place(at)
+            place = places[at]
             painter.drawText(QRectF(place.left(), grid.top() - line - 4, place.width(), line), centre, value)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         for row, value in enumerate(facts.y_values):
-            place = self._place(row * len(facts.x_values))
+            place = places[row * len(facts.x_values)]
             painter.drawText(QRectF(0, place.top(), grid.left() - 8, place.height()), right, value)
 
-    def _draw_cell(self, painter: QPainter, at: int, share: float, text: str, best: bool) -> None:
-        colours, place = self._theme.palette, self._place(at).adjusted(2, 2, -2, -2)
+    def _draw_cell(
+        self, painter: QPainter, at: int, place: QRectF, share: float, text: str, best: bool
+    ) -> None:
+        colours, place = self._theme.palette, place.adjusted(2, 2, -2, -2)
         refused = self._cells[at].cell.lane is None
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours.ground if refused else shade(colours, share)))
