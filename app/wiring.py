@@ -26,21 +26,29 @@ from app.engine.process.host import make_home
 from app.engine.record.trace import salvage_trace
 from app.saved.chats.store import ChatStore
 from app.saved.settings import SettingsStore
-from app.ui.models.door import ModelsInUse, UseModels
+from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.style import Styler
+from app.ui.widgets.lazy_place import LazyPlace
 from app.ui.widgets.work.collector import Collector
 from app.ui.window.end_signals import EndSignals
 from app.ui.window.main_window import MainWindow
+from app.ui.window.rail import Place
 
 if TYPE_CHECKING:
-    from app.ui.compare.door import ChatSide
     from app.ui.compare.place import ComparePlace
     from app.ui.models.place import ModelsPlace
 
 log = logging.getLogger("draftscope")
+HUB_MODULES = (
+    "app.hub.catalogue",
+    "app.hub.downloads",
+    "app.hub.library",
+    "app.hub.search",
+    "app.hub.token",
+)  # slow to import: the Hub's client comes along
 _HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
 
 
@@ -76,8 +84,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         session,
         _HOMES[engine],
         read_demo(paths.resources),
-        partial(_make_models, theme, paths),
-        lambda chat: _make_compare(theme, paths, engine, chat),
+        partial(_make_places, theme, paths, engine),
         drafters,
     )
     styler.apply()  # not before: every step of building would style again what is built
@@ -89,14 +96,19 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
     return window
 
 
-def _make_models(
-    theme: Theme, paths: Paths, use: UseModels, in_use: ModelsInUse, offline: bool
-) -> ModelsPlace:
-    """Build the Models place, when it is first opened: the Hub's client takes its time to import."""
+def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tuple[Place, ...]:
+    """The places that are made when they are first opened, in the order of the rail."""
+    compare = LazyPlace("Compare", lambda: _make_compare(theme, paths, engine, chat))
+    models = LazyPlace("Models", lambda: _make_models(theme, paths, chat), HUB_MODULES)
+    return Place("compare", "Compare", "Ctrl+K", compare), Place("models", "Models", "Ctrl+M", models)
+
+
+def _make_models(theme: Theme, paths: Paths, chat: ChatSide) -> ModelsPlace:
+    """Build the Models place, when it is first opened."""
     from app.ui.models.hub_session import HubSession
     from app.ui.models.place import ModelsPlace
 
-    return ModelsPlace(theme, HubSession(paths, offline), use, in_use)
+    return ModelsPlace(theme, HubSession(paths, chat.settings), chat.use_models, chat.models_in_use)
 
 
 def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> ComparePlace:

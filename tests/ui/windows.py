@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
@@ -16,13 +17,20 @@ from app.base.paths import Paths, find_paths
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 from app.ui.state.engine_session import BUSY, Activity
+from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme.style import Styler
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item
+from app.ui.widgets.lazy_place import LazyPlace
 from app.ui.widgets.notice import Notice
 from app.ui.window.main_window import MainWindow
 
 PATIENCE = 60_000  # milliseconds; the machine may be busy
+
+
+def settings_in_use(paths: Paths, **changes: object) -> SettingsInUse:
+    """Settings without a window: the defaults and these changes."""
+    return SettingsInUse(Settings(**changes), SettingsStore(paths.settings), paths)  # type: ignore[arg-type]
 
 
 class Desk:
@@ -106,6 +114,12 @@ class Desk:
         self.until(lambda: self.session.activity is not Activity.LOADING)
 
     # ------------------------------------------------------------------ looking
+
+    def place(self, name: str) -> Any:
+        """A place that is made when it is first opened; None before that."""
+        lazy = next(place.widget for place in self.window.places if place.name == name)
+        assert isinstance(lazy, LazyPlace)
+        return lazy.place
 
     def items(self) -> list[Item]:
         return self.page.transcript.stack.items

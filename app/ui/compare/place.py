@@ -8,13 +8,12 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout
 
 from app.engine.errors import UserError
 from app.lab.experiment import Lane
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
-from app.ui.compare.door import ChatSide
 from app.ui.compare.results.export_menu import ExportMenu
 from app.ui.compare.results.outcome import Outcome
 from app.ui.compare.results.tune_page import MORE_SECONDS
@@ -27,13 +26,15 @@ from app.ui.compare.works.journals import Earlier
 from app.ui.compare.works.run_strip import RunStrip
 from app.ui.compare.works.works import Works
 from app.ui.pair.model_panel import FileChooser, ask_for_model
+from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.widgets.notice import Notices
 
 
-class ComparePlace(QWidget):
+class ComparePlace(PlaceWidget):
     """Set-up on top, lanes in the middle, results below."""
 
     def __init__(
@@ -259,7 +260,7 @@ class ComparePlace(QWidget):
         # The keys of this place work from here; none of them ends what is being measured.
         (self.outcome if self.works.at_work else self.head.run).setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def close_compare(self) -> None:
+    def close_place(self) -> None:
         """Before the window goes: end what is being measured and written."""
         self.exports.close()
         self.chips.close()

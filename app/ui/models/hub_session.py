@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
@@ -32,6 +32,7 @@ from app.hub.library import (
 )
 from app.hub.offline import is_forced_offline
 from app.hub.repo import HubFile
+from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.work.background import Askers, Question
 from app.ui.widgets.work.mailbox import Mailbox
 
@@ -54,14 +55,17 @@ class HubSession(QObject):
     drafts_changed = Signal(object)  # DraftsChanged
     library_problem = Signal(str, str)  # message, hint
     room_changed = Signal()
-    offline_changed = Signal(bool)
+    offline_changed = Signal()
     token_changed = Signal()
 
-    def __init__(self, paths: Paths, offline: bool, measure: Callable[[], Room] = free_room) -> None:
+    def __init__(
+        self, paths: Paths, settings: SettingsInUse, measure: Callable[[], Room] = free_room
+    ) -> None:
         """`measure` says what is free on this machine; it may block."""
         super().__init__()
-        self._offline = offline
-        self.hub = Hub(lambda: self._offline)
+        self.settings = settings
+        settings.changed.connect(self._settings_changed)
+        self.hub = Hub(lambda: settings.now.offline)
         self.cache = Cache()
         self.catalogue = load_catalogue(paths.resources / "catalogue.json")
         self._bundled = {Path(paths.model(one)): one for one in (BUNDLED_TARGET, BUNDLED_DRAFT)}
@@ -109,14 +113,12 @@ class HubSession(QObject):
         """Whether the switch has no say."""
         return is_forced_offline()
 
-    def set_offline(self, offline: bool) -> None:
-        """Switch offline mode."""
-        if offline == self._offline:
-            return
-        self._offline = offline
-        if self.queue is not None:
-            self.queue.offline_changed()
-        self.offline_changed.emit(offline)
+    @Slot(object)
+    def _settings_changed(self, names: set[str]) -> None:
+        if "offline" in names:
+            if self.queue is not None:
+                self.queue.offline_changed()
+            self.offline_changed.emit()
 
     def fetch(self, wanted: Sequence[Wanted]) -> None:
         """Queue models that belong together. Blocks shortly: for a Question. Raises UserError."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.ui.models.door import ModelsInUse, UseModels
 from app.ui.models.here.download_strip import DownloadStrip
 from app.ui.models.here.downloads_page import DownloadsPage
 from app.ui.models.here.library_page import Chooser, LibraryPage, ask_for_files, ask_for_folder
 from app.ui.models.hub.catalogue_page import CataloguePage
+from app.ui.models.hub.model_details import ModelsInUse
 from app.ui.models.hub.search_page import SearchPage
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import room_words
@@ -22,14 +23,17 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fields.switch import Switch
+from app.ui.widgets.lazy_place import PlaceWidget
+
+UseModels = Callable[[str | None, str | None], None]
+"""Load (target, draft) into the chat and go there. None keeps what is in use, "" takes the draft away.
+Raises UserError."""
 
 VIEWS = ("Catalogue", "Search", "Downloads", "Library")
 
 
-class ModelsPlace(QWidget):
+class ModelsPlace(PlaceWidget):
     """Four views, one at a time."""
-
-    offline_changed = Signal(bool)
 
     def __init__(
         self,
@@ -76,7 +80,7 @@ class ModelsPlace(QWidget):
         self._room.setToolTip("Free memory on this machine, by which the dots say what fits")
         self._offline_words = QLabel("Offline")
         self.offline = Switch(self._theme, "Offline")
-        self.offline.toggled.connect(self._switch)
+        self.offline.toggled.connect(lambda offline: self.session.settings.change(offline=offline))
         head = QWidget()
         row = QHBoxLayout(head)
         row.setContentsMargins(24, 8, 16, 8)
@@ -94,7 +98,6 @@ class ModelsPlace(QWidget):
         session.downloads_changed.connect(self._show_strip)
         session.room_changed.connect(self._show_room)
         session.offline_changed.connect(self._show_offline)
-        session.offline_changed.connect(self.offline_changed)
         for user in (self.catalogue, self.downloads, self.library):
             user.use_wanted.connect(lambda target, draft, page=user: self._use_models(page, target, draft))
         for fetcher in (self.catalogue, self.search, self.strip):
@@ -122,7 +125,7 @@ class ModelsPlace(QWidget):
             self._pages.setFocus(Qt.FocusReason.OtherFocusReason)
         self._show_strip()
 
-    def close_models(self) -> None:
+    def close_place(self) -> None:
         """Before the window goes: pause the downloads, end threads and processes."""
         self.session.close()
 
@@ -165,10 +168,6 @@ class ModelsPlace(QWidget):
         words = FORCED if self.session.is_forced_offline else OFFLINE
         self.offline.setToolTip(words)
         self._offline_words.setToolTip(words)
-
-    @Slot(bool)
-    def _switch(self, offline: bool) -> None:
-        self.session.set_offline(offline)
 
     def _fit(self) -> None:
         """The free memory is told where there is room for it."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
 from app.saved.settings import Settings
 from app.ui.settings.drafter_files import DrafterFiles
-from app.ui.setup.chips_controller import ChipsController
 from app.ui.state.engine_session import BUSY, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 
@@ -17,20 +16,21 @@ from app.ui.state.settings_in_use import SettingsInUse
 class DraftersController(QObject):
     """Between the list, the strategies that are known, and the engine, which is told the files."""
 
+    used = Signal()
+    """Strategies may have come or gone."""
+
     def __init__(
         self,
         files: DrafterFiles,
         drafters: TriedDrafters,
         session: EngineSession,
         settings: SettingsInUse,
-        chips: ChipsController,
     ) -> None:
         super().__init__()
         self._files = files
         self._drafters = drafters
         self._session = session
         self._settings = settings
-        self._chips = chips
         files.files_changed.connect(self._files_changed)
 
     def use(self, files: tuple[str, ...]) -> None:
@@ -56,5 +56,4 @@ class DraftersController(QObject):
         except SettingError:
             settings.change(strategy=Settings().strategy)
             self._files.show_error(f"{before} was in use.", f"The strategy is {settings.now.strategy} now.")
-        self._chips.show_panels()
-        self._chips.show()
+        self.used.emit()

@@ -5,18 +5,16 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 
 from app.ui.chat.chat_page import ChatPage
-from app.ui.settings.settings_page import SCALES, SettingsPage
+from app.ui.settings.settings_page import SCALES
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.window.header import Header
 
 
 class LookController(QObject):
-    """What a person changes acts at once and is remembered."""
+    """Shows the Chat place and the theme as the settings say; what is chosen there is kept."""
 
-    def __init__(
-        self, theme: Theme, page: ChatPage, header: Header, shown: SettingsPage, settings: SettingsInUse
-    ) -> None:
+    def __init__(self, theme: Theme, page: ChatPage, header: Header, settings: SettingsInUse) -> None:
         super().__init__()
         self.theme = theme
         self._page = page
@@ -29,10 +27,9 @@ class LookController(QObject):
         page.sidebar_wanted.connect(lambda wanted: settings.change(sidebar_shown=wanted))
         page.instruments_wanted.connect(lambda wanted: settings.change(instruments_shown=wanted))
         page.panels_changed.connect(self._show_folded)
-        page.legend.drafts_shown_changed.connect(self._drafts_shown_changed)
-        page.legend.rendered_changed.connect(self._rendered_changed)
-        shown.theme_mode_changed.connect(self._mode_changed)
-        shown.text_scale_changed.connect(self.set_scale)
+        page.legend.drafts_shown_changed.connect(lambda shown: settings.change(drafts_shown=shown))
+        page.legend.rendered_changed.connect(lambda rendered: settings.change(rendered=rendered))
+        settings.changed.connect(self._settings_changed)
 
     def show(self) -> None:
         """Show the Chat place as the settings say."""
@@ -41,32 +38,28 @@ class LookController(QObject):
         self._page.set_instruments(settings.instruments_shown)
         self._page.legend.drafts_shown.setChecked(settings.drafts_shown)
         self._page.legend.rendered.setChecked(settings.rendered)
+        self._settings_changed({"drafts_shown", "rendered"})
 
-    @Slot(float)
+    @Slot(object)
+    def _settings_changed(self, names: set[str]) -> None:
+        settings, transcript = self._settings.now, self._page.transcript
+        if "theme" in names:
+            self.theme.set_mode(settings.theme)
+        if "text_scale" in names:
+            self.theme.set_scale(settings.text_scale)
+        if "drafts_shown" in names:
+            transcript.set_drafts_shown(settings.drafts_shown)
+        if "rendered" in names:
+            transcript.set_rendered(settings.rendered)
+
     def set_scale(self, scale: float) -> None:
         """Set the text size, as a multiple of the system's."""
-        self.theme.set_scale(scale)
         self._settings.change(text_scale=scale)
 
     def scale_by(self, step: float) -> None:
         """Make the text larger, or smaller, as far as it goes."""
         low, high = SCALES
         self.set_scale(min(high, max(low, round(self.theme.scale + step, 1))))
-
-    @Slot(str)
-    def _mode_changed(self, mode: str) -> None:
-        self.theme.set_mode(mode)
-        self._settings.change(theme=mode)
-
-    @Slot(bool)
-    def _drafts_shown_changed(self, shown: bool) -> None:
-        self._page.transcript.set_drafts_shown(shown)
-        self._settings.change(drafts_shown=shown)
-
-    @Slot(bool)
-    def _rendered_changed(self, rendered: bool) -> None:
-        self._page.transcript.set_rendered(rendered)
-        self._settings.change(rendered=rendered)
 
     @Slot()
     def _show_folded(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
+from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.switch import Switch
 from app.ui.widgets.notice import Notice
@@ -24,15 +25,12 @@ REMOVE = (
 class NetworkSettings(QWidget):
     """A switch and a token. The Hub's client is imported when this is first shown."""
 
-    offline_changed = Signal(bool)
-    """The user switched offline mode."""
-    token_removed = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, settings: SettingsInUse) -> None:
         super().__init__()
-        self._wanted = False  # what the switch says, where nothing forces it
+        self._settings = settings
         self.offline = Switch(theme, "Offline mode")
-        self.offline.toggled.connect(self._switched)
+        self.offline.toggled.connect(lambda offline: settings.change(offline=offline))
+        settings.changed.connect(self._settings_changed)
         self._offline_words = _words(OFFLINE)
         self._token_words = _words("")
         self.remove = QPushButton("Remove…")
@@ -64,10 +62,10 @@ class NetworkSettings(QWidget):
         form.addRow(self.labels[0], switch)
         form.addRow(self.labels[1], token)
 
-    def set_offline(self, offline: bool) -> None:
-        """Show what is set, here or elsewhere."""
-        self._wanted = offline
-        self._show_offline(forced=not self.offline.isEnabled())
+    @Slot(object)
+    def _settings_changed(self, names: set[str]) -> None:
+        if "offline" in names:
+            self._show_offline(forced=not self.offline.isEnabled())
 
     @property
     def token_words(self) -> str:
@@ -82,15 +80,10 @@ class NetworkSettings(QWidget):
 
     def _show_offline(self, forced: bool) -> None:
         self.offline.blockSignals(True)
-        self.offline.setChecked(self._wanted or forced)
+        self.offline.setChecked(self._settings.now.offline or forced)
         self.offline.blockSignals(False)
         self.offline.setEnabled(not forced)
         self._offline_words.setText(FORCED if forced else OFFLINE)
-
-    @Slot(bool)
-    def _switched(self, offline: bool) -> None:
-        self._wanted = offline
-        self.offline_changed.emit(offline)
 
     def _show_token(self) -> None:
         from app.hub.token import kept_token
@@ -120,7 +113,6 @@ class NetworkSettings(QWidget):
         except UserError as error:
             self.notice.show_error(error.message, error.hint)
         self._show_token()
-        self.token_removed.emit()
 
 
 def _words(text: str) -> QLabel:

@@ -26,6 +26,7 @@ from app.saved.settings import Settings
 from app.ui.pair.model_panel import FileChooser
 from app.ui.settings.drafter_files import DrafterFiles, ask_for_drafter
 from app.ui.settings.network_settings import NetworkSettings
+from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.theme.theme import MODES
 from app.ui.widgets.fields.number_box import NumberBox
@@ -39,16 +40,20 @@ SCALES = (0.7, 2.5)
 class SettingsPage(QScrollArea):
     """Appearance, the network, drafters from outside, folders, versions. Changes act at once."""
 
-    theme_mode_changed = Signal(str)
-    text_scale_changed = Signal(float)
     empty_trash_requested = Signal()
 
     def __init__(
-        self, theme: Theme, paths: Paths, engine: str, choose_drafter: FileChooser = ask_for_drafter
+        self,
+        theme: Theme,
+        paths: Paths,
+        settings: SettingsInUse,
+        engine: str,
+        choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
         """`engine` says in words where the engine lives."""
         super().__init__()
         self._theme = theme
+        self._settings = settings
         self._labels: list[QLabel] = []
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -87,7 +92,7 @@ class SettingsPage(QScrollArea):
         self._title("Appearance")
         form = self._form()
         self._mode = Segmented(self._theme, "Colours", MODES)
-        self._mode.picked.connect(self.theme_mode_changed)
+        self._mode.picked.connect(lambda mode: self._settings.change(theme=mode))
         low, high = SCALES
         scale = next(one for one in params_of(Settings) if one.name == "text_scale")
         self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
@@ -103,7 +108,7 @@ class SettingsPage(QScrollArea):
 
     def _add_network(self) -> None:
         self._title("Network")
-        self.network = NetworkSettings(self._theme)
+        self.network = NetworkSettings(self._theme, self._settings)
         self._labels += self.network.labels
         self._column.addWidget(self.network)
 
@@ -170,7 +175,7 @@ class SettingsPage(QScrollArea):
     def _scale_edited(self) -> None:
         self._scale_error.setText(self._scale.problem())
         if self._scale.error() is None:
-            self.text_scale_changed.emit(float(self._scale.value()))
+            self._settings.change(text_scale=float(self._scale.value()))
 
 
 def _left(*widgets: QWidget) -> QHBoxLayout:

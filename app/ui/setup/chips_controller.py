@@ -19,6 +19,8 @@ from app.ui.widgets.words.model_words import chip_words as model_words
 from app.ui.widgets.words.model_words import file_name, fit_words, full_words
 from app.ui.window.header import Header
 
+SHOWN = {"strategy", "sampling", "max_tokens", "stop", "target", "draft"}  # on chips and in panels
+
 
 class ChipsController(QObject):
     """Fills the chips and the panels of strategy and sampling. Loading is PairController's."""
@@ -43,17 +45,33 @@ class ChipsController(QObject):
         pair.changed.connect(self.show)
         prompt.thinking.changed.connect(self.show)
         header.sampling_panel.options_changed.connect(self._sampling_changed)
-        header.strategy_panel.spec_changed.connect(self._spec_changed)
+        header.strategy_panel.spec_changed.connect(lambda spec: settings.change(strategy=spec))
+
+        settings.changed.connect(self._settings_changed)
 
     # ------------------------------------------------------------------ showing
 
+    @Slot(object)
+    def _settings_changed(self, names: set[str]) -> None:
+        panels, settings = self._header, self._settings.now
+        # What comes from a panel stands there already, as it is being typed.
+        if "strategy" in names and settings.strategy != panels.strategy_panel.spec():
+            panels.strategy_panel.set_spec(settings.strategy)
+        options = AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
+        if options != panels.sampling_panel.options():
+            panels.sampling_panel.set_options(options)
+        if names & SHOWN:
+            self.show()
+
+    @Slot()
     def show_panels(self) -> None:
-        """Show strategy and sampling in their panels."""
+        """Show strategy and sampling in their panels, and on the chips; strategies may have come or gone."""
         settings, header = self._settings.now, self._header
         header.strategy_panel.set_spec(settings.strategy)
         header.sampling_panel.set_options(
             AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
         )
+        self.show()
 
     @Slot()
     def show(self) -> None:
@@ -110,20 +128,9 @@ class ChipsController(QObject):
 
     # ------------------------------------------------------------------ changing
 
-    @Slot(str)
-    def _spec_changed(self, spec: str) -> None:
-        self._settings.change(strategy=spec)
-        self.show()
-
     @Slot(object)
     def _sampling_changed(self, options: AnswerOptions) -> None:
         self._settings.change(sampling=options.sampling, max_tokens=options.max_tokens, stop=options.stop)
-        self.show()
-
-    def use_strategy(self, spec: str) -> None:
-        """Answer with a strategy that was found elsewhere."""
-        self._header.strategy_panel.set_spec(spec)
-        self._spec_changed(spec)
 
     def apply(self, preset: Preset) -> None:
         """Put a preset into use; a pair that is loaded already stays. Raises UserError."""
@@ -139,7 +146,5 @@ class ChipsController(QObject):
             max_tokens=preset.max_tokens,
             stop=preset.stop,
         )
-        self.show_panels()
         if is_other or self._session.activity is Activity.EMPTY:
             self._pair.load(*pair)
-        self.show()

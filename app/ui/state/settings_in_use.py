@@ -16,6 +16,8 @@ SAVE_DELAY = 500  # milliseconds: a slider that moves is saved once
 class SettingsInUse(QObject):
     """One state of the settings, replaced as a whole by every change."""
 
+    changed = Signal(object)
+    """A set of names: these settings have other values now."""
     due = Signal()
     """Something was changed a moment ago: it is time to save."""
 
@@ -30,9 +32,11 @@ class SettingsInUse(QObject):
         self._timer.timeout.connect(self.due)
 
     def change(self, **changes: object) -> None:
-        """Take over changed settings, by name."""
-        self.now = dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
-        self.save_soon()
+        """Take over settings by name, and tell which of them have changed."""
+        before, self.now = self.now, dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
+        if names := {name for name in changes if getattr(before, name) != getattr(self.now, name)}:
+            self.save_soon()
+            self.changed.emit(names)
 
     @Slot()
     def save_soon(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from app.demo import DemoPrompt
 from app.engine.drafters.outside.tried_drafters import TriedDrafters
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
+from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
 from app.ui.chat.baseline_controller import BaselineController
@@ -22,8 +23,6 @@ from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import heads_found
 from app.ui.chat.try_controller import TryController
-from app.ui.compare.door import CompareDoor, MakeCompare
-from app.ui.models.door import MakeModels, ModelsDoor
 from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.pair.pair_controller import PairController
 from app.ui.settings.drafter_files import ask_for_drafter
@@ -32,16 +31,18 @@ from app.ui.settings.look_controller import LookController
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.presets.presets_controller import PresetsController
+from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.typing import settle_typing
+from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.window.activity_controller import ActivityController
-from app.ui.window.between_places import BetweenPlaces
 from app.ui.window.header import Header
 from app.ui.window.rail import Place, Rail
 from app.ui.window.status_bar import StatusBar
 
+MakePlaces = Callable[[ChatSide], Sequence[Place]]
 SMALLEST = (760, 480)
 _MODIFIERS = Qt.KeyboardModifier
 _COMMANDS = _MODIFIERS.ControlModifier | _MODIFIERS.AltModifier | _MODIFIERS.MetaModifier
@@ -61,14 +62,13 @@ class MainWindow(QMainWindow):
         session: EngineSession,
         engine_words: str,
         prompts: tuple[DemoPrompt, ...],
-        make_models: MakeModels,
-        make_compare: MakeCompare,
+        make_places: MakePlaces,
         drafters: TriedDrafters,
         choose_file: FileChooser = ask_for_model,
         choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
         """`engine_words` says where the engine lives; `prompts` are those the bundled pair answers well;
-        `make_models` and `make_compare` make these places when they are first opened."""
+        `make_places` makes the places between the chat and the settings."""
         super().__init__()
         self.setWindowTitle("Draftscope")
         self.setMinimumSize(*SMALLEST)
@@ -80,17 +80,12 @@ class MainWindow(QMainWindow):
 
         self.header = Header(theme, choose_file)
         self.page = ChatPage(theme, lambda words: heads_found(chat_store, words))
-        self.settings_page = SettingsPage(theme, paths, engine_words, choose_drafter)
-        self.models = ModelsDoor(
-            lambda: make_models(self._between.use_models, self._between.models_in_use, settings.now.offline)
-        )
-        self.compare = CompareDoor(lambda: make_compare(self._between.chat_side()))
+        self.settings_page = SettingsPage(theme, paths, settings, engine_words, choose_drafter)
         self.status = StatusBar(theme)
         self._stack = QStackedWidget()
         self.places = (
             Place("chat", "Chat", "", self._chat()),
-            Place("compare", "Compare", "Ctrl+K", self.compare),
-            Place("models", "Models", "Ctrl+M", self.models),
+            *make_places(ChatSide(session, settings, self._load_elsewhere, self.go)),
             Place("settings", "Settings", "Ctrl+,", self.settings_page),
         )
         self.rail = Rail(theme, self.places)
@@ -107,12 +102,9 @@ class MainWindow(QMainWindow):
         self.presets = PresetsController(
             header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
         )
-        self.drafters = DraftersController(
-            self.settings_page.drafters, drafters, session, settings, self.chips
-        )
-        self.look = LookController(theme, page, header, self.settings_page, settings)
+        self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
+        self.look = LookController(theme, page, header, settings)
         self.activity = ActivityController(header, status, prompt, session, self.controller, self.baseline)
-        self._between = BetweenPlaces(session, settings, self.pair, self.chips, prompt, self.go)
         self._connect()
         self._add_shortcuts()
         self._show_settings()
@@ -148,7 +140,7 @@ class MainWindow(QMainWindow):
         header, page, settings = self.header, self.page, self.settings
         settings.due.connect(self.save)
         self.rail.place_chosen.connect(self.go)
-        self.chips.shown.connect(self.presets.mark)
+        self.drafters.used.connect(self.chips.show_panels)
         self.chips.shown.connect(self.trying.refresh)
         self.presets.applied.connect(header.presets.close_panel)
         header.stop.clicked.connect(self.controller.stop)
@@ -159,9 +151,6 @@ class MainWindow(QMainWindow):
         page.splitter.splitterMoved.connect(lambda _position, _index: settings.save_soon())
         self.controller.shown.chat_changed.connect(lambda chat_id: settings.change(last_chat=chat_id))
         self.settings_page.empty_trash_requested.connect(self.controller.chats.empty_trash)
-        self.settings_page.network.offline_changed.connect(self.models.set_offline)
-        self.settings_page.network.token_removed.connect(self.models.look_for_token)
-        self.models.offline_changed.connect(self._offline_changed)
 
     def _add_shortcuts(self) -> None:
         # Of what is on the screen in the Chat place: elsewhere these keys do nothing unseen.
@@ -201,9 +190,7 @@ class MainWindow(QMainWindow):
         self.look.show()
         self.pair.show()
         self.drafters.use(settings.drafters)
-        self.settings_page.network.set_offline(settings.offline)
         self.chips.show_panels()
-        self.chips.show()
 
     @Slot()
     def save(self) -> None:
@@ -213,11 +200,6 @@ class MainWindow(QMainWindow):
             self.settings.save(geometry=_written(self.saveGeometry()), splitters=splitters)
         except UserError as error:
             self.page.prompt.show_error(error.message, error.hint)
-
-    @Slot(bool)
-    def _offline_changed(self, offline: bool) -> None:
-        self.settings.change(offline=offline)
-        self.settings_page.network.set_offline(offline)
 
     # ------------------------------------------------------------------ places
 
@@ -232,6 +214,11 @@ class MainWindow(QMainWindow):
     def show_trace(self, trace: Trace, file: Path) -> None:
         """Show a trace that was read from a file instead of a chat."""
         self.controller.show_trace(trace, file.name)
+
+    def _load_elsewhere(self, target: ModelOptions, draft: ModelOptions | None) -> None:
+        """Load a pair that was chosen in another place, and go to the chat."""
+        self.pair.load(target, draft)
+        self._to_chat(self.page.prompt.setFocus)
 
     def _to_chat(self, act: Callable[[], object]) -> None:
         self.go("chat")
@@ -276,8 +263,9 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         settle_typing()
         self.save()
-        self.compare.close_compare()
-        self.models.close_models()
+        for place in self.places:
+            if isinstance(place.widget, PlaceWidget):
+                place.widget.close_place()
         self.session.close()
         self.controller.answers.close()
         super().closeEvent(event)

@@ -15,7 +15,7 @@ from tests.ui.windows import Desk
 def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabcabc") -> ComparePlace:
     """The place with a short prompt of one's own."""
     desk.window.go("compare")
-    place = desk.window.compare.place
+    place = desk.place("compare")
     assert place is not None
     place.head.prompts_panel.source.picked.emit(Source.OWN)
     place.head.prompts_panel.own.setPlainText(prompt)

@@ -101,7 +101,7 @@ def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
     windows.close(desk)
     desk = windows.open()
     desk.window.go("compare")
-    again = desk.window.compare.place
+    again = desk.place("compare")
     assert again is not None
     assert again.earlier.offer.isVisible()
     assert "interrupted" in again.earlier.offer.text
@@ -124,7 +124,7 @@ def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows)
     windows.close(desk)
     desk = windows.open()
     desk.window.go("compare")
-    place = desk.window.compare.place
+    place = desk.place("compare")
     assert place is not None
     assert "All 8 runs" in place.earlier.offer.text
     place.earlier.offer.accept.click()
@@ -199,7 +199,7 @@ def test_discarding_what_was_broken_off_removes_it(windows: Windows) -> None:
     windows.close(desk)
     desk = windows.open()
     desk.window.go("compare")
-    again = desk.window.compare.place
+    again = desk.place("compare")
     assert again is not None
     again.earlier.offer.dismiss.click()
     assert not again.earlier.offer.isVisible()

@@ -76,7 +76,7 @@ def test_a_sweep_that_was_broken_off_goes_on_in_the_next_window(windows: Windows
     windows.close(desk)
     desk = windows.open()
     desk.window.go("compare")
-    again = desk.window.compare.place
+    again = desk.place("compare")
     assert again is not None
     earlier = again.earlier.offered
     assert earlier is not None

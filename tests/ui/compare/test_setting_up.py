@@ -59,7 +59,7 @@ def test_lanes_and_prompts_are_there_again_after_a_restart(windows: Windows) -> 
     windows.close(desk)
     desk = windows.open()
     desk.window.go("compare")
-    again = desk.window.compare.place
+    again = desk.place("compare")
     assert again is not None
     assert again.chips.setup == before
     assert again.head.prompts_panel.own.toPlainText() == "xyzxyz"
@@ -75,7 +75,7 @@ def test_a_damaged_set_up_is_set_aside_and_said(windows: Windows, damage: bytes)
     (folder / "setup.json").write_bytes(damage)
     desk = windows.open()
     desk.window.go("compare")
-    again = desk.window.compare.place
+    again = desk.place("compare")
     assert again is not None
     assert again.chips.setup.source is Source.SUITE
     assert "What was set up in Compare could not be read" in again.notice.message
@@ -192,7 +192,7 @@ def test_prompts_are_taken_by_category() -> None:
 def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
     desk = windows.open()
     desk.window.go("compare")
-    place = desk.window.compare.place
+    place = desk.place("compare")
     assert place is not None
     real = place._chat.pair()
     assert real.draft is not None

@@ -18,6 +18,7 @@ from app.ui.theme import Theme
 from tests.hub.conftest import _server, home, server  # noqa: F401
 from tests.hub.server import FakeHub, FakeRepo
 from tests.ui.models.shop import Shop
+from tests.ui.windows import settings_in_use
 
 ROOM = Room(memory=2_000_000_000, device=1_000_000_000)
 
@@ -74,7 +75,7 @@ def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Itera
     shops: list[Shop] = []
 
     def make(offline: bool = False, room: Room = ROOM, **choosers: object) -> Shop:
-        shop = Shop(qtbot, HubSession(paths, offline, lambda: room))
+        shop = Shop(qtbot, HubSession(paths, settings_in_use(paths, offline=offline), lambda: room))
         shop.open(
             lambda use, in_use: ModelsPlace(theme, shop.session, use, in_use, **choosers)  # type: ignore[arg-type]
         )
@@ -83,7 +84,7 @@ def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Itera
 
     yield make
     for shop in shops:
-        shop.place.close_models()
+        shop.place.close_place()
     # What was asked last may still be on its way, and would reach the server in the next test.
     for shop in shops:
         shop.until(lambda: not any(one.name.startswith("asking") for one in threading.enumerate()))

@@ -230,7 +230,7 @@ def test_after_a_restart_it_is_paused_and_goes_on(make_shop: Callable[..., Shop]
     fetch(first)
     shop_row = first.download("1.7B")
     first.until(lambda: shop_row.one.done > 0)
-    first.place.close_models()
+    first.place.close_place()
     again = make_shop()
     again.view("Downloads")
     row = again.download("1.7B")
@@ -261,7 +261,7 @@ def test_a_second_window_takes_the_queue_over(
     other = make_shop()
     fetch(first)
     first.until(lambda: first.download("1.7B").one.done > 0)
-    first.place.close_models()
+    first.place.close_place()
     if by == "looking":
         other.view("Downloads")
         other.until(lambda: len(other.place.downloads.rows) == 2)

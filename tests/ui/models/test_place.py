@@ -23,9 +23,9 @@ from tests.ui.windows import Desk, Windows
 def open_models(desk: Desk) -> ModelsPlace:
     """Go to the Models place by its button on the rail."""
     desk.qtbot.mouseClick(desk.window.rail._buttons["models"], Qt.MouseButton.LeftButton)
-    desk.until(lambda: desk.window.models.place is not None)
-    assert desk.window.models.place is not None
-    return desk.window.models.place
+    desk.until(lambda: desk.place("models") is not None)
+    assert desk.place("models") is not None
+    return desk.place("models")
 
 
 def first(place: ModelsPlace) -> PairCard:
@@ -105,12 +105,12 @@ def test_the_clients_variable_forces_it(
 @pytest.mark.usefixtures("hub_home")
 def test_the_place_is_built_when_it_is_first_shown(windows: Windows) -> None:
     desk = windows.open(offline=True)
-    assert desk.window.models.place is None
+    assert desk.place("models") is None
     place = open_models(desk)
     desk.window.go("chat")
     desk.qtbot.keyClick(desk.window, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier)
     desk.until(place.isVisible)
-    assert desk.window.models.place is place
+    assert desk.place("models") is place
 
 
 @pytest.mark.usefixtures("hub_home")
@@ -133,7 +133,7 @@ def test_closing_is_quick_and_leaves_no_process_behind(windows: Windows, stocked
 def test_closing_while_the_place_opens(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open(offline=True)
     desk.window.go("models")
-    assert desk.window.models.place is None  # its imports are under way, or about to be told of
+    assert desk.place("models") is None  # its imports are under way, or about to be told of
     windows.close(desk)
     desk.until(lambda: _threads() == [])
 

@@ -213,7 +213,7 @@ def test_other_parameters_after_a_reload_are_shown_wherever_it_is_in_use(
     desk = windows.open()
     shown = add(desk, file)
     desk.window.go("compare")
-    place = desk.window.compare.place
+    place = desk.place("compare")
     assert place is not None
     place.chips.set_setup(dataclasses.replace(place.chips.setup, lanes=(Lane("echo"), Lane("suffix"))))
     file.write_text(file.read_text().replace("n_max: int", "most: int"))

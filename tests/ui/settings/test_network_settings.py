@@ -9,20 +9,21 @@ from huggingface_hub import constants
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.base.paths import find_paths
 from app.ui.settings.network_settings import FORCED, NO_TOKEN, OFFLINE, NetworkSettings
 from app.ui.theme import Theme
 from tests.hub.conftest import _server, home, server  # noqa: F401
 from tests.hub.server import TOKEN, FakeHub
 from tests.ui.models.conftest import hub_home, stocked  # noqa: F401
 from tests.ui.models.test_place import click, open_models
-from tests.ui.windows import Windows
+from tests.ui.windows import Windows, settings_in_use
 
 OTHER = "hf_anotherToken"
 
 
 @pytest.fixture
 def network(qtbot: QtBot, theme: Theme, home: Path) -> NetworkSettings:  # noqa: F811
-    made = NetworkSettings(theme)
+    made = NetworkSettings(theme, settings_in_use(find_paths({"DRAFTSCOPE_HOME": str(home)})))
     qtbot.addWidget(made)
     return made
 
@@ -47,8 +48,7 @@ def test_it_says_where_a_token_is_kept_and_removes_only_that_one(
     qtbot.mouseClick(network.asking.no, Qt.MouseButton.LeftButton)
     assert path.exists()
     qtbot.mouseClick(network.remove, Qt.MouseButton.LeftButton)
-    with qtbot.waitSignal(network.token_removed):
-        qtbot.mouseClick(network.asking.yes, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(network.asking.yes, Qt.MouseButton.LeftButton)
     assert not path.exists() and network.token_words == NO_TOKEN and not network.remove.isVisible()
     stored = Path(constants.HF_STORED_TOKENS_PATH).read_text()
     assert OTHER in stored and TOKEN not in stored
@@ -83,7 +83,6 @@ def test_a_token_of_a_variable_is_named_and_stays(
 def test_the_clients_variable_forces_the_switch(
     network: NetworkSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network.set_offline(False)
     assert not network.offline.isChecked() and network._offline_words.text() == OFFLINE
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     network.show()
@@ -113,7 +112,9 @@ def test_a_removed_token_is_asked_for_again(windows: Windows, stocked: FakeHub) 
     keep(("mine", TOKEN))
     desk = windows.open(offline=False)
     place = open_models(desk)
-    place.search.repo.open("google/gated-GGUF")
+    place.show_view("Search")
+    place.search.field.setText("google/gated-GGUF")
+    desk.qtbot.keyClick(place.search.field, Qt.Key.Key_Return)
     panel = place.search.repo.token
     desk.until(lambda: place.search.repo.rows)
     assert not panel.other.isHidden() and panel.field.isHidden()

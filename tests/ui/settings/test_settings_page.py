@@ -7,17 +7,18 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.base.paths import Paths, find_paths
+from app.base.paths import find_paths
 from app.ui.settings.settings_page import SettingsPage
+from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.number_box import NumberBox
-from tests.ui.windows import Desk, Windows
+from tests.ui.windows import Desk, Windows, settings_in_use
+
+PATHS = find_paths({"DRAFTSCOPE_HOME": "somewhere"})
 
 
-def page_of(qtbot: QtBot, theme: Theme, paths: Paths | None = None) -> SettingsPage:
-    page = SettingsPage(
-        theme, paths or find_paths({"DRAFTSCOPE_HOME": "somewhere"}), "in a process of its own"
-    )
+def page_of(qtbot: QtBot, theme: Theme, settings: SettingsInUse | None = None) -> SettingsPage:
+    page = SettingsPage(theme, PATHS, settings or settings_in_use(PATHS), "in a process of its own")
     qtbot.addWidget(page)
     return page
 
@@ -33,27 +34,27 @@ def type_size(qtbot: QtBot, page: SettingsPage, text: str) -> None:
     qtbot.keyClick(line, Qt.Key.Key_Return)
 
 
-def test_it_shows_the_theme_in_use_and_tells_only_the_users_changes(qtbot: QtBot, theme: Theme) -> None:
-    page = page_of(qtbot, theme)
-    modes: list[str] = []
-    scales: list[float] = []
-    page.theme_mode_changed.connect(modes.append)
-    page.text_scale_changed.connect(scales.append)
+def test_it_shows_the_theme_and_changes_only_the_settings(qtbot: QtBot, theme: Theme) -> None:
+    settings = settings_in_use(PATHS)
+    page = page_of(qtbot, theme, settings)
+    told: list[set[str]] = []
+    settings.changed.connect(told.append)
     theme.set_mode("dark")
     theme.set_scale(1.3)
     assert (page._mode.choice(), size_box(page).value()) == ("dark", 1.3)
-    assert (modes, scales) == ([], [])
+    assert told == []
     type_size(qtbot, page, "1.5")
     page._mode.picked.emit("light")
-    assert (modes, scales) == (["light"], [1.5])
+    assert told == [{"text_scale"}, {"theme"}]
+    assert (settings.now.theme, settings.now.text_scale) == ("light", 1.5)
     type_size(qtbot, page, "99")
-    assert scales == [1.5] and theme.scale == 1.3, "the page tells; the window sets"
+    assert settings.now.text_scale == 1.5 and theme.scale == 1.3, "the theme follows in the window"
     assert "from 0.7 to 2.5" in " ".join(label.text() for label in page.findChildren(QLabel))
 
 
 def test_it_says_where_things_are_and_what_runs(qtbot: QtBot, theme: Theme) -> None:
-    paths = find_paths({"DRAFTSCOPE_HOME": "somewhere"})
-    page = page_of(qtbot, theme, paths)
+    paths = PATHS
+    page = page_of(qtbot, theme)
     words = [label.text() for label in page.findChildren(QLabel)]
     for folder in (paths.chats, paths.config, paths.logs):
         assert str(folder) in words

@@ -71,10 +71,10 @@ def test_the_draft_is_dimmed_where_the_strategy_uses_none(windows: Windows) -> N
     desk = windows.open(strategy="draft-simple")
     lit = desk.header.draft.grab().toImage()
     assert "does not draft with a model" not in desk.header.draft.toolTip()
-    desk.window.chips.use_strategy("suffix")
+    desk.window.settings.change(strategy="suffix")
     assert "suffix, does not draft with a model" in desk.header.draft.toolTip()
     assert desk.header.draft.grab().toImage() != lit
-    desk.window.chips.use_strategy("suffix+draft-simple")
+    desk.window.settings.change(strategy="suffix+draft-simple")
     assert "does not draft with a model" not in desk.header.draft.toolTip()
 
 

@@ -14,7 +14,6 @@ from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
 from app.lab.report import words
 from app.lab.suites import Suite
-from app.ui.compare.door import ChatSide
 from app.ui.compare.setup.head import Head
 from app.ui.compare.setup.kept_setup import KeptSetup
 from app.ui.compare.setup.lanes_panel import LanesPanel
@@ -25,6 +24,7 @@ from app.ui.compare.words import amount_words
 from app.ui.pair.model_panel import FileChooser
 from app.ui.setup.sampling_panel import AnswerOptions
 from app.ui.setup.sampling_panel import chip_words as sampling_words
+from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.words.model_words import chip_words as model_words

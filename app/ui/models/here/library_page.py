@@ -20,9 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.errors import UserError
-from app.ui.models.door import ModelsInUse
 from app.ui.models.here.library_table import LibraryTable
-from app.ui.models.hub.model_details import ModelDetails
+from app.ui.models.hub.model_details import ModelDetails, ModelsInUse
 from app.ui.models.hub_session import HubSession
 from app.ui.theme import Theme
 from app.ui.widgets.icons import IconButton

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, 
 
 from app.engine.errors import UserError
 from app.hub.library import Candidate, DraftsChanged, LocalModel, Origin, Verdict, names_apart
-from app.ui.models.door import ModelsInUse
 from app.ui.models.hub.entry_rows import Entry, EntryList
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import candidate_words, joined, model_words, more_words
@@ -26,6 +25,8 @@ from app.ui.widgets.words.numbers import file_size
 from app.ui.widgets.work.ask_first import AskFirst, Confirmation
 from app.ui.widgets.wrap_layout import WrapLayout
 
+ModelsInUse = Callable[[], tuple[str, str]]
+"""The files that the chat uses: target, and draft or ""."""
 EMPTY = ("", "Choose a model to see what it is, and which others can draft for it.")
 
 

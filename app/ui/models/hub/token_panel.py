@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
@@ -73,6 +73,11 @@ class TokenPanel(QWidget):
     @property
     def error(self) -> str:
         return self._notice.message
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if kept_token() is None:  # it may have been removed in the settings
+            self._show_token()
 
     def set_repo(self, repo: str) -> None:
         """Whose files the token is for."""

@@ -41,10 +41,12 @@ class PresetsController(QObject):
         panel.renamed.connect(self._rename)
         panel.delete_requested.connect(self._delete)
         panel.undo_requested.connect(self._undo)
+        settings.changed.connect(self._mark)
         self._show()
 
-    def mark(self) -> None:
-        """What is in use has changed."""
+    @Slot()
+    def _mark(self) -> None:
+        """Mark the presets that are in use."""
         settings = self._settings.now
         self._panel.set_current([one.name for one in self.presets if one.in_use(settings)])
 
@@ -122,4 +124,4 @@ class PresetsController(QObject):
     def _show(self) -> None:
         self._panel.hide_deleted()
         self._panel.set_presets(self.presets)
-        self.mark()
+        self._mark()

@@ -1,0 +1,69 @@
+"""What the other places take from the chat, and what they bring to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.base.paths import BUNDLED
+from app.engine.errors import UserError
+from app.engine.types import ModelOptions
+from app.ui.state.engine_session import BUSY, EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+
+if TYPE_CHECKING:
+    from app.lab.experiment import Pair
+
+
+class ChatSide:
+    """The other places know the chat by this alone."""
+
+    def __init__(
+        self,
+        engine: EngineSession,
+        settings: SettingsInUse,
+        load: Callable[[ModelOptions, ModelOptions | None], None],
+        go: Callable[[str], None],
+    ) -> None:
+        """`load` loads a pair and goes to the chat; `go` shows a place."""
+        self.engine = engine
+        self.settings = settings
+        self.go = go
+        self._load = load
+
+    def pair(self) -> Pair:
+        """What is in use, with real paths."""
+        from app.lab.experiment import Pair  # not needed before another place is open
+
+        return Pair(*self.settings.real_pair())
+
+    def is_bundled(self) -> bool:
+        """Whether that pair comes with the app."""
+        return self.settings.now.target.path.startswith(BUNDLED)
+
+    def drafters(self) -> tuple[str, ...]:
+        """Files of drafters from outside that are in use."""
+        return self.engine.drafters
+
+    def models_in_use(self) -> tuple[str, str]:
+        """The files of the target and of the draft, or ""."""
+        target, draft = self.settings.real_pair()
+        return target.path, draft.path if draft is not None else ""
+
+    def use_models(self, target: str | None, draft: str | None) -> None:
+        """Load models that were chosen elsewhere; None keeps what is in use, "" takes the draft away.
+
+        Raises UserError.
+        """
+        if self.engine.activity in BUSY:
+            raise UserError("The engine is still at work.", "Stop the answer first.")
+        settings = self.settings.now
+        self._load(
+            settings.target if target is None else ModelOptions(target),
+            settings.draft if draft is None else ModelOptions(draft) if draft else None,
+        )
+
+    def use_strategy(self, spec: str) -> None:
+        """Answer with a strategy that was found elsewhere."""
+        self.settings.change(strategy=spec)
+        self.go("chat")

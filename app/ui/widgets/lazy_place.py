@@ -1,0 +1,94 @@
+"""A place that is made when it is first opened: the window does not wait for it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt, QThread, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.base.files import reason
+
+
+class PlaceWidget(QWidget):
+    """What fills the window beside the rail."""
+
+    def close_place(self) -> None:
+        """Before the window goes: end what the place has running."""
+
+
+class LazyPlace(PlaceWidget):
+    """Stands where the place will stand. Modules that are slow to import are imported beside, on a thread."""
+
+    def __init__(self, title: str, make: Callable[[], PlaceWidget], modules: Sequence[str] = ()) -> None:
+        """`make` makes the place, on this thread, once `modules` are imported."""
+        super().__init__()
+        self._title = title
+        self._make = make
+        self.place: PlaceWidget | None = None
+        self._closed = False
+        self._imports = _Imports(modules, self)
+        self._imports.finished.connect(self._open)
+        self._words = QLabel("Opening…" if modules else "")
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
+        self._words.setProperty("role", "secondary")
+        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._words)
+
+    @property
+    def words(self) -> str:
+        """What is said in place of the place."""
+        return self._words.text()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.place is not None or self._imports.isRunning() or self._imports.isFinished():
+            return
+        if self._imports.modules:
+            self._imports.start()
+        else:
+            self._open()
+
+    @Slot()
+    def _open(self) -> None:
+        if self._closed:
+            return
+        try:
+            self.place = self._make()
+        except ImportError as error:  # a part of the installation is missing
+            self._say(f"{error}.\nInstall Draftscope again.")
+            return
+        except OSError as error:
+            self._say(f"{reason(error)}.\nLook at {error.filename or 'Draftscope’s folders'}.")
+            return
+        self.layout().replaceWidget(self._words, self.place)  # type: ignore[union-attr]
+        self.place.show()  # not a moment later, when another place may be on top
+        self._words.hide()
+
+    def _say(self, why: str) -> None:
+        self._words.setText(f"{self._title} cannot be opened: {why}")
+
+    def close_place(self) -> None:
+        """Before the window goes: end what the place has running."""
+        self._closed = True
+        self._imports.wait()
+        if self.place is not None:
+            self.place.close_place()
+
+
+class _Imports(QThread):
+    """Imports modules that take up to some seconds from a cold disk."""
+
+    def __init__(self, modules: Sequence[str], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.modules = modules
+
+    def run(self) -> None:
+        with contextlib.suppress(ImportError):  # told where the place is made
+            for module in self.modules:
+                importlib.import_module(module)
