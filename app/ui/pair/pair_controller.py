@@ -1,4 +1,4 @@
-"""The pair in use: loading it, and saying in panels, chips and status bar what came of it."""
+"""The pair in use: loading it, and saying in panels and on chips what came of it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from app.base.paths import BUNDLED
 from app.engine.devices.placement import share_workers
 from app.engine.process.messages import Failed, LoadProgress, LoadStage, Offer
 from app.engine.types import ModelOptions, PairInfo, Role
-from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
+from app.ui.pair.pair_chips import ModelChip, PairChips
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.window.header import Header
-from app.ui.window.status_bar import StatusBar
+from app.ui.widgets.notice import Notices
 
 CAUSE = "pair"  # of a notice
 
@@ -24,20 +23,22 @@ CAUSE = "pair"  # of a notice
 class PairController(QObject):
     """Loads what the panels ask for. Where a file fails, the pair from before stays in use."""
 
-    changed = Signal()  # the pair, or what is known of it
+    changed = Signal()
+    """What is known of the pair: it is loaded, or could not be."""
 
     def __init__(
         self,
-        header: Header,
-        status: StatusBar,
-        prompt: PromptBox,
+        target: ModelChip,
+        draft: ModelChip,
+        notices: Notices,
         session: EngineSession,
         settings: SettingsInUse,
     ) -> None:
+        """`notices` tell what failed where its panel is closed."""
         super().__init__()
-        self._header = header
-        self._status = status
-        self._prompt = prompt
+        self._target = target
+        self._draft = draft
+        self._notices = notices
         self._session = session
         self._settings = settings
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
@@ -45,34 +46,33 @@ class PairController(QObject):
         self._by_hand = False  # what is loaded was asked for, and is no replacement for what failed
         self._offer: Offer | None = None  # another way to load, which the last failure came with
         self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic, loaded last
-        self.offload = OffloadController(
-            header.target_panel, header.draft_panel, session, self.wanted, settings.real
-        )
+        self.offload = OffloadController(target.panel, draft.panel, session, self.wanted, settings.real)
+        self.changed.connect(PairChips(target, draft, session, settings).show)
         session.changed.connect(self._engine_changed)
         session.run_died.connect(self._run_died)
-        header.target_panel.applied.connect(self._target_applied)
-        header.draft_panel.applied.connect(self._draft_applied)
-        for panel in (header.target_panel, header.draft_panel):
+        target.panel.applied.connect(self._target_applied)
+        draft.panel.applied.connect(self._draft_applied)
+        for panel in (target.panel, draft.panel):
             panel.edited.connect(self._edited)
-        for panel in (header.target_panel, header.draft_panel):
             panel.offer_taken.connect(self._offer_taken)
 
     def show(self) -> None:
         """Show in the panels which pair the settings name."""
-        settings, header = self._settings.now, self._header
-        for panel, options in ((header.target_panel, settings.target), (header.draft_panel, settings.draft)):
+        settings = self._settings.now
+        panels = ((self._target.panel, settings.target), (self._draft.panel, settings.draft))
+        for panel, options in panels:
             panel.set_options(options)
             panel.set_recent(settings.recent_models)
 
     @Slot(object)
     def _target_applied(self, options: ModelOptions) -> None:
-        if self._may_load(self._header.target_panel):
-            self.load(options, self._beside(self._header.draft_panel, self._settings.now.draft))
+        if self._may_load(self._target.panel):
+            self.load(options, self._beside(self._draft.panel, self._settings.now.draft))
 
     @Slot(object)
     def _draft_applied(self, options: ModelOptions | None) -> None:
-        if self._may_load(self._header.draft_panel):
-            target = self._beside(self._header.target_panel, self._settings.now.target)
+        if self._may_load(self._draft.panel):
+            target = self._beside(self._target.panel, self._settings.now.target)
             assert target is not None  # a target's panel always has one
             self.load(target, options)
 
@@ -85,17 +85,17 @@ class PairController(QObject):
     @Slot()
     def _edited(self) -> None:
         """What is edited in one panel is loaded from the other one too: both say so."""
-        panels = (self._header.target_panel, self._header.draft_panel)
+        panels = (self._target.panel, self._draft.panel)
         for panel, other in (panels, panels[::-1]):
             panel.set_beside(other.can_load() and other.pending() and not other.failed)
 
     def wanted(self, panel: ModelPanel) -> tuple[ModelOptions, ModelOptions | None]:
         """The pair that a panel's Apply would load; raises SettingError where its form is wrong."""
         options, settings = panel.options(), self._settings.now
-        if panel is self._header.draft_panel:
-            target = self._beside(self._header.target_panel, settings.target)
+        if panel is self._draft.panel:
+            target = self._beside(self._target.panel, settings.target)
             return target or settings.target, options
-        return options or settings.target, self._beside(self._header.draft_panel, settings.draft)
+        return options or settings.target, self._beside(self._draft.panel, settings.draft)
 
     def _beside(self, panel: ModelPanel, in_use: ModelOptions | None) -> ModelOptions | None:
         """What the other panel shows goes along, but for what is wrong there or could not be loaded."""
@@ -112,8 +112,8 @@ class PairController(QObject):
             if options is not None and not options.path.startswith(BUNDLED):
                 settings = settings.with_recent(options.path)  # the bundled one has a button of its own
         self._settings.change(target=target, draft=draft, recent_models=settings.recent_models)
-        self._header.target_panel.set_options(target)
-        self._header.draft_panel.set_options(draft)
+        self._target.panel.set_options(target)
+        self._draft.panel.set_options(draft)
         self._edited()
         self._session.load(
             self._settings.real(target), self._settings.real(draft) if draft is not None else None
@@ -125,7 +125,7 @@ class PairController(QObject):
         offer = self._offer
         if offer is None or self._session.activity in BUSY:
             return
-        self._prompt.notices.withdraw(CAUSE)
+        self._notices.withdraw(CAUSE)
         self.load(self._named(offer.target), self._named(offer.draft) if offer.draft is not None else None)
 
     def _named(self, options: ModelOptions) -> ModelOptions:
@@ -147,8 +147,7 @@ class PairController(QObject):
             self._show_progress(now.reading)
 
     def _show_progress(self, progress: LoadProgress) -> None:
-        header = self._header
-        panel = header.draft_panel if progress.role is Role.DRAFT else header.target_panel
+        panel = self._draft.panel if progress.role is Role.DRAFT else self._target.panel
         if panel is self._fatal:
             return  # what happened is still to be read there
         if progress.stage is LoadStage.TESTING:
@@ -161,28 +160,22 @@ class PairController(QObject):
         self._in_use = (settings.target, settings.draft)
         fatal, self._fatal = self._fatal, None
         if self._by_hand:  # what was said of a pair before it is over
-            self._prompt.notices.withdraw(CAUSE)
-        for panel, info, chip in (
-            (self._header.target_panel, pair.target, self._header.target),
-            (self._header.draft_panel, pair.draft, self._header.draft),
-        ):
-            if panel is fatal:
+            self._notices.withdraw(CAUSE)
+        for chip, info in ((self._target, pair.target), (self._draft, pair.draft)):
+            if chip.panel is fatal:
                 continue  # the pair from before is back; what happened is still to be read here
-            panel.set_info(info)
-            panel.set_recent(settings.recent_models)
+            chip.panel.set_info(info)
+            chip.panel.set_recent(settings.recent_models)
             chip.set_alert(False)
-        threads = pair.target.threads
-        self._status.set_device(f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}")
-        self._prompt.set_thinking(pair.thinking)
         self.changed.emit()
 
     def _load_failed(self, failed: Failed) -> None:
         """Say it in the panel of the model that failed."""
         self._by_hand = False
-        header, pair = self._header, self._session.pair
+        pair = self._session.pair
         about_draft = (failed.role or self._changed_role()) is Role.DRAFT
-        wrong, right = (header.target_panel, header.draft_panel)[:: -1 if about_draft else 1]
-        chip = header.draft if about_draft else header.target
+        chip, other = (self._target, self._draft)[:: -1 if about_draft else 1]
+        wrong, right = chip.panel, other.panel
         if self._in_use is not None:
             # What failed stays in its panel, to be mended there; what is loaded is what is remembered.
             target, draft = self._in_use
@@ -195,13 +188,10 @@ class PairController(QObject):
         self._edited()
         self._fatal = wrong if failed.gone and self._in_use is not None else None
         right.set_info((pair.target if about_draft else pair.draft) if pair is not None else None)
-        if pair is None:
-            self._status.set_device("")
-            self._prompt.set_thinking(None)
         self.changed.emit()
         chip.set_alert(True)
         kept = f"{pair.target.name} is still loaded." if pair is not None else ""
-        self._prompt.notices.show_error(
+        self._notices.show_error(
             failed.message, f"{failed.hint} {kept}".strip(), offer, self._offer_taken, CAUSE
         )
 
@@ -211,10 +201,10 @@ class PairController(QObject):
         self._by_hand = False
         self._offer = failed.offer
         if failed.offer is not None:
-            self._prompt.notices.show_error(
+            self._notices.show_error(
                 failed.message, failed.hint, failed.offer.words, self._offer_taken, CAUSE
             )
-            self._header.target_panel.show_error(failed.message, failed.hint, failed.offer.words)
+            self._target.panel.show_error(failed.message, failed.hint, failed.offer.words)
 
     def _changed_role(self) -> Role:
         """The draft where it alone was changed, else the target: a failure without a role is told there."""

@@ -2,129 +2,89 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_command import template_kwargs
 from app.engine.strategy import StrategySpec
+from app.engine.templates.options import TemplateOptions
+from app.engine.types import ModelOptions
 from app.saved.presets import Preset
-from app.ui.chat.prompt.prompt_box import PromptBox
-from app.ui.pair.pair_controller import PairController
-from app.ui.setup.sampling_panel import AnswerOptions
-from app.ui.setup.sampling_panel import chip_words as sampling_words
-from app.ui.setup.strategy.strategy_panel import Surroundings, check_together
+from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
+from app.ui.setup.strategy.strategy_panel import StrategyPanel, Surroundings, check_together
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.widgets.words.model_words import chip_words as model_words
-from app.ui.widgets.words.model_words import file_name, fit_words, full_words
-from app.ui.window.header import Header
+from app.ui.widgets.chip import PanelChip
 
-SHOWN = {"strategy", "sampling", "max_tokens", "stop", "target", "draft"}  # on chips and in panels
+SHOWN = {"strategy", "sampling", "max_tokens", "stop", "target", "draft"}  # on the chips and in the panels
 
 
 class ChipsController(QObject):
-    """Fills the chips and the panels of strategy and sampling. Loading is PairController's."""
-
-    shown = Signal()
-    """The chips say what is in use by now."""
+    """Shows the settings on the chips and in the panels of strategy and sampling, and changes them."""
 
     def __init__(
         self,
-        header: Header,
-        prompt: PromptBox,
+        strategy: PanelChip[StrategyPanel],
+        sampling: PanelChip[SamplingPanel],
         session: EngineSession,
         settings: SettingsInUse,
-        pair: PairController,
+        template_options: Callable[[], TemplateOptions],
+        load: Callable[[ModelOptions, ModelOptions | None], None],
     ) -> None:
+        """`template_options` are those of the chat on the screen; `load` loads a pair."""
         super().__init__()
-        self._header = header
-        self._prompt = prompt
+        self._strategy = strategy
+        self._sampling = sampling
         self._session = session
         self._settings = settings
-        self._pair = pair
-        pair.changed.connect(self.show)
-        prompt.thinking.changed.connect(self.show)
-        header.sampling_panel.options_changed.connect(self._sampling_changed)
-        header.strategy_panel.spec_changed.connect(lambda spec: settings.change(strategy=spec))
-
+        self._template_options = template_options
+        self._load = load
+        sampling.panel.options_changed.connect(self._sampling_changed)
+        strategy.panel.spec_changed.connect(lambda spec: settings.change(strategy=spec))
         settings.changed.connect(self._settings_changed)
 
     # ------------------------------------------------------------------ showing
 
     @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
-        panels, settings = self._header, self._settings.now
+        strategy = self._settings.now.strategy
         # What comes from a panel stands there already, as it is being typed.
-        if "strategy" in names and settings.strategy != panels.strategy_panel.spec():
-            panels.strategy_panel.set_spec(settings.strategy)
-        options = AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
-        if options != panels.sampling_panel.options():
-            panels.sampling_panel.set_options(options)
+        if "strategy" in names and strategy != self._strategy.panel.spec():
+            self._strategy.panel.set_spec(strategy)
+        if self._options() != self._sampling.panel.options():
+            self._sampling.panel.set_options(self._options())
         if names & SHOWN:
             self.show()
 
     @Slot()
     def show_panels(self) -> None:
         """Show strategy and sampling in their panels, and on the chips; strategies may have come or gone."""
-        settings, header = self._settings.now, self._header
-        header.strategy_panel.set_spec(settings.strategy)
-        header.sampling_panel.set_options(
-            AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
-        )
+        self._strategy.panel.set_spec(self._settings.now.strategy)
+        self._sampling.panel.set_options(self._options())
         self.show()
 
     @Slot()
     def show(self) -> None:
-        """Show what is in use on the chips."""
-        settings, header = self._settings.now, self._header
-        self._show_pair()
-        header.strategy.set_text(settings.strategy)
-        header.sampling.set_text(*sampling_words(settings.sampling))
-        pair = self._session.pair
+        """Show what is in use on the chips, and in the panel of the strategy what it is used with."""
+        settings, pair = self._settings.now, self._session.pair
+        self._strategy.set_text(settings.strategy)
+        self._sampling.set_text(*chip_words(settings.sampling))
         around = Surroundings(
             *self._settings.real_pair(),
             settings.sampling,
             settings.max_tokens,
             pair.vocabulary if pair else "",
             pair.target.n_ctx if pair else 0,
-            template_kwargs(self._prompt.thinking.options, pair.thinking if pair else None),
+            template_kwargs(self._template_options(), pair.thinking if pair else None),
         )
-        header.strategy_panel.set_surroundings(around)
-        header.strategy.set_alert(not self._strategy_works(around))
-        unused = settings.draft is not None and not self._needs_draft()
-        why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
-        header.draft.set_unused(why)
-        header.draft_panel.set_unused(why)
-        self.shown.emit()
+        self._strategy.panel.set_surroundings(around)
+        self._strategy.set_alert(not _works(settings.strategy, around))
 
-    def _show_pair(self) -> None:
-        settings, header, pair = self._settings.now, self._header, self._session.pair
-        if pair is not None:
-            header.target.set_text(*model_words(pair.target), full_words(pair.target))
-        else:
-            header.target.set_text(file_name(settings.target.path))
-        if settings.draft is None:
-            header.draft.set_text("none")
-        elif pair is not None and pair.draft is not None:
-            name, quantisation = model_words(pair.draft)
-            if name == model_words(pair.target)[0]:
-                name = f"{name} {quantisation}"
-            header.draft.set_text(name, fit_words(pair.vocabulary), full_words(pair.draft, pair.vocabulary))
-        else:
-            header.draft.set_text(file_name(settings.draft.path))
-
-    def _needs_draft(self) -> bool:
-        try:
-            return StrategySpec.parse(self._settings.now.strategy).needs_draft
-        except SettingError:  # its drafter was taken away
-            return True
-
-    def _strategy_works(self, around: Surroundings) -> bool:
-        try:
-            check_together(StrategySpec.parse(self._settings.now.strategy), around)
-        except SettingError:
-            return False
-        return True
+    def _options(self) -> AnswerOptions:
+        settings = self._settings.now
+        return AnswerOptions(settings.sampling, settings.max_tokens, settings.stop)
 
     # ------------------------------------------------------------------ changing
 
@@ -147,4 +107,12 @@ class ChipsController(QObject):
             stop=preset.stop,
         )
         if is_other or self._session.activity is Activity.EMPTY:
-            self._pair.load(*pair)
+            self._load(*pair)
+
+
+def _works(strategy: str, around: Surroundings) -> bool:
+    try:
+        check_together(StrategySpec.parse(strategy), around)
+    except SettingError:
+        return False
+    return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
@@ -10,7 +12,7 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import blend
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import focus_ring, hover
-from app.ui.widgets.popover import Popover
+from app.ui.widgets.popover import WIDTH, Popover
 from app.ui.widgets.text.tips import as_text
 
 PADDING = 12
@@ -18,6 +20,8 @@ GAP = 8
 VALUE_MAX = 300  # wider values are cut, their tooltip is not
 VALUE_LEAST = 64  # the same without a caption, in a row of chips that shares its room
 VALUE_MIN = 112  # narrower ones are never cut; not scaled, or large text would not fit a window
+
+Panel = TypeVar("Panel", bound=QWidget)
 
 
 class Chip(QAbstractButton):
@@ -211,3 +215,20 @@ class Chip(QAbstractButton):
 
     def _gap(self) -> int:
         return self._scaled(GAP)
+
+
+class PanelChip(Chip, Generic[Panel]):
+    """A chip with the panel that it opens."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        caption: str,
+        panel: Panel,
+        width: int = WIDTH,
+        head: QWidget | None = None,
+        mono: bool = False,
+    ) -> None:
+        super().__init__(theme, caption, mono)
+        self.panel = panel
+        self.set_popover(Popover(theme, panel, width, head=head))

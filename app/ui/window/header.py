@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.types import Role
@@ -15,7 +15,7 @@ from app.ui.setup.strategy.strategy_panel import WIDTH as STRATEGY_WIDTH
 from app.ui.setup.strategy.strategy_panel import StrategyPanel
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
-from app.ui.widgets.chip import Chip
+from app.ui.widgets.chip import PanelChip
 from app.ui.widgets.chip_row import ChipRow
 from app.ui.widgets.fields.panel_button import PanelButton
 from app.ui.widgets.icons import IconButton, icon, pixmap
@@ -31,11 +31,10 @@ class Header(ChipRow):
         self.draft_panel = ModelPanel(theme, Role.DRAFT, BUNDLED_DRAFT, choose_file)
         self.strategy_panel = StrategyPanel(theme)
         self.sampling_panel = SamplingPanel(theme)
-        self.target = self._chip("target", self.target_panel, self.target_panel.head)
-        self.draft = self._chip("draft", self.draft_panel, self.draft_panel.head)
-        self.strategy = Chip(theme, "strategy", mono=True)
-        self.strategy.set_popover(Popover(theme, self.strategy_panel, STRATEGY_WIDTH))
-        self.sampling = self._chip("sampling", self.sampling_panel)
+        self.target = PanelChip(theme, "target", self.target_panel, head=self.target_panel.head)
+        self.draft = PanelChip(theme, "draft", self.draft_panel, head=self.draft_panel.head)
+        self.strategy = PanelChip(theme, "strategy", self.strategy_panel, STRATEGY_WIDTH, mono=True)
+        self.sampling = PanelChip(theme, "sampling", self.sampling_panel)
         self.presets_panel = PresetsPanel(theme)
         self.presets = PanelButton(
             theme, "bookmark", "Presets", Popover(theme, self.presets_panel, field=self.presets_panel.field)
@@ -62,11 +61,6 @@ class Header(ChipRow):
         for button in (*self._buttons, self.instruments):
             row.addWidget(button)
         self.restyle()
-
-    def _chip(self, caption: str, panel: QWidget, head: QWidget | None = None) -> Chip:
-        chip = Chip(self._theme, caption)
-        chip.set_popover(Popover(self._theme, panel, head=head))
-        return chip
 
     def set_busy(self, busy: bool) -> None:
         """Stop stands where Regenerate stood: one place for the one thing to do."""

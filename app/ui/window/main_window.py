@@ -27,7 +27,6 @@ from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.pair.pair_controller import PairController
 from app.ui.settings.drafter_files import ask_for_drafter
 from app.ui.settings.drafters_controller import DraftersController
-from app.ui.settings.look_controller import LookController
 from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.presets.presets_controller import PresetsController
@@ -39,6 +38,7 @@ from app.ui.widgets.fields.typing import settle_typing
 from app.ui.widgets.lazy_place import PlaceWidget
 from app.ui.window.activity_controller import ActivityController
 from app.ui.window.header import Header
+from app.ui.window.look_controller import LookController
 from app.ui.window.rail import Place, Rail
 from app.ui.window.status_bar import StatusBar
 
@@ -94,8 +94,15 @@ class MainWindow(QMainWindow):
         header, page, status, prompt = self.header, self.page, self.status, self.page.prompt
         self.controller = ChatController(page, chat_store, session, settings)
         self.baseline = BaselineController(page, status, chat_store, self.controller, session)
-        self.pair = PairController(header, status, prompt, session, settings)
-        self.chips = ChipsController(header, prompt, session, settings, self.pair)
+        self.pair = PairController(header.target, header.draft, prompt.notices, session, settings)
+        self.chips = ChipsController(
+            header.strategy,
+            header.sampling,
+            session,
+            settings,
+            lambda: prompt.thinking.options,
+            self.pair.load,
+        )
         self.trying = TryController(
             prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
         )
@@ -141,7 +148,10 @@ class MainWindow(QMainWindow):
         settings.due.connect(self.save)
         self.rail.place_chosen.connect(self.go)
         self.drafters.used.connect(self.chips.show_panels)
-        self.chips.shown.connect(self.trying.refresh)
+        settings.changed.connect(self.trying.refresh)
+        self.pair.changed.connect(self._pair_changed)
+        self.pair.changed.connect(self.chips.show)
+        page.prompt.thinking.changed.connect(self.chips.show)
         self.presets.applied.connect(header.presets.close_panel)
         header.stop.clicked.connect(self.controller.stop)
         header.regenerate.clicked.connect(self.controller.regenerate)
@@ -191,6 +201,15 @@ class MainWindow(QMainWindow):
         self.pair.show()
         self.drafters.use(settings.drafters)
         self.chips.show_panels()
+
+    @Slot()
+    def _pair_changed(self) -> None:
+        pair, device = self.session.pair, ""
+        if pair is not None:
+            threads = pair.target.threads
+            device = f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}"
+        self.status.set_device(device)
+        self.page.prompt.set_thinking(pair.thinking if pair is not None else None)
 
     @Slot()
     def save(self) -> None:

@@ -1,0 +1,64 @@
+"""What the chips of target and draft say of the pair in use."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from app.engine.errors import SettingError
+from app.engine.strategy import StrategySpec
+from app.ui.pair.model_panel import ModelPanel
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.widgets.chip import PanelChip
+from app.ui.widgets.words.model_words import chip_words, file_name, fit_words, full_words
+
+ModelChip = PanelChip[ModelPanel]
+
+
+class PairChips(QObject):
+    """Names the loaded pair, or the files that the settings name, and dims a draft without effect."""
+
+    def __init__(
+        self, target: ModelChip, draft: ModelChip, session: EngineSession, settings: SettingsInUse
+    ) -> None:
+        super().__init__(target)
+        self._target = target
+        self._draft = draft
+        self._session = session
+        self._settings = settings
+        settings.changed.connect(self._settings_changed)
+        self.show()
+
+    @Slot(object)
+    def _settings_changed(self, names: set[str]) -> None:
+        if names & {"target", "draft", "strategy"}:
+            self.show()
+
+    @Slot()
+    def show(self) -> None:
+        """Show the pair as it is known by now."""
+        settings, pair = self._settings.now, self._session.pair
+        if pair is not None:
+            self._target.set_text(*chip_words(pair.target), full_words(pair.target))
+        else:
+            self._target.set_text(file_name(settings.target.path))
+        if settings.draft is None:
+            self._draft.set_text("none")
+        elif pair is not None and pair.draft is not None:
+            name, quantisation = chip_words(pair.draft)
+            if name == chip_words(pair.target)[0]:
+                name = f"{name} {quantisation}"
+            self._draft.set_text(name, fit_words(pair.vocabulary), full_words(pair.draft, pair.vocabulary))
+        else:
+            self._draft.set_text(file_name(settings.draft.path))
+        unused = settings.draft is not None and not _needs_draft(settings.strategy)
+        why = f"The strategy in use, {settings.strategy}, does not draft with a model." if unused else ""
+        self._draft.set_unused(why)
+        self._draft.panel.set_unused(why)
+
+
+def _needs_draft(strategy: str) -> bool:
+    try:
+        return StrategySpec.parse(strategy).needs_draft
+    except SettingError:  # its drafter was taken away
+        return True
