@@ -20,6 +20,7 @@ from app.ui.setup.sampling_panel import chip_words
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import TranscriptView
+from app.ui.widgets.notice import WayOut
 from app.ui.widgets.words.model_words import file_name
 
 PUT_BACK = "Put back"
@@ -56,9 +57,8 @@ class TryController(QObject):
         self._dismissed = ""
         self._offered = False
         box.try_panel.set_prompts(prompts)
-        box.try_panel.chosen.connect(lambda prompt: self._choose(prompt, box.try_panel.notice.show_error))
+        box.try_panel.chosen.connect(lambda prompt: self._choose(prompt, box.try_panel.notice.tell))
         transcript.suggestion_chosen.connect(lambda prompt: self._choose(prompt, box.show_error))
-        box.remark.acted.connect(self._put_back)
         box.remark.dismissed.connect(self._dismiss)
         chat.shown.answer_shown.connect(self.refresh)
         self.refresh()
@@ -152,13 +152,13 @@ class TryController(QObject):
         if one is None or one.prompt == self._dismissed:
             box.remark.clear()
             return
-        hint = action = ""
+        hint, offer = "", None
         if self._before is not None and self._set is not None and self._set == Preset.of(one.title, settings):
             hint = change_words(self._before, self._set)
-            action = PUT_BACK if hint else ""
+            offer = WayOut(PUT_BACK, self._put_back) if hint else None
         elif not self._wanted(one, settings).in_use(settings):
             hint = f"Made for {manner_words(one)}. Choose it in “Try this” to have that set."
-        box.remark.show_remark(f"What to look for: {one.look}", hint, action)
+        box.remark.tell(f"What to look for: {one.look}", hint, offer)
 
 
 def change_words(before: Preset, after: Preset) -> str:

@@ -81,7 +81,7 @@ class ComparePlace(PlaceWidget):
         self.outcome.show_stage()
         self.earlier.offer_any()
         if self.chips.problem:
-            self.notice.show_error(self.chips.problem)
+            self.notice.tell(self.chips.problem)
 
     def _connect(self) -> None:
         head, works, outcome = self.head, self.works, self.outcome
@@ -95,17 +95,17 @@ class ComparePlace(PlaceWidget):
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
         works.replaced.connect(self._engine_replaced)
-        works.failed.connect(self._show_error)
+        works.failed.connect(self.notice.tell)
         works.over.connect(self.earlier.offer_broken_off)
         self.earlier.wanted.connect(self._take_up)
         for page in (outcome.sweep_page, outcome.tune_page):
             page.use_wanted.connect(self._chat.use_strategy)
             page.compare_wanted.connect(self._compare_these)
             page.closed.connect(self._show_lanes)
-        outcome.not_saved.connect(self._show_error)
+        outcome.not_saved.connect(self.notice.tell)
         outcome.results.table.command_wanted.connect(self.exports.copy_command)
         outcome.results.table.use_wanted.connect(self._use)
-        self.exports.failed.connect(self._show_error)
+        self.exports.failed.connect(self.notice.tell)
         self.exports.saved.connect(self._saved)
         run = QShortcut(QKeySequence("Ctrl+Return"), self)
         run.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -122,7 +122,7 @@ class ComparePlace(PlaceWidget):
         try:
             self.works.session.start(self.chips.experiment(), self.earlier.journals.new())
         except UserError as error:
-            self._show_error(error)
+            self.notice.tell(error)
             return
         self._begun()
 
@@ -135,7 +135,7 @@ class ComparePlace(PlaceWidget):
         try:
             self.works.tune.start(self.chips.base(), float(seconds))
         except UserError as error:
-            self._show_error(error)
+            self.notice.tell(error)
             return
         self._begun()
         self.head.tune_panel.last.show()
@@ -158,7 +158,7 @@ class ComparePlace(PlaceWidget):
         try:
             self.works.sweep.start(experiment, self.earlier.journals.new(facts), facts)
         except UserError as error:
-            self._show_error(error)
+            self.notice.tell(error)
             return
         self._begun()
         self.head.sweep_panel.last.show()
@@ -192,7 +192,7 @@ class ComparePlace(PlaceWidget):
             return True
         busy = self._chat.engine.activity in BUSY
         what = "The chat is still being answered." if busy else "The last measurement is still ending."
-        self.notice.show_error(what, "Wait a moment, or stop it; then press Run again.")
+        self.notice.tell(what, "Wait a moment, or stop it; then press Run again.")
         return False
 
     def _begun(self) -> None:
@@ -225,13 +225,7 @@ class ComparePlace(PlaceWidget):
 
     @Slot(str)
     def _engine_replaced(self, message: str) -> None:
-        self.notice.show_error(
-            message, "A new engine has started; the current run will restart.", cause="engine"
-        )
-
-    @Slot(object)
-    def _show_error(self, error: UserError) -> None:
-        self.notice.show_error(error.message, error.hint)
+        self.notice.tell(message, "A new engine has started; the current run will restart.", cause="engine")
 
     @Slot(int)
     def _use(self, lane: int) -> None:

@@ -23,7 +23,7 @@ from app.engine.types import ModelInfo, ModelOptions, Role
 from app.ui.pair.memory.memory_view import MemoryView
 from app.ui.pair.model_form import ModelForm
 from app.ui.theme import Theme
-from app.ui.widgets.notice import Notice
+from app.ui.widgets.notice import Notice, WayOut
 from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.model_words import (
@@ -154,7 +154,7 @@ class ModelPanel(QWidget):
         self._progress.hide()
         self._info = None
         self._retry = True
-        self._notice.show_error(message, hint, offer)
+        self.tell(message, hint, offer)
         self._refresh()
 
     @Slot(str)
@@ -168,9 +168,9 @@ class ModelPanel(QWidget):
         self.form.set_layers(layers)
         self._edited()
 
-    def show_error(self, message: str, hint: str = "", offer: str = "") -> None:
-        """Say what went wrong with a model that was loaded."""
-        self._notice.show_error(message, hint, offer)
+    def tell(self, message: str, hint: str = "", offer: str = "") -> None:
+        """Say what is wrong; `offer` are the words of a button for another way."""
+        self._notice.tell(message, hint, WayOut(offer, self.offer_taken.emit) if offer else None)
 
     def set_recent(self, paths: Sequence[str]) -> None:
         """The model files that were used last, the latest first."""
@@ -217,7 +217,6 @@ class ModelPanel(QWidget):
         title = QLabel(TITLES[self._role])
         title.setProperty("role", "title")
         self._notice = Notice(self._theme)
-        self._notice.acted.connect(self.offer_taken)
         self._apply = QPushButton("Apply")
         self._apply.setProperty("kind", "primary")
         self._apply.clicked.connect(self._send)

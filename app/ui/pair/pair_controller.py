@@ -15,7 +15,7 @@ from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.pair_chips import ModelChip, PairChips
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.widgets.notice import Notices
+from app.ui.widgets.notice import Notices, WayOut
 
 CAUSE = "pair"  # of a notice
 
@@ -78,7 +78,7 @@ class PairController(QObject):
 
     def _may_load(self, panel: ModelPanel) -> bool:
         if self._session.activity in BUSY:
-            panel.show_error("The engine is still at work.", "Stop the answer first.")
+            panel.tell("The engine is still at work.", "Stop the answer first.")
             return False
         return True
 
@@ -191,9 +191,8 @@ class PairController(QObject):
         self.changed.emit()
         chip.set_alert(True)
         kept = f"{pair.target.name} is still loaded." if pair is not None else ""
-        self._notices.show_error(
-            failed.message, f"{failed.hint} {kept}".strip(), offer, self._offer_taken, CAUSE
-        )
+        way_out = WayOut(offer, self._offer_taken) if offer else None
+        self._notices.tell(failed.message, f"{failed.hint} {kept}".strip(), way_out, CAUSE)
 
     @Slot(object)
     def _run_died(self, failed: Failed) -> None:
@@ -201,10 +200,9 @@ class PairController(QObject):
         self._by_hand = False
         self._offer = failed.offer
         if failed.offer is not None:
-            self._notices.show_error(
-                failed.message, failed.hint, failed.offer.words, self._offer_taken, CAUSE
-            )
-            self._target.panel.show_error(failed.message, failed.hint, failed.offer.words)
+            way_out = WayOut(failed.offer.words, self._offer_taken)
+            self._notices.tell(failed.message, failed.hint, way_out, CAUSE)
+            self._target.panel.tell(failed.message, failed.hint, failed.offer.words)
 
     def _changed_role(self) -> Role:
         """The draft where it alone was changed, else the target: a failure without a role is told there."""

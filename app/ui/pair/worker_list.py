@@ -13,7 +13,7 @@ from app.engine.devices.workers import DEFAULT_PORT, Endpoint, WorkerError
 from app.engine.types import split_list
 from app.ui.theme import Theme
 from app.ui.widgets.icons import IconButton
-from app.ui.widgets.notice import Notice
+from app.ui.widgets.notice import Notice, WayOut
 from app.ui.widgets.text.elided import ElidedLabel
 
 WARNING = (
@@ -47,7 +47,6 @@ class WorkerList(QWidget):
         self._add_button = QPushButton("Add")
         self._add_button.clicked.connect(self._add)
         self._notice = Notice(theme)
-        self._notice.acted.connect(self.look_asked)
         warning = _caption(WARNING)
         how = _caption(HOW)
         row = QHBoxLayout()
@@ -88,7 +87,8 @@ class WorkerList(QWidget):
         self._lost = self.blamed(message)
         self._show()
         if message:
-            self._notice.show_error(message, hint, "Look again" if self._workers else "")
+            again = WayOut("Look again", self.look_asked.emit)
+            self._notice.tell(message, hint, again if self._workers else None)
         else:
             self._notice.clear()
 
@@ -101,7 +101,7 @@ class WorkerList(QWidget):
         try:
             endpoint = str(Endpoint.parse(text))
         except WorkerError as error:
-            self._notice.show_error(error.message, error.hint)
+            self._notice.tell(error)
             return
         self._address.clear()
         self._notice.clear()

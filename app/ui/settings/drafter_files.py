@@ -53,8 +53,8 @@ class DrafterFiles(QWidget):
         self._rows = QVBoxLayout()
         self._rows.setSpacing(12)
         layout.addLayout(self._rows)
-        self._notice = Notice(theme)
-        layout.addWidget(self._notice)
+        self.notice = Notice(theme)
+        layout.addWidget(self.notice)
         add = QPushButton("Add file…")
         add.setAccessibleName("Add a drafter file")
         add.clicked.connect(self._add)
@@ -73,7 +73,7 @@ class DrafterFiles(QWidget):
     def set_files(self, files: Sequence[str], problems: Mapping[str, UserError] | None = None) -> None:
         """Show the files in use and, by file, why one cannot be used."""
         self._files = tuple(files)
-        self._notice.clear()
+        self.notice.clear()
         while (item := self._rows.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -89,10 +89,6 @@ class DrafterFiles(QWidget):
                 words = "Not read yet."
             self._rows.addWidget(self._row(file, words, wrong=problem is not None))
         self._reload.setVisible(bool(self._files))
-
-    def show_error(self, message: str, hint: str = "") -> None:
-        """Say why nothing was changed, or what changed besides."""
-        self._notice.show_error(message, hint)
 
     def _row(self, file: str, words: str, wrong: bool) -> QWidget:
         name = ElidedLabel(Qt.TextElideMode.ElideMiddle)

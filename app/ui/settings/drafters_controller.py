@@ -44,7 +44,7 @@ class DraftersController(QObject):
         """Use exactly these drafter files; what they bring is offered at once."""
         settings = self._settings
         if self._session.activity in BUSY:
-            self._files.show_error("The engine is still at work.", "Stop the answer first.")
+            self._files.notice.tell("The engine is still at work.", "Stop the answer first.")
             return
         if files == settings.now.drafters:  # nothing added or removed: to be tried again
             self._drafters.forget()
@@ -55,5 +55,5 @@ class DraftersController(QObject):
             StrategySpec.parse(before)
         except SettingError:
             settings.change(strategy=Settings().strategy)
-            self._files.show_error(f"{before} was in use.", f"The strategy is {settings.now.strategy} now.")
+            self._files.notice.tell(f"{before} was in use.", f"The strategy is {settings.now.strategy} now.")
         self.used.emit()

@@ -111,7 +111,7 @@ class NetworkSettings(QWidget):
         try:
             forget_token()
         except UserError as error:
-            self.notice.show_error(error.message, error.hint)
+            self.notice.tell(error)
         self._show_token()
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from app.engine.errors import UserError
 from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets.icons import IconButton
@@ -15,12 +17,18 @@ from app.ui.widgets.icons import IconButton
 _MOST = 4  # notices at once: what is older than these has been seen
 
 
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """What a button beside a message says and does."""
+
+    words: str
+    act: Callable[[], object]
+
+
 class MessageStrip(QWidget):
     """A message and its hint beside a line; hidden while there is nothing to say."""
 
     dismissed = Signal()
-    acted = Signal()
-    """The offered way out was taken."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +42,8 @@ class MessageStrip(QWidget):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._action = QPushButton()
-        self._action.clicked.connect(self.acted)
+        self._action.clicked.connect(self._take)
+        self._offer: WayOut | None = None
         self._close = IconButton(theme, "close", "Dismiss")
         self._close.clicked.connect(self._dismiss)
         words = QVBoxLayout()
@@ -66,19 +75,26 @@ class MessageStrip(QWidget):
     def action(self) -> str:
         return self._action.text()
 
-    def _say(self, message: str, hint: str, action: str) -> None:
+    def tell(self, what: UserError | str, hint: str = "", offer: WayOut | None = None) -> None:
+        """Say what is wrong, or good to know; an error brings its own hint."""
+        message, hint = (what.message, what.hint) if isinstance(what, UserError) else (what, hint)
         self._message.setText(message)
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
-        self._action.setText(action)
-        self._way_out.setVisible(bool(action))
+        self._offer = offer
+        self._action.setText(offer.words if offer is not None else "")
+        self._show_action(offer is not None)
         self.setAccessibleName(f"{message} {hint}".strip())
         self.show()
+
+    def _show_action(self, shown: bool) -> None:
+        self._way_out.setVisible(shown)
 
     def clear(self) -> None:
         """There is nothing to say any more."""
         self._message.clear()
         self._hint.clear()
+        self._offer = None
         self._action.setText("")
         self.hide()
 
@@ -97,6 +113,11 @@ class MessageStrip(QWidget):
         raise NotImplementedError
 
     @Slot()
+    def _take(self) -> None:
+        if self._offer is not None:
+            self._offer.act()
+
+    @Slot()
     def _dismiss(self) -> None:
         self.clear()
         self.dismissed.emit()
@@ -104,10 +125,6 @@ class MessageStrip(QWidget):
 
 class Notice(MessageStrip):
     """What went wrong."""
-
-    def show_error(self, message: str, hint: str = "", action: str = "") -> None:
-        """Say what is wrong; `action` are the words of a button that offers a way out."""
-        self._say(message, hint, action)
 
     def _colours(self) -> tuple[str, str]:
         palette = self._theme.palette
@@ -135,25 +152,19 @@ class Notices(QWidget):
     def strips(self) -> tuple[Notice, ...]:
         return tuple(self._strips.values())
 
-    def show_error(
-        self,
-        message: str,
-        hint: str = "",
-        action: str = "",
-        act: Callable[[], object] | None = None,
-        cause: str = "",
+    def tell(
+        self, what: UserError | str, hint: str = "", offer: WayOut | None = None, cause: str = ""
     ) -> None:
         """Say what is wrong, until it is dismissed or withdrawn, in place of what was said of this cause or
-        in these words. `action` are the words of a button that does `act`."""
+        in these words."""
+        message = what.message if isinstance(what, UserError) else what
         cause = cause or message
         for other, strip in list(self._strips.items()):
             if other == cause or strip.message == message:
                 self.withdraw(other)
         strip = self._strips[cause] = Notice(self._theme, self)
-        strip.show_error(message, hint, action)
+        strip.tell(what, hint, offer)
         strip.dismissed.connect(lambda: self.withdraw(cause))
-        if act is not None:
-            strip.acted.connect(act)
         self._column.addWidget(strip)
         for oldest in list(self._strips)[:-_MOST]:
             self.withdraw(oldest)
@@ -199,11 +210,9 @@ class Remark(MessageStrip):
         side.addWidget(self._action, 0, Qt.AlignmentFlag.AlignRight)
         row.addLayout(side)
 
-    def show_remark(self, message: str, hint: str = "", action: str = "") -> None:
-        """Say it; `action` are the words of a button."""
-        self._say(message, hint, action)
+    def _show_action(self, shown: bool) -> None:
         self._way_out.hide()
-        self._action.setVisible(bool(action))
+        self._action.setVisible(shown)
 
     def _colours(self) -> tuple[str, str]:
         return self._theme.palette.panel, self._theme.palette.secondary

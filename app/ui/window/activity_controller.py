@@ -10,6 +10,7 @@ from app.ui.chat.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
+from app.ui.widgets.notice import WayOut
 from app.ui.window.header import Header
 from app.ui.window.status_bar import StatusBar
 
@@ -81,11 +82,10 @@ class ActivityController(QObject):
 
     @Slot()
     def _stop_overdue(self) -> None:
-        self._prompt.notices.show_error(
+        self._prompt.notices.tell(
             "The engine has not stopped yet.",
             "Ending it keeps every word that came. A new engine then loads the same pair.",
-            "End the engine now",
-            self._session.end_engine,
+            WayOut("End the engine now", self._session.end_engine),
             CAUSE,
         )
         self._header.stop.setEnabled(True)  # asked again, it offers this again

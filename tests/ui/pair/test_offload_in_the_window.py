@@ -160,7 +160,7 @@ def test_apply_keeps_its_place_whatever_comes_below_it(windows: Windows) -> None
     assert place() == before, "the memory came"
     panel.form.more_fold.button.click()
     assert place() == before, "the settings unfolded"
-    panel.show_error("It failed.", "Try another one.", "Try")
+    panel.tell("It failed.", "Try another one.", "Try")
     assert place() == before, "an error came"
 
 

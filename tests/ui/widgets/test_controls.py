@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
@@ -11,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.theme import LIGHT, Theme
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.fields.switch import Switch
-from app.ui.widgets.notice import Notice, Notices
+from app.ui.widgets.notice import Notice, Notices, WayOut
 from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
 
 
@@ -54,7 +56,7 @@ def test_a_notice_takes_no_room_until_something_is_wrong(qtbot: QtBot, theme: Th
     notice = Notice(theme)
     qtbot.addWidget(notice)
     assert notice.isHidden()
-    notice.show_error("<b>x.gguf</b> is damaged.", "Download it again.")
+    notice.tell("<b>x.gguf</b> is damaged.", "Download it again.")
     assert notice.isVisible()
     assert notice.message == "<b>x.gguf</b> is damaged."
     assert "Download it again." in notice.accessibleName()
@@ -101,15 +103,15 @@ def said(notices: Notices) -> list[str]:
 
 def test_notices_of_different_causes_stand_below_each_other(notices: Notices) -> None:
     assert notices.isHidden() and notices.message == ""
-    notices.show_error("The disk is full.", "Make room.")
-    notices.show_error("The pair cannot be loaded.")
+    notices.tell("The disk is full.", "Make room.")
+    notices.tell("The pair cannot be loaded.")
     assert said(notices) == ["The disk is full.", "The pair cannot be loaded."]
     assert notices.isVisible() and notices.message == "The pair cannot be loaded."
 
 
 def test_each_notice_is_dismissed_by_itself(qtbot: QtBot, notices: Notices) -> None:
-    notices.show_error("The disk is full.")
-    notices.show_error("The pair cannot be loaded.")
+    notices.tell("The disk is full.")
+    notices.tell("The pair cannot be loaded.")
     close = notices.strips[0].findChild(QToolButton)
     assert close is not None
     qtbot.mouseClick(close, Qt.MouseButton.LeftButton)
@@ -119,10 +121,10 @@ def test_each_notice_is_dismissed_by_itself(qtbot: QtBot, notices: Notices) -> N
 
 
 def test_a_notice_replaces_that_of_the_same_cause_or_words(notices: Notices) -> None:
-    notices.show_error("x.gguf is damaged.", cause="pair")
-    notices.show_error("The engine stopped.")
-    notices.show_error("y.gguf is damaged.", cause="pair")
-    notices.show_error("The engine stopped.", "", "Load on the CPU alone", cause="pair")
+    notices.tell("x.gguf is damaged.", cause="pair")
+    notices.tell("The engine stopped.")
+    notices.tell("y.gguf is damaged.", cause="pair")
+    notices.tell("The engine stopped.", "", WayOut("Load on the CPU alone", list), cause="pair")
     assert said(notices) == ["The engine stopped."]
     assert notices.strips[0].action == "Load on the CPU alone"
 
@@ -130,7 +132,7 @@ def test_a_notice_replaces_that_of_the_same_cause_or_words(notices: Notices) -> 
 def test_a_notices_button_acts_for_its_own_cause(notices: Notices) -> None:
     done: list[str] = []
     for words in ("first", "second"):
-        notices.show_error(f"{words}.", "", words, lambda words=words: done.append(words))
+        notices.tell(f"{words}.", "", WayOut(words, partial(done.append, words)))
     for strip in notices.strips:
         action = strip.findChild(QPushButton)
         assert action is not None
@@ -139,8 +141,8 @@ def test_a_notices_button_acts_for_its_own_cause(notices: Notices) -> None:
 
 
 def test_what_is_withdrawn_with_a_chat_leaves_what_has_a_cause(notices: Notices) -> None:
-    notices.show_error("This chat cannot be read.")
-    notices.show_error("The engine has not stopped yet.", cause="stop")
+    notices.tell("This chat cannot be read.")
+    notices.tell("The engine has not stopped yet.", cause="stop")
     notices.clear_passing()
     assert said(notices) == ["The engine has not stopped yet."]
     notices.withdraw("stop")
@@ -149,5 +151,5 @@ def test_what_is_withdrawn_with_a_chat_leaves_what_has_a_cause(notices: Notices)
 
 def test_no_more_than_four_notices_take_room(notices: Notices) -> None:
     for n in range(9):
-        notices.show_error(f"Failure {n}.")
+        notices.tell(f"Failure {n}.")
     assert said(notices) == [f"Failure {n}." for n in range(5, 9)]

@@ -158,7 +158,7 @@ class PromptBox(QWidget):
 
     def show_error(self, message: str, hint: str = "") -> None:
         """Say above the box what is wrong, until it is dismissed or the next prompt is sent."""
-        self.notices.show_error(message, hint)
+        self.notices.tell(message, hint)
 
     def set_try_offered(self, offered: bool) -> None:
         """Show the way to the prompts to try, where there are any for the pair."""

@@ -182,7 +182,7 @@ class PromptsPanel(QWidget):
         try:
             suite = read_suite(Path(path))
         except UserError as error:
-            self._notice.show_error(error.message, error.hint)
+            self._notice.tell(error)
             return
         self._notice.clear()
         self.chat.setChecked(suite.chat)

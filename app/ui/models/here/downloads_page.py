@@ -66,12 +66,12 @@ class GroupCard(QFrame):
         self._head = QWidget()
         self._head.setLayout(head)
         head.setContentsMargins(0, 0, 0, 0)
-        self._notice = Notice(theme)
+        self.notice = Notice(theme)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(16, 12, 16, 16)
         self._column.setSpacing(12)
         self._column.addWidget(self._head)
-        self._column.addWidget(self._notice)
+        self._column.addWidget(self.notice)
 
     def show_downloads(self, items: list[Download]) -> None:
         """Exactly these, the target first."""
@@ -99,17 +99,13 @@ class GroupCard(QFrame):
             self.use.setVisible(whole)
             self.dismiss.setVisible(whole)
 
-    def show_error(self, error: UserError) -> None:
-        """Say why what the user wanted was not done."""
-        self._notice.show_error(error.message, error.hint)
-
     @property
     def error(self) -> str:
-        return self._notice.message
+        return self.notice.message
 
     @Slot()
     def _use(self) -> None:
-        self._notice.clear()
+        self.notice.clear()
         target, draft = self._items
         self.use_wanted.emit(Path(target.path), Path(draft.path))
 
@@ -119,7 +115,7 @@ class GroupCard(QFrame):
             for one in self._items:
                 self._session.downloads_queue().dismiss(one.id)
         except UserError as error:
-            self.show_error(error)
+            self.notice.tell(error)
 
 
 class DownloadsPage(QWidget):
@@ -167,7 +163,7 @@ class DownloadsPage(QWidget):
 
     def _show_notice(self, queue: DownloadQueue) -> None:
         if queue.notice:
-            self.notice.show_error(queue.notice)
+            self.notice.tell(queue.notice)
 
     @Slot()
     def refresh(self) -> None:
@@ -195,7 +191,7 @@ class DownloadsPage(QWidget):
     def show_use_error(self, error: UserError) -> None:
         """The pair that was to be used was not loaded."""
         if self._asked is not None:
-            self._asked.show_error(error)
+            self._asked.notice.tell(error)
 
     @property
     def rows(self) -> list[DownloadRow]:

@@ -132,7 +132,7 @@ class LibraryPage(QWidget):
 
     def show_use_error(self, error: UserError) -> None:
         """What was to be used was not loaded."""
-        self.details.show_error(error.message, error.hint)
+        self.details.notice.tell(error)
 
     @property
     def state(self) -> str:
@@ -145,7 +145,7 @@ class LibraryPage(QWidget):
             self._noticed = notice
             self.notice.withdraw("library")
             if notice:
-                self.notice.show_error(notice, cause="library")
+                self.notice.tell(notice, cause="library")
         self.table.set_models(models)
         self._stack.setCurrentIndex(1 if models else 0)
         if not models and not self._session.reading:
@@ -182,12 +182,12 @@ class LibraryPage(QWidget):
 
     def _not_added(self, error: UserError) -> None:
         self._wanted = None
-        self.notice.show_error(error.message, error.hint)
+        self.notice.tell(error)
         self._show()
 
     @Slot(str, str)
     def _problem(self, message: str, hint: str) -> None:
-        self.details.show_error(message, hint)
+        self.details.notice.tell(message, hint)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

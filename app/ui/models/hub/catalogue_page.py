@@ -97,7 +97,7 @@ class CataloguePage(QScrollArea):
     def show_use_error(self, error: UserError) -> None:
         """The pair that was to be used was not loaded."""
         if self._asked is not None:
-            self._asked.show_error(error)
+            self._asked.notice.tell(error)
 
     # ------------------------------------------------------------------ asking the Hub
 
@@ -129,7 +129,7 @@ class CataloguePage(QScrollArea):
 
     def _failed(self, error: UserError) -> None:
         if not self._session.is_offline:
-            self._notice.show_error(error.message, f"{error.hint} Names and sizes below are not confirmed.")
+            self._notice.tell(error.message, f"{error.hint} Names and sizes below are not confirmed.")
 
     @Slot()
     def _show_state(self) -> None:

@@ -141,10 +141,6 @@ class ModelDetails(QWidget):
         if model is not None:
             self._show(model)
 
-    def show_error(self, message: str, hint: str) -> None:
-        """Say why what the user wanted was not done."""
-        self.notice.show_error(message, hint)
-
     def _show(self, model: LocalModel) -> None:
         in_use = self._in_use()
         roles = [
@@ -247,7 +243,7 @@ class ModelDetails(QWidget):
         try:
             self._session.library.remove(place)
         except UserError as error:
-            self.show_error(error.message, error.hint)
+            self.notice.tell(error)
 
     @Slot()
     def _ask_to_delete(self) -> None:

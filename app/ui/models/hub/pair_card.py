@@ -92,7 +92,7 @@ class PairCard(QFrame):
         self._bar.setTextVisible(False)
         self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}")
         self.pause.clicked.connect(self._pause)
-        self._notice = Notice(self._theme)
+        self.notice = Notice(self._theme)
         # What fetches, what pauses and what loads the pair have places of their own: one takes the other's
         # turn by itself, and would come under a pointer that is on its way.
         self.button = QPushButton()
@@ -127,7 +127,7 @@ class PairCard(QFrame):
         column.addWidget(self.light)
         column.addWidget(self._state)
         column.addWidget(self._transport)
-        column.addWidget(self._notice)
+        column.addWidget(self.notice)
         column.addStretch(1)
         column.addLayout(row_below)
 
@@ -222,7 +222,7 @@ class PairCard(QFrame):
 
     @property
     def error(self) -> str:
-        return self._notice.message
+        return self.notice.message
 
     # ------------------------------------------------------------------ inside
 
@@ -253,12 +253,12 @@ class PairCard(QFrame):
 
     @Slot()
     def _act(self) -> None:
-        self._notice.clear()
+        self.notice.clear()
         self._action()
 
     @Slot()
     def _use(self) -> None:
-        self._notice.clear()
+        self.notice.clear()
         self.use_wanted.emit(self._paths["target"], self._paths.get("draft") or "")
 
     def _start(self) -> None:
@@ -267,7 +267,7 @@ class PairCard(QFrame):
 
     @Slot()
     def _pause(self) -> None:
-        self._notice.clear()
+        self.notice.clear()
         for one in self._items():
             self._session.downloads_queue().pause(one.id)
 
@@ -283,12 +283,8 @@ class PairCard(QFrame):
         self.show_progress()
 
     def _failed(self, error: UserError) -> None:
-        self.show_error(error)
+        self.notice.tell(error)
         self.show_progress()
-
-    def show_error(self, error: UserError) -> None:
-        """Say why what the user wanted was not done."""
-        self._notice.show_error(error.message, error.hint)
 
     def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
         """What the button that fetches does next; None for something that cannot be done now."""

@@ -220,7 +220,7 @@ class RepoPage(QWidget):
         self._scroll.ensureWidgetVisible(row)
 
     def _not_queued(self, error: UserError) -> None:
-        self._notice.show_error(error.message, error.hint)
+        self._notice.tell(error)
         if isinstance(error, HubError) and error.trouble in (Trouble.GATED, Trouble.DENIED):
             self.token.show()
         self._scroll.ensureWidgetVisible(self._notice)

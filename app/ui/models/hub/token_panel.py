@@ -127,7 +127,7 @@ class TokenPanel(QWidget):
 
     def _failed(self, error: UserError) -> None:
         self.field.clear()
-        self._notice.show_error(error.message, error.hint)
+        self._notice.tell(error)
         self._refresh()
 
     @Slot()

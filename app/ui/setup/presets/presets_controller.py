@@ -56,7 +56,7 @@ class PresetsController(QObject):
         try:
             self._apply(next(one for one in self.presets if one.name == name))
         except UserError as error:
-            self._panel.notice.show_error(error.message, error.hint)
+            self._panel.notice.tell(error)
             return
         self.applied.emit()
 
@@ -115,7 +115,7 @@ class PresetsController(QObject):
         try:
             self.presets = self._store.change(change, self.presets)
         except UserError as error:
-            self._panel.notice.show_error(error.message, error.hint)
+            self._panel.notice.tell(error)
             return False
         self._deleted = None
         self._show()

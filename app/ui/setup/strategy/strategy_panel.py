@@ -191,7 +191,7 @@ class StrategyPanel(QWidget):
         try:
             StrategySpec.parse(self.spec())
         except SettingError as error:  # its drafter was taken away
-            self._notice.show_error(error.message, error.hint)
+            self._notice.tell(error)
             return
         try:
             self.command.set_command(
@@ -210,6 +210,6 @@ class StrategyPanel(QWidget):
         try:
             check_together(self._spec, one)
         except SettingError as error:
-            self._notice.show_error(error.message, error.hint)
+            self._notice.tell(error)
         else:
             self._notice.clear()

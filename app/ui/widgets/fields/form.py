@@ -104,7 +104,7 @@ class ParamForm(QWidget):
         if clash is None:
             self._notice.clear()
         else:
-            self._notice.show_error(clash.message, clash.hint)
+            self._notice.tell(clash)
         self._reset.setEnabled(not all(field.is_default() for field in self._fields.values()))
 
     def _clash(self) -> SettingError | None:
