@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ENOUGH = "answer at its length limit"
 """Why a draft ended that could use no more tokens."""
+TARGET_FULL = "the target's context is full"
+DRAFT_FULL = "the draft's context is full"
 
 
 @dataclass(frozen=True, slots=True)

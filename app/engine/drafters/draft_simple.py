@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.drafters.across.replacements import parse_pairs
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings, Thoughts
+from app.engine.drafters.base import DRAFT_FULL, ENOUGH, Drafter, Proposal, Surroundings, Thoughts
 from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.sampling.distribution import Distribution
@@ -22,8 +22,6 @@ from app.engine.types import Alternatives
 if TYPE_CHECKING:
     from app.engine.drafters.base import Floats, TokenIds
     from app.engine.native import Context
-
-_FULL = "the draft's context is full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ class DraftSimple(Drafter):
         known = self._known(context)
         room = self._context.n_ctx - len(known)
         if room < 0:
-            proposal.end = _FULL
+            proposal.end = DRAFT_FULL
             return proposal
         step = known[self._context.sync(known[:-1]) :]
         while len(proposal.ids) < k and len(proposal.ids) <= room:
@@ -121,7 +119,7 @@ class DraftSimple(Drafter):
             step = np.array(proposal.ids[-1:], np.int32)
         else:
             ended = "n_max" if k == self._params.n_max else ENOUGH
-            proposal.end = ended if len(proposal.ids) == k else _FULL
+            proposal.end = ended if len(proposal.ids) == k else DRAFT_FULL
         drop_short(proposal, self._params.n_min)
         return proposal
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
+from typing import NamedTuple
 
+from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.explain.cost import LONGEST, CostModel
+from app.engine.explain.draft_size import IDEAL_SHARE, size_words
 from app.engine.record.stats import Statistics
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import LengthRule
+from app.engine.types import LengthRule, ModelOptions, PairInfo
 
 _ENOUGH_ROUNDS = 12
 _GAIN = 1.03  # below it, noise would decide
@@ -19,6 +23,10 @@ _SELDOM = 0.15  # share of rounds in which a draft was found
 _DEAR_DRAFT = 0.4  # c from which on a draft model is too large for its target
 _NO_BATCHING = 0.8  # v(k) / (k + 1) from which on a pass over several tokens saves nothing
 _WORTH_CHANGING = 1.05  # predicted factor over the present one
+_CLEARLY_SMALLER = 0.7  # size of another draft over the present one's
+_P_MINS = (0.5, 0.75)
+_SHORTER = (8, 6, 4, 3)  # tokens to match, where a strategy asks for more
+_KINDS_TO_TRY = ("suffix", "prompt-lookup")
 
 
 class Finding(StrEnum):
@@ -33,18 +41,49 @@ class Finding(StrEnum):
     TARGET_SMALL = "the target is too small"
     DRAFT_LARGE = "the draft is too large"
     LOW_ACCEPTANCE = "too few tokens are accepted"
+    DRAFT_ON_CPU = "the draft is on the CPU and the target is not"
     NO_GAIN = "many tokens are accepted, without gain"
     LOSES = "drafting costs more than it saves"
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """A change to try, ready to be applied; what is None stays as it is."""
+
+    text: str  # in a few words, such as "p_min=0.5"
+    spec: StrategySpec | None = None
+    target: ModelOptions | None = None
+    draft: ModelOptions | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
-    """A finding and the sentences to show."""
+    """A finding, the sentences to show, and the changes that they name."""
 
     finding: Finding
     text: str
     factor: float | None = None  # the speed-up that it goes by
     measured: bool = False  # against a baseline run; else predicted by the cost model
+    remedies: tuple[Remedy, ...] = ()
+
+
+class DraftFile(NamedTuple):
+    """A model file that can draft for the target."""
+
+    path: str
+    size: int  # bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What an answer was made with and what else there is, as far as it is known."""
+
+    pair: PairInfo | None = None
+    target: ModelOptions | None = None
+    draft: ModelOptions | None = None
+    token_ids: Sequence[int] = ()  # of the answer
+    drafts: Sequence[DraftFile] = ()  # others of the library that go with the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +107,47 @@ def balance(statistics: Statistics, cost: CostModel) -> Balance | None:
     return Balance(statistics.draft_seconds / plain, 1 - statistics.target_seconds / plain)
 
 
+_UNKNOWN = Setup()
+_PLAIN = Remedy("none", StrategySpec())
+_UNDRAFTED = Remedy("ngram-mod, which needs no draft model", StrategySpec.parse("ngram-mod"))
+
+
 def advise(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, speedup: float | None = None
+    spec: StrategySpec,
+    statistics: Statistics,
+    cost: CostModel,
+    speedup: float | None = None,
+    setup: Setup = _UNKNOWN,
 ) -> Advice | None:
     """Read the statistics of an answer; `speedup` is the measured one, where a baseline was run.
 
-    None without speculation: there is nothing to advise on.
+    None without speculation: there is nothing to advise on. The more of the set-up is known, the more causes
+    can be told apart.
     """
     if not spec.parts:
         return None
+    advice = _advice(spec, statistics, cost, speedup, setup)
+    full = [*_larger_contexts(statistics, setup)]
+    if not full:
+        return advice
+    text = " ".join([advice.text, *(f"The context was full: try {one.text}." for one in full)])
+    return replace(advice, text=text, remedies=(*advice.remedies, *full))
+
+
+def _advice(
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, speedup: float | None, setup: Setup
+) -> Advice:
     if _chances(spec, statistics) < _ENOUGH_ROUNDS:
         return Advice(Finding.TOO_EARLY, "Too few rounds yet for advice.")
     few_rounds = statistics.drafted_rounds < _SELDOM * _chances(spec, statistics)
     few_tokens = statistics.accepted < _SELDOM * statistics.emitted  # a few drafts may be long ones
     tried = statistics.drafted_rounds >= _ENOUGH_ROUNDS or not few_rounds
     if tried and not statistics.accepted:
-        return Advice(Finding.NOTHING, _nothing(spec, statistics), speedup, speedup is not None)
+        text, remedies = _nothing(spec, statistics)
+        return Advice(Finding.NOTHING, text, speedup, speedup is not None, remedies)
     if few_rounds and few_tokens:
-        return Advice(Finding.SELDOM, _seldom(spec, statistics), speedup, speedup is not None)
+        text, remedies = _seldom(spec, statistics, setup)
+        return Advice(Finding.SELDOM, text, speedup, speedup is not None, remedies)
     shares = balance(statistics, cost)
     if shares is None:
         return Advice(
@@ -93,12 +155,12 @@ def advise(
             "No pass over a single token was measured yet: measure the baseline to see what drafting saves.",
         )
     factor = shares.factor if speedup is None else speedup
-    finding, text = (
+    finding, text, remedies = (
         _gaining(spec, statistics, cost, shares)
         if factor >= _GAIN
-        else _losing(spec, statistics, cost, shares)
+        else _losing(spec, statistics, cost, shares, setup)
     )
-    return Advice(finding, text, factor, speedup is not None)
+    return Advice(finding, text, factor, speedup is not None, remedies)
 
 
 def _chances(spec: StrategySpec, statistics: Statistics) -> int:
@@ -108,42 +170,97 @@ def _chances(spec: StrategySpec, statistics: Statistics) -> int:
 
 def _gaining(
     spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance
-) -> tuple[Finding, str]:
+) -> tuple[Finding, str, tuple[Remedy, ...]]:
     text = f"{_said(shares)}: speculation pays here."
     better = _better_length(spec, statistics, cost)
     if better is None:
-        return Finding.PAYS, text
-    return Finding.LENGTH, f"{text} Try {better}."
+        return Finding.PAYS, text, ()
+    return Finding.LENGTH, f"{text} Try {better.text}.", (better,)
 
 
 def _losing(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance
-) -> tuple[Finding, str]:
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance, setup: Setup
+) -> tuple[Finding, str, tuple[Remedy, ...]]:
     """The first cause that the numbers show; the machine's before the model's before the setting's."""
     k = max(1, round(cost.mean_length or 1))
     v, c = cost.v(k), cost.c
     rate = statistics.acceptance_rate or 0.0
     if v is not None and v >= _NO_BATCHING * (k + 1):
-        return Finding.TARGET_SMALL, (
+        text = (
             f"A target pass over {k + 1} tokens takes {v:.1f} times as long as one over a single token: "
             "this target is too small for speculation to pay here. Use none."
         )
+        return Finding.TARGET_SMALL, text, (_PLAIN,)
     if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
-        return Finding.DRAFT_LARGE, (
-            f"One draft token takes {_percent(c)} of a target pass: the draft is too large for this target. "
-            "Choose a smaller one, or a strategy that needs none, such as ngram-mod."
-        )
-    remedy = _remedy(spec, statistics, cost)
+        return _dear_draft(c, setup)
+    remedies = _remedies(spec, statistics, cost)
+    remedy = f"try {', or '.join(one.text for one in remedies)}"
     if rate < _LOW_ACCEPTANCE:
-        return Finding.LOW_ACCEPTANCE, (
-            f"Only {_percent(rate)} of the drafted tokens were accepted. {_sentence(remedy)}"
-        )
+        text = f"Only {_percent(rate)} of the drafted tokens were accepted. {_sentence(remedy)}"
+        return Finding.LOW_ACCEPTANCE, text, remedies
     if rate > _HIGH_ACCEPTANCE:
-        return Finding.NO_GAIN, (
+        text = (
             f"{_percent(rate)} of the drafted tokens were accepted and still nothing is gained: "
             f"{_said(shares, start=False)}. {_sentence(remedy)}"
         )
-    return Finding.LOSES, f"{_said(shares)}: {remedy}."
+        return Finding.NO_GAIN, text, remedies
+    return Finding.LOSES, f"{_said(shares)}: {remedy}.", remedies
+
+
+def _dear_draft(c: float, setup: Setup) -> tuple[Finding, str, tuple[Remedy, ...]]:
+    """A draft token takes too long: the draft is on the slower device, or it is too large."""
+    text = f"One draft token takes {_percent(c)} of a target pass"
+    pair, draft = setup.pair, setup.draft
+    devices = " and ".join(one for one in pair.devices.split(", ") if one != "CPU") if pair else ""
+    if pair is not None and pair.draft is not None and pair.draft.n_gpu_layers == 0 and devices and draft:
+        moved = replace(draft, n_gpu_layers=-1, device=setup.target.device if setup.target else "")
+        return (
+            Finding.DRAFT_ON_CPU,
+            f"{text}: the draft is on the CPU, and the target is not. Try the draft on {devices}.",
+            (Remedy(f"the draft on {devices}", draft=moved), _UNDRAFTED),
+        )
+    text += ": the draft is too large for this target."
+    if smaller := _smaller_draft(setup):
+        return Finding.DRAFT_LARGE, f"{text} Try {smaller.text}, or {_UNDRAFTED.text}.", (smaller, _UNDRAFTED)
+    return (
+        Finding.DRAFT_LARGE,
+        f"{text} Choose a smaller one, or a strategy that needs none, such as ngram-mod.",
+        (_UNDRAFTED,),
+    )
+
+
+def _smaller_draft(setup: Setup) -> Remedy | None:
+    """The file that is nearest to a tenth of the target, of those that are clearly smaller than the draft."""
+    pair, draft = setup.pair, setup.draft
+    if pair is None or pair.draft is None or draft is None:
+        return None
+    size = pair.target.size
+    smaller = [one for one in setup.drafts if one.size <= _CLEARLY_SMALLER * pair.draft.size]
+    best = min(smaller, key=lambda one: abs(one.size / size - IDEAL_SHARE), default=None)
+    if best is None:
+        return None
+    return Remedy(f"{best.name} ({size_words(best.size / size)})", draft=replace(draft, path=best.path))
+
+
+def _larger_contexts(statistics: Statistics, setup: Setup) -> Iterator[Remedy]:
+    """Where drafts or the answer ended because a context was full, and the file was trained with more."""
+    pair = setup.pair
+    if pair is None:
+        return
+    if setup.target is not None and _ended(statistics, TARGET_FULL):
+        size = min(2 * pair.target.n_ctx, pair.target.n_ctx_train)
+        if size > pair.target.n_ctx:
+            target = replace(setup.target, ctx_size=size)
+            yield Remedy(f"a context of {size:,} tokens", target=target)
+    if setup.draft is not None and pair.draft is not None and _ended(statistics, DRAFT_FULL):
+        size = min(pair.target.n_ctx, pair.draft.n_ctx_train)
+        if size > pair.draft.n_ctx:
+            draft = replace(setup.draft, ctx_size=size)
+            yield Remedy(f"a context of {size:,} tokens for the draft", draft=draft)
+
+
+def _ended(statistics: Statistics, why: str) -> bool:
+    return any(why in end.split("; ") for end in statistics.ends)
 
 
 def _said(shares: Balance, start: bool = True) -> str:
@@ -154,34 +271,122 @@ def _said(shares: Balance, start: bool = True) -> str:
     return f"{costs} and saves {_percent(shares.saves)} of it"
 
 
-def _nothing(spec: StrategySpec, statistics: Statistics) -> str:
-    ways = "Use none, or another draft model." if spec.needs_draft else "Use none, or another strategy."
-    return f"None of the {statistics.drafted:,} drafted tokens was accepted: drafting only costs time. {ways}"
+def _nothing(spec: StrategySpec, statistics: Statistics) -> tuple[str, tuple[Remedy, ...]]:
+    other = None if spec.needs_draft else _another_kind(spec, statistics)
+    ways = "Use none, or another draft model."
+    if other is not None:
+        ways = f"Use none, or try {other.text}."
+    text = f"None of the {statistics.drafted:,} drafted tokens was accepted: drafting only costs time. {ways}"
+    return text, (_PLAIN, other) if other is not None else (_PLAIN,)
 
 
-def _seldom(spec: StrategySpec, statistics: Statistics) -> str:
+def _seldom(spec: StrategySpec, statistics: Statistics, setup: Setup) -> tuple[str, tuple[Remedy, ...]]:
     """Why drafts were seldom: the rule rested, the draft model's were cut, or the text repeats too little."""
     share = statistics.drafted_rounds / _chances(spec, statistics)
     names = " and ".join(part.name for part in spec.parts)
     found = "no round" if not statistics.drafted_rounds else f"{_percent(share)} of the rounds"
     if spec.length is LengthRule.AUTO:
-        return f"length=auto drafted in {found}: more would cost more than it saves."
+        return f"length=auto drafted in {found}: more would cost more than it saves.", ()
     if spec.needs_draft:
-        return f"{names} drafted in {found}: its settings let too few drafts through."
-    return (
+        return f"{names} drafted in {found}: its settings let too few drafts through.", ()
+    for part in spec.parts:
+        if shorter := _shorter_match(spec, part, setup.token_ids):
+            remedy, n, share = shorter
+            text = (
+                f"{names} found a draft in {found}: {part.name} matches {_match(part)} tokens by its "
+                f"settings, and this text repeats in shorter pieces. After {n} equal tokens the next was "
+                f"the same in {_percent(share)} of the answer: try {remedy.text}."
+            )
+            return text, (remedy,)
+    text = (
         f"{names} found a draft in {found}: this text repeats too little. "
         "It costs next to nothing; a draft model may do better."
     )
+    return text, ()
 
 
-def _remedy(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> str:
+def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tuple[Remedy, ...]:
     """What to try where nothing is gained."""
-    better = _better_length(spec, statistics, cost)
-    ways = [better] if better else []
+    low = (statistics.acceptance_rate or 0.0) < _LOW_ACCEPTANCE
+    ways = [_better_length(spec, statistics, cost)]
+    if low:
+        ways.append(_surer_drafts(spec, statistics))
     if spec.needs_draft:
-        ways.append("ngram-mod, which needs no draft model")
-    ways.append("none")
-    return "try " + ", or ".join(ways)
+        ways.append(_UNDRAFTED)
+    elif low:
+        ways.append(_another_kind(spec, statistics))
+    return (*(one for one in ways if one is not None), _PLAIN)
+
+
+def _surer_drafts(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
+    """draft-simple stops where it is not sure, and what is left is accepted more often."""
+    part = _busiest(spec, statistics)
+    p_min = next((one for one in _P_MINS if part.name == "draft-simple" and part.params.p_min < one), None)
+    if p_min is None:
+        return None
+    return Remedy(f"p_min={p_min:g}{_whose(spec, part)}", _changed(spec, part, p_min=p_min))
+
+
+def _another_kind(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
+    """A way to look for repetitions that weighs what followed, or takes shorter matches."""
+    part = _busiest(spec, statistics)
+    known = [one.name for one in spec.parts]
+    name = next((name for name in _KINDS_TO_TRY if name not in known), None)
+    if name is None:
+        return None
+    other = StrategySpec.parse(name).parts[0]
+    return Remedy(f"{name} in place of {part.name}", _put(spec, part, other))
+
+
+def _shorter_match(
+    spec: StrategySpec, part: StrategyPart, ids: Sequence[int]
+) -> tuple[Remedy, int, float] | None:
+    """Settings by which a strategy would have found drafts that it did not find, the tokens that they match,
+    and how often the next token was the same behind so many."""
+    match = _match(part)
+    for n in _SHORTER:
+        if match is None or n >= match:
+            continue
+        share = _repeated(ids, n)
+        if share >= _SELDOM:
+            if part.name == "ngram-mod":
+                changes = {"n_match": n, "n_min": 2, "n_max": 2 * n}
+            else:
+                changes = {"size_n": n, "size_m": 2 * n}
+                if part.name == "ngram-map-k4v":
+                    changes["min_hits"] = 1
+            text = " and ".join(f"{key}={value}" for key, value in changes.items() if key != "min_hits")
+            return Remedy(text + _whose(spec, part), _changed(spec, part, **changes)), n, share
+    return None
+
+
+def _match(part: StrategyPart) -> int | None:
+    """How many of the latest tokens a strategy of llama.cpp's has to find again; None for others."""
+    return getattr(part.params, "size_n", getattr(part.params, "n_match", None))
+
+
+def _repeated(ids: Sequence[int], n: int) -> float:
+    """The share of tokens that are the same as behind the last time the n tokens before them stood there."""
+    followers: dict[tuple[int, ...], int] = {}
+    same = 0
+    for at in range(n, len(ids)):
+        before = tuple(ids[at - n : at])
+        same += followers.get(before) == ids[at]
+        followers[before] = ids[at]
+    return same / len(ids) if len(ids) else 0.0
+
+
+def _changed(spec: StrategySpec, part: StrategyPart, **values: float) -> StrategySpec:
+    return _put(spec, part, StrategyPart(part.name, replace(part.params, **values)))
+
+
+def _put(spec: StrategySpec, part: StrategyPart, other: StrategyPart) -> StrategySpec:
+    """The spec with another part in the place of `part`."""
+    return replace(spec, parts=tuple(other if one is part else one for one in spec.parts))
+
+
+def _whose(spec: StrategySpec, part: StrategyPart) -> str:
+    return f" for {part.name}" if len(spec.parts) > 1 else ""
 
 
 def _percent(share: float) -> str:
@@ -192,7 +397,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _better_length(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> str | None:
+def _better_length(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> Remedy | None:
     """The setting that is predicted to be clearly faster than the drafts that were made, also where alpha is
     as low as so few judged tokens allow."""
     alpha, present = statistics.alpha, cost.over_rounds
@@ -205,11 +410,14 @@ def _better_length(spec: StrategySpec, statistics: Statistics, cost: CostModel) 
         k for k in range(1, LONGEST + 1) if part.drafts_at(k) and (cost.predicted(low, k) or 0) >= clearly
     ]
     best = max(sure, key=lambda k: cost.predicted(alpha, k) or 0.0, default=None)
-    if best is None or best == round(cost.mean_length or 0):
+    if best is None or part.length_key is None or best == round(cost.mean_length or 0):
         return None
-    whose = f" for {part.name}" if len(spec.parts) > 1 else ""
     factor, least, most = (cost.predicted(share, best) or 0.0 for share in (alpha, low, high))
-    return f"{part.length_key}={best}{whose} (predicted {factor:.2f}×, {least:.2f} to {most:.2f})"
+    predicted = f"(predicted {factor:.2f}×, {least:.2f} to {most:.2f})"
+    return Remedy(
+        f"{part.length_key}={best}{_whose(spec, part)} {predicted}",
+        _changed(spec, part, **{part.length_key: best}),
+    )
 
 
 def _interval(passed: int, judged: int) -> tuple[float, float]:

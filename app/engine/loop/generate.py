@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.drafters.base import Proposal, one_hot
+from app.engine.drafters.base import TARGET_FULL, Proposal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover
@@ -218,7 +218,7 @@ def draft_room(run: Generation) -> Room:
     of a round come out of one pass."""
     return min(
         Room(run.max_tokens - run.position - 1),
-        Room(run.target.n_ctx - run.truth.length, "the target's context is full"),
+        Room(run.target.n_ctx - run.truth.length, TARGET_FULL),
         Room(run.target.n_batch - 1, "batch_size allows no more"),
         key=lambda room: room.tokens,
     )

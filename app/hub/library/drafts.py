@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.engine.compat import FitKind, VocabularyFit
+from app.engine.explain.draft_size import IDEAL_SHARE, LARGEST_THAT_PAYS, size_verdict
 from app.hub.library.model import LocalModel
-
-LARGEST_GOOD = 0.5
-"""Of the target's size. A pass takes about as long as its bytes take to read: at one half, three drafted
-tokens a round with 8 in 10 accepted give 1.2 times the speed, and nothing beyond that."""
-_IDEAL = 0.1  # small enough to cost little, large enough to agree often
 
 
 class Verdict(StrEnum):
@@ -61,16 +57,16 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
         return verdict(Verdict.CANNOT, fit.detail)
     if fit.kind is FitKind.THROUGH_TEXT:
         return verdict(Verdict.WORKS, f"its drafts can go through text; {fit.detail}")
-    size = f"{share * 100:.0f} % of the target's size"
-    if share > LARGEST_GOOD:
-        return verdict(Verdict.WORKS, f"the vocabulary fits; at {size} it will hardly make it faster")
+    size = size_verdict(share, *(one.facts.architecture for one in (target, draft) if one.facts is not None))
+    if share > LARGEST_THAT_PAYS:
+        return verdict(Verdict.WORKS, f"the vocabulary fits; {size}")
     if draft.facts.recurrent:
         return verdict(
             Verdict.WORKS,
             "the vocabulary fits; its state cannot be rolled back, so a rejected draft costs more",
         )
     vocabulary = "the same vocabulary" if fit.kind is FitKind.SAME else f"the same vocabulary ({fit.detail})"
-    return verdict(Verdict.GOOD, f"it has {vocabulary}, and {size}")
+    return verdict(Verdict.GOOD, f"it has {vocabulary}; {size}")
 
 
 def best_first(target: LocalModel, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
@@ -80,7 +76,7 @@ def best_first(target: LocalModel, candidates: Iterable[Candidate]) -> tuple[Can
     def key(one: Candidate) -> tuple[int, bool, float, str]:
         family = one.model.facts is None or target.facts is None
         related = family or one.model.facts.architecture == target.facts.architecture  # type: ignore[union-attr]
-        distance = abs(math.log(max(one.share, 1e-9) / _IDEAL))
+        distance = abs(math.log(max(one.share, 1e-9) / IDEAL_SHARE))
         return _ORDER.index(one.verdict), not related, distance, str(one.model.path)
 
     return tuple(sorted(candidates, key=key))

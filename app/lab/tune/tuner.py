@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 import msgspec
 
 from app.engine.explain.advice import Finding as Advised
-from app.engine.explain.advice import advise
+from app.engine.explain.advice import Setup, advise
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
@@ -266,7 +266,9 @@ class Tuner:
             return ""
         for one in self._plain:
             cost.add(one)
-        found = advise(StrategySpec.parse(strategy), statistics, cost, speedup.factor)
+        pair = self.experiment.pair
+        setup = Setup(self.pair, pair.target, pair.draft)
+        found = advise(StrategySpec.parse(strategy), statistics, cost, speedup.factor, setup)
         if found is None or found.finding is Advised.SELDOM:
             return "It seldom found a draft." if found else ""
         return found.text

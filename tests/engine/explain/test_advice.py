@@ -1,0 +1,179 @@
+"""Advice on real answers, and what its remedies do when they are applied.
+
+Where a cause is in the costs, the answer's tokens and verdicts are real and its times are set: those of a
+busy machine are no measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.explain.advice import Advice, DraftFile, Finding, Remedy, Setup, advise
+from app.engine.explain.cost import CostModel
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
+from app.engine.types import ModelOptions, Round, Sampling
+from tests.answers import answer
+from tests.tiny import Tiny
+from tests.workers import worker
+
+TinyFile = Callable[[Tiny], Path]
+Options = tuple[ModelOptions, ModelOptions]
+TEXT = "The quick brown fox jumps"
+
+
+def at_costs(rounds: list[Round], draft: float) -> list[Round]:
+    """The rounds where a draft token takes `draft` and a target pass 1, and a little more for every token."""
+    last = rounds[-1]
+    single = msgspec.structs.replace(last, drafted=(), strategy=None, emitted=last.emitted[:1], asked=())
+    return [
+        msgspec.structs.replace(
+            one,
+            draft_seconds=draft * len(one.drafted),
+            verify_seconds=1 + 0.05 * len(one.drafted),
+            read_seconds=0.0,
+        )
+        for one in [*rounds, single]
+    ]
+
+
+def advice_on(trace: Trace, rounds: list[Round], setup: Setup, speedup: float | None = None) -> Advice:
+    spec = StrategySpec.parse(trace.header.strategy)
+    setup = replace(setup, pair=trace.header.pair, token_ids=trace.token_ids)
+    advice = advise(spec, Statistics.of(rounds), CostModel.of(rounds), speedup, setup)
+    assert advice is not None
+    return advice
+
+
+def applied(engine: Engine, remedy: Remedy, prompt: str, max_tokens: int) -> Statistics:
+    """The answer by a remedy's strategy."""
+    assert remedy.spec is not None
+    strategy = str(remedy.spec)
+    trace = answer(engine, prompt, strategy=strategy, ignore_eos=True, cold=True, max_tokens=max_tokens)
+    return Statistics.of(trace.rounds)
+
+
+@pytest.fixture
+def pair(tiny_file: TinyFile) -> Options:
+    """A draft of which few tokens are accepted."""
+    target = Tiny(name="target", n_ctx=1024)
+    draft = Tiny(name="far", n_ctx=1024, noise=0.6, noise_seed=3)
+    return ModelOptions(str(tiny_file(target))), ModelOptions(str(tiny_file(draft)))
+
+
+def test_surer_drafts_where_few_are_accepted(pair: Options) -> None:
+    with Engine(*pair) as engine:
+        trace = answer(engine, TEXT, strategy="draft-simple:n_max=6", max_tokens=120, ignore_eos=True)
+        before = Statistics.of(trace.rounds)
+        advice = advice_on(trace, at_costs(trace.rounds, 0.1), Setup(), speedup=0.9)
+        assert advice.finding is Finding.LOW_ACCEPTANCE
+        (surer,) = (one for one in advice.remedies if one.text == "p_min=0.5")
+        assert surer.text in advice.text
+        after = applied(engine, surer, TEXT, 120)
+    assert (after.acceptance_rate or 0) > (before.acceptance_rate or 1)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        ("ngram-simple", "size_n=8 and size_m=16"),
+        ("ngram-map-k", "size_n=8 and size_m=16"),
+        ("ngram-map-k4v", "size_n=8 and size_m=16"),
+        ("ngram-mod", "n_match=8 and n_min=2 and n_max=16"),
+    ],
+)
+def test_shorter_matches_where_the_defaults_find_nothing(
+    tiny_file: TinyFile, strategy: str, words: str
+) -> None:
+    target = tiny_file(Tiny(name="chain", chain=tuple("0123456789abcdefghij")))
+    with Engine(target) as engine:
+        trace = answer(engine, "0123", strategy=strategy, ignore_eos=True, max_tokens=46)
+        assert not Statistics.of(trace.rounds).drafted
+        advice = advice_on(trace, trace.rounds, Setup())
+        assert advice.finding is Finding.SELDOM
+        assert "this text repeats in shorter pieces" in advice.text
+        (remedy,) = advice.remedies
+        assert remedy.text == words and words in advice.text
+        assert applied(engine, remedy, "0123", 46).accepted > 5
+
+
+def test_a_text_that_does_not_repeat_gets_no_shorter_match(engine: Engine) -> None:
+    trace = answer(
+        engine, TEXT, strategy="ngram-simple", max_tokens=40, ignore_eos=True, sampling=Sampling(5.0, seed=1)
+    )
+    advice = advice_on(trace, trace.rounds, Setup())
+    assert "repeats too little" in advice.text and advice.remedies == ()
+
+
+def test_another_kind_where_copies_are_refused(engine: Engine) -> None:
+    trace = answer(
+        engine,
+        TEXT * 8,
+        strategy="prompt-lookup:max_ngram_size=1",
+        max_tokens=80,
+        ignore_eos=True,
+        sampling=Sampling(1.5, seed=1),
+    )
+    advice = advice_on(trace, at_costs(trace.rounds, 0.0), Setup(), speedup=0.8)
+    assert advice.finding in (Finding.LOW_ACCEPTANCE, Finding.NOTHING)
+    (other,) = (one for one in advice.remedies if one.text == "suffix in place of prompt-lookup")
+    assert other.text in advice.text
+    assert str(other.spec) == "suffix"
+
+
+def test_a_larger_context_where_it_was_full(pair: Options) -> None:
+    target, draft = replace(pair[0], ctx_size=256), replace(pair[1], ctx_size=512)
+    with Engine(target, draft) as engine:
+        trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=400, ignore_eos=True)
+    advice = advice_on(trace, trace.rounds, Setup(target=target, draft=draft))
+    assert "The context was full: try a context of 512 tokens." in advice.text
+    assert advice.remedies[-1].target == replace(target, ctx_size=512)
+
+
+def test_a_larger_context_of_the_draft_where_it_was_full(pair: Options) -> None:
+    target, draft = pair[0], replace(pair[1], ctx_size=256)
+    with Engine(target, draft) as engine:
+        trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=300, ignore_eos=True)
+    advice = advice_on(trace, trace.rounds, Setup(target=target, draft=draft))
+    assert "try a context of 1,024 tokens for the draft" in advice.text
+    assert advice.remedies[-1].draft == replace(draft, ctx_size=1024)
+
+
+def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
+    with worker() as other:
+        target = replace(pair[0], rpc=other.endpoint)
+        draft = replace(pair[1], rpc=other.endpoint, n_gpu_layers=0)
+        with Engine(target, draft) as engine:
+            trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
+        rounds = at_costs(trace.rounds, 0.6)
+        advice = advice_on(trace, rounds, Setup(target=target, draft=draft), speedup=0.8)
+        assert advice.finding is Finding.DRAFT_ON_CPU
+        assert "Try the draft on RPC0." in advice.text
+        moved = advice.remedies[0].draft
+        assert moved is not None
+        with Engine(target, moved) as engine:
+            assert engine.pair.draft is not None and engine.pair.draft.n_gpu_layers > 0
+
+
+def test_a_smaller_draft_of_the_library_where_it_is_too_large(pair: Options) -> None:
+    target, draft = pair
+    with Engine(target, draft) as engine:
+        trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
+    size = trace.header.pair.target.size
+    others = [
+        DraftFile(f"/m/{part}.gguf", int(size * part / 100), f"{part}.gguf") for part in (3, 12, 40, 90)
+    ]
+    rounds = at_costs(trace.rounds, 0.7)
+    advice = advice_on(trace, rounds, Setup(target=target, draft=draft, drafts=others), speedup=0.8)
+    assert advice.finding is Finding.DRAFT_LARGE
+    assert "Try 12.gguf (12 % of the target's size), or ngram-mod" in advice.text
+    assert advice.remedies[0].draft == replace(draft, path="/m/12.gguf")
+    unknown = advice_on(trace, rounds, Setup(target=target, draft=draft), speedup=0.8)
+    assert "Choose a smaller one, or a strategy that needs none" in unknown.text

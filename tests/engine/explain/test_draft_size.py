@@ -1,0 +1,27 @@
+"""What a draft's size says."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.engine.explain.draft_size import size_verdict
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.004, "0.4 % of the target's size: a small one"),
+        (0.05, "5 % of the target's size: a good size"),
+        (0.2, "20 % of the target's size: a good size"),
+        (0.3, "30 % of the target's size: it may do"),
+        (0.45, "45 % of the target's size: it pays only where nearly all"),
+        (0.6, "60 % of the target's size: it will hardly make it faster"),
+    ],
+)
+def test_a_drafts_share_of_the_target_is_judged(share: float, said: str) -> None:
+    assert size_verdict(share).startswith(said)
+
+
+def test_another_family_is_named() -> None:
+    assert size_verdict(0.1, "llama", "qwen2").endswith("; it is of another family (qwen2, not llama)")
+    assert "family" not in size_verdict(0.1, "llama", "llama") + size_verdict(0.1)
