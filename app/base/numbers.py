@@ -1,8 +1,9 @@
-"""A number as every room writes it."""
+"""Numbers as tables, reports and the command line write them; the window's typography stands on this."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 NONE = "–"
 SIZE_UNITS = ("kB", "MB", "GB", "TB")
@@ -31,3 +32,44 @@ def file_size(size: float) -> str:
         value /= 1000
         place += 1
     return f"{significant(value)} {SIZE_UNITS[place]}"
+
+
+def digits(value: float | None, unit: str = "") -> str:
+    """Three significant digits, and the unit behind a space where one is given."""
+    return NONE if value is None else f"{significant(value)} {unit}".rstrip()
+
+
+def percent(share: float | None, decimals: int = 1) -> str:
+    """A share in [0, 1]: 42.5 %."""
+    if share is None or not math.isfinite(share):
+        return NONE
+    return f"{share * 100:.{decimals}f}\N{NO-BREAK SPACE}%"
+
+
+def factor(value: float | None) -> str:
+    """How many times as much: 1.42×."""
+    return NONE if value is None else f"{value:.2f}×"
+
+
+def milliseconds(seconds: float | None) -> str:
+    return digits(None if seconds is None else seconds * 1000, "ms")
+
+
+def duration(seconds: float) -> str:
+    """Rounded as a person would say it: "45 s", "3 min 20 s", "2 h 5 min"."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def count(n: int, noun: str) -> str:
+    """ "1 run", "2,048 runs"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

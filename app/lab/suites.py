@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from app.base import numbers
 from app.base.files import DamagedError, decode, reason
 from app.engine.errors import PromptError
 from app.lab.experiment import Prompt
-from app.lab.report import words
 from app.lab.report.report import categories_of
 
 SPEED_BENCH = {
@@ -137,4 +137,4 @@ def _kind(value: object) -> str:
 def _keys(value: dict[str, object]) -> str:
     names = [f"“{name}”" for name in value]
     more = [f"{len(names) - _MOST_KEYS} more"] if len(names) > _MOST_KEYS else []
-    return f"with {words.listed([*names[:_MOST_KEYS], *more])}" if names else "without a key"
+    return f"with {numbers.listed([*names[:_MOST_KEYS], *more])}" if names else "without a key"

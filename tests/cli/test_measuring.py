@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
+from app.base.numbers import digits
 from app.engine.errors import UserError
 from app.engine.record.trace import parse_trace
 from app.lab.report.page.page import embedded_json
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
-from app.lab.report.words import digits
 from app.lab.runs.journal import Journal, PairLine, RunLine, lock_journal
 from app.lab.sweep import heat_map
 from tests.commands import Command, Ended

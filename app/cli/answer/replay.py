@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.base.numbers import count
 from app.cli.answer.strategies import statistics_lines
 from app.cli.arguments import Parser
 from app.cli.console import AnswerPrinter, say
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace, read_trace
-from app.lab.report.words import count
 
 PROG = "draftscope replay"
 _DESCRIPTION = """\

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from app.base.numbers import listed
 from app.cli.arguments import UsageError, plain_text
 from app.engine.errors import PromptError, SettingError
 from app.engine.templates.options import TemplateOptions, TemplateValue, option_text, read_option
 from app.engine.templates.thinking import EFFORT, SWITCHES, switched
 from app.engine.types import TraceHeader
-from app.lab.report.words import listed
 
 NO_THINKING = "--no-thinking"
 OPTION = "--template-option"

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from app.base import numbers
 from app.cli.answer.recorder import cannot_write, is_special, write_file
 from app.cli.answer.template_options import unread
 from app.cli.console import say, say_over
@@ -18,7 +19,6 @@ from app.engine.errors import UserError
 from app.engine.templates.options import TemplateOptions
 from app.lab.facts import sha256
 from app.lab.lane_names import lane_names
-from app.lab.report import words
 from app.lab.report.columns import COLUMNS
 from app.lab.report.csv_export import csv_table
 from app.lab.report.markdown_export import markdown
@@ -50,7 +50,7 @@ class Progress:
             self._names = lane_names(event.experiment)
             self._asked = event.experiment.template_options
             if event.done:
-                say(f"Resumed: {event.done} of {words.count(event.total, 'run')} are done.")
+                say(f"Resumed: {event.done} of {numbers.count(event.total, 'run')} are done.")
         elif isinstance(event, PairLoaded):
             draft = f" with {event.pair.draft.file}" if event.pair.draft else ""
             self._line(f"Loaded {event.pair.target.file}{draft}.")
@@ -75,8 +75,8 @@ class Progress:
             say_over(f"{self._name(event.job.lane)} …")
 
     def _run_done(self, event: RunDone) -> None:
-        left = f", {words.duration(event.seconds_left)} left" if event.seconds_left is not None else ""
-        speed = words.digits(event.record.tokens_per_second, "tokens/s")
+        left = f", {numbers.duration(event.seconds_left)} left" if event.seconds_left is not None else ""
+        speed = numbers.digits(event.record.tokens_per_second, "tokens/s")
         failure = event.record.failure
         text = f"{self._name(event.job.lane)}: {failure or speed}"
         if self._counted:
@@ -193,7 +193,7 @@ def outcome_lines(report: Report) -> list[str]:
     lines = [verdict(report), *disturbances(report)]
     failed = sum(one.failed for one in report.summary)
     if failed:
-        lines.append(f"{words.count(failed, 'run')} failed:")
+        lines.append(f"{numbers.count(failed, 'run')} failed:")
         lines += dict.fromkeys(
             f"  {report.lanes[one.lane].name}: {one.failure}" for one in report.runs if one.failure
         )

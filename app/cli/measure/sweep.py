@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from app.base import numbers
 from app.cli.answer.recorder import check_writable
 from app.cli.answer.strategies import strategy_help
 from app.cli.arguments import Parser
@@ -23,7 +24,6 @@ from app.cli.measure.options import (
 )
 from app.cli.table import table
 from app.engine.process.host import make_home
-from app.lab.report import words
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.runner import Runner
 from app.lab.sweep import Axis, heat_map, make_sweep
@@ -81,9 +81,9 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
     rows = [cells[at : at + across] for at in range(0, len(cells), across)]
     lines = []
     for title, written in (
-        ("tokens/s", lambda one: words.digits(one.tokens_per_second)),
-        ("speed-up over none", lambda one: words.factor(one.speedup)),
-        ("acceptance", lambda one: words.percent(one.acceptance_rate)),
+        ("tokens/s", lambda one: numbers.digits(one.tokens_per_second)),
+        ("speed-up over none", lambda one: numbers.factor(one.speedup)),
+        ("acceptance", lambda one: numbers.percent(one.acceptance_rate)),
     ):
         lines += [f"{title}; across {facts.x}, down {facts.y}"]
         lines += table(

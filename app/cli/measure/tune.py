@@ -7,6 +7,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from app.base import numbers
 from app.cli.answer.recorder import check_writable, write_file
 from app.cli.answer.strategies import strategy_help
 from app.cli.arguments import Parser, UsageError
@@ -20,7 +21,7 @@ from app.engine.errors import UserError
 from app.engine.process.host import make_home
 from app.lab.experiment import Experiment
 from app.lab.facts import sha256
-from app.lab.report import words
+from app.lab.report.interval import speedup_words
 from app.lab.report.page.tune_page import tune_html
 from app.lab.tune.report import TuneReport
 from app.lab.tune.tuned import Tuned
@@ -82,8 +83,8 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
         for event in tuner.run():
             if isinstance(event, RungBegun):
                 progress.end()
-                what = words.count(len(event.strategies), "candidate")
-                say(f"Round {event.rung + 1} of {event.of}: {what}, {words.duration(event.seconds)}.")
+                what = numbers.count(len(event.strategies), "candidate")
+                say(f"Round {event.rung + 1} of {event.of}: {what}, {numbers.duration(event.seconds)}.")
             elif isinstance(event, RungDone):
                 progress.end()
             else:
@@ -124,8 +125,8 @@ def _tried(result: Tuned) -> list[str]:
             one.strategy,
             str(number),
             str(one.answers),
-            words.speedup(one.speedup),
-            words.percent(one.acceptance_rate),
+            speedup_words(one.speedup),
+            numbers.percent(one.acceptance_rate),
         ]
         for number, one in result.latest
     ]

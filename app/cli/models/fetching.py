@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from app.base.numbers import file_size
+from app.base.numbers import duration, file_size
 from app.base.paths import BUNDLED, find_paths
 from app.cli.console import say, say_over
 from app.cli.interrupt import Interrupt
@@ -22,7 +22,6 @@ from app.hub.here import find_here
 from app.hub.hub import Hub
 from app.hub.names import Address, parse_model
 from app.hub.repo import read_repo
-from app.lab.report.words import duration
 
 _LOOK = 0.2  # seconds
 _LINE_SECONDS = 5.0  # between two lines where standard error is no terminal

@@ -8,6 +8,7 @@ from enum import StrEnum
 from math import sqrt
 from typing import NamedTuple
 
+from app.base.numbers import percent
 from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.explain.cost import LONGEST, CostModel
 from app.engine.explain.draft_size import IDEAL_SHARE, size_words
@@ -196,11 +197,11 @@ def _losing(
     remedies = _remedies(spec, statistics, cost)
     remedy = f"try {', or '.join(one.text for one in remedies)}"
     if rate < _LOW_ACCEPTANCE:
-        text = f"Only {_percent(rate)} of the drafted tokens were accepted. {_sentence(remedy)}"
+        text = f"Only {percent(rate, 0)} of the drafted tokens were accepted. {_sentence(remedy)}"
         return Finding.LOW_ACCEPTANCE, text, remedies
     if rate > _HIGH_ACCEPTANCE:
         text = (
-            f"{_percent(rate)} of the drafted tokens were accepted and still nothing is gained: "
+            f"{percent(rate, 0)} of the drafted tokens were accepted and still nothing is gained: "
             f"{_said(shares, start=False)}. {_sentence(remedy)}"
         )
         return Finding.NO_GAIN, text, remedies
@@ -209,7 +210,7 @@ def _losing(
 
 def _dear_draft(c: float, setup: Setup) -> tuple[Finding, str, tuple[Remedy, ...]]:
     """A draft token takes too long: the draft is on the slower device, or it is too large."""
-    text = f"One draft token takes {_percent(c)} of a target pass"
+    text = f"One draft token takes {percent(c, 0)} of a target pass"
     pair, draft = setup.pair, setup.draft
     devices = " and ".join(one for one in pair.devices.split(", ") if one != "CPU") if pair else ""
     if pair is not None and pair.draft is not None and pair.draft.n_gpu_layers == 0 and devices and draft:
@@ -265,10 +266,10 @@ def _ended(statistics: Statistics, why: str) -> bool:
 
 def _said(shares: Balance, start: bool = True) -> str:
     first = "Drafting" if start else "drafting"
-    costs = f"{first} costs {_percent(shares.costs)} of the time that plain decoding would take"
+    costs = f"{first} costs {percent(shares.costs, 0)} of the time that plain decoding would take"
     if shares.saves < 0:
-        return f"{costs}, and verifying adds {_percent(-shares.saves)} of it"
-    return f"{costs} and saves {_percent(shares.saves)} of it"
+        return f"{costs}, and verifying adds {percent(-shares.saves, 0)} of it"
+    return f"{costs} and saves {percent(shares.saves, 0)} of it"
 
 
 def _nothing(spec: StrategySpec, statistics: Statistics) -> tuple[str, tuple[Remedy, ...]]:
@@ -284,7 +285,7 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: Setup) -> tuple[s
     """Why drafts were seldom: the rule rested, the draft model's were cut, or the text repeats too little."""
     share = statistics.drafted_rounds / _chances(spec, statistics)
     names = " and ".join(part.name for part in spec.parts)
-    found = "no round" if not statistics.drafted_rounds else f"{_percent(share)} of the rounds"
+    found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
     if spec.length is LengthRule.AUTO:
         return f"length=auto drafted in {found}: more would cost more than it saves.", ()
     if spec.needs_draft:
@@ -295,7 +296,7 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: Setup) -> tuple[s
             text = (
                 f"{names} found a draft in {found}: {part.name} matches {_match(part)} tokens by its "
                 f"settings, and this text repeats in shorter pieces. After {n} equal tokens the next was "
-                f"the same in {_percent(share)} of the answer: try {remedy.text}."
+                f"the same in {percent(share, 0)} of the answer: try {remedy.text}."
             )
             return text, (remedy,)
     text = (
@@ -387,10 +388,6 @@ def _put(spec: StrategySpec, part: StrategyPart, other: StrategyPart) -> Strateg
 
 def _whose(spec: StrategySpec, part: StrategyPart) -> str:
     return f" for {part.name}" if len(spec.parts) > 1 else ""
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f}\N{NO-BREAK SPACE}%"
 
 
 def _sentence(text: str) -> str:

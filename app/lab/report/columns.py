@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.lab.report import words
+from app.base import numbers
+from app.lab.report.interval import middle, speedup_words
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 
@@ -22,7 +23,7 @@ class Column:
 
 
 def _memory(size: int | None) -> str:
-    return words.NOTHING if size is None else f"{words.digits(size / 1e6)} MB"
+    return numbers.NONE if size is None else f"{numbers.digits(size / 1e6)} MB"
 
 
 def _per_token(seconds: float, one: Summary) -> float | None:
@@ -31,7 +32,7 @@ def _per_token(seconds: float, one: Summary) -> float | None:
 
 def _equal(one: Summary) -> str:
     if one.equal is None:
-        return words.NOTHING
+        return numbers.NONE
     if one.identical == one.compared:
         return "identical"
     if one.equal:
@@ -44,36 +45,36 @@ COLUMNS = (
         "tokens_per_second",
         "tokens/s",
         "Median over runs of emitted tokens / wall time from the start of round 0.",
-        lambda one, _lane: words.digits(words.middle(one.tokens_per_second)),
-        lambda one, _lane: words.middle(one.tokens_per_second),
+        lambda one, _lane: numbers.digits(middle(one.tokens_per_second)),
+        lambda one, _lane: middle(one.tokens_per_second),
     ),
     Column(
         "speedup",
         "speed-up (95 %)",
         "tokens/s over that of strategy none on the same target, prompt and repeat: geometric mean over "
         "prompts. The interval is where it would lie for other prompts like these at another time.",
-        lambda one, _lane: words.speedup(one.speedup),
+        lambda one, _lane: speedup_words(one.speedup),
         lambda one, _lane: one.speedup.factor if one.speedup else None,
     ),
     Column(
         "whole_speedup",
         "end to end",
         "The same with reading the prompt: from the request to the last token.",
-        lambda one, _lane: words.factor(one.whole_speedup),
+        lambda one, _lane: numbers.factor(one.whole_speedup),
         lambda one, _lane: one.whole_speedup,
     ),
     Column(
         "acceptance_rate",
         "acceptance",
         "Accepted / drafted tokens, pooled over all runs.",
-        lambda one, _lane: words.percent(one.acceptance_rate),
+        lambda one, _lane: numbers.percent(one.acceptance_rate),
         lambda one, _lane: one.acceptance_rate,
     ),
     Column(
         "alpha",
         "judged α",
         "Accepted / (accepted + rejected): the chance that a judged draft token passes.",
-        lambda one, _lane: words.digits(one.alpha),
+        lambda one, _lane: numbers.digits(one.alpha),
         lambda one, _lane: one.alpha,
     ),
     Column(
@@ -81,36 +82,36 @@ COLUMNS = (
         "τ",
         "Tokens per drafted round: 1 + accepted / rounds with a draft. The 1 is the target's own token; a "
         "round in which the answer ends inside the draft has none.",
-        lambda one, _lane: words.digits(one.tau),
+        lambda one, _lane: numbers.digits(one.tau),
         lambda one, _lane: one.tau,
     ),
     Column(
         "draft_share",
         "draft share",
         "Accepted / emitted tokens.",
-        lambda one, _lane: words.percent(one.draft_share),
+        lambda one, _lane: numbers.percent(one.draft_share),
         lambda one, _lane: one.draft_share,
     ),
     Column(
         "draft_seconds",
         "draft/token",
         "Time spent drafting / emitted tokens.",
-        lambda one, _lane: words.milliseconds(_per_token(one.draft_seconds, one)),
+        lambda one, _lane: numbers.milliseconds(_per_token(one.draft_seconds, one)),
         lambda one, _lane: _per_token(one.draft_seconds, one),
     ),
     Column(
         "target_seconds",
         "verify/token",
         "Time of the target's passes / emitted tokens.",
-        lambda one, _lane: words.milliseconds(_per_token(one.target_seconds, one)),
+        lambda one, _lane: numbers.milliseconds(_per_token(one.target_seconds, one)),
         lambda one, _lane: _per_token(one.target_seconds, one),
     ),
     Column(
         "first_token_seconds",
         "first token",
         "Median time from the request to the first emitted token.",
-        lambda one, _lane: words.milliseconds(words.middle(one.first_token_seconds)),
-        lambda one, _lane: words.middle(one.first_token_seconds),
+        lambda one, _lane: numbers.milliseconds(middle(one.first_token_seconds)),
+        lambda one, _lane: middle(one.first_token_seconds),
     ),
     Column(
         "memory",
@@ -131,7 +132,7 @@ COLUMNS = (
         "failed",
         "failed",
         "Runs that could not be done: no other column counts them.",
-        lambda one, _lane: str(one.failed or words.NOTHING),
+        lambda one, _lane: str(one.failed or numbers.NONE),
         lambda one, _lane: one.failed or None,
     ),
 )

@@ -9,6 +9,8 @@ from statistics import fmean, median, variance
 
 import msgspec
 
+from app.base.numbers import NONE, factor
+
 _T = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
@@ -148,3 +150,16 @@ def student_t(degrees: float) -> float:
     # Between two entries its logarithm is nearly straight over 1 / degrees.
     share = (1 / below - 1 / degrees) * below * (below + 1)
     return math.exp((1 - share) * math.log(_T[below - 1]) + share * math.log(_T[below]))
+
+
+def middle(spread: Spread | None) -> float | None:
+    return None if spread is None else spread.median
+
+
+def speedup_words(value: Speedup | None) -> str:
+    """The factor and its interval: "1.42× (1.38 to 1.47)"."""
+    if value is None:
+        return NONE
+    if value.low is None or value.high is None or value.low == value.high:  # alone, or against itself
+        return factor(value.factor)
+    return f"{factor(value.factor)} ({value.low:.2f} to {value.high:.2f})"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from app.base import numbers
+from app.base.numbers import count
 from app.engine.templates.options import option_text
 from app.lab.facts import FileFacts
-from app.lab.report import words
 from app.lab.report.columns import COLUMNS
 from app.lab.report.compare import keeps_text
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
-from app.lab.report.words import count
 from app.lab.runs.disturbance import disturbances
 from app.lab.runs.run_record import RunRecord
 
@@ -95,7 +95,7 @@ def parting_lines(report: Report) -> Iterator[str]:
 def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
     run, parting = runs[0], runs[0].first_divergence
     assert parting is not None
-    gap = "" if parting.logit_gap is None else f", logit gap {words.digits(parting.logit_gap)}"
+    gap = "" if parting.logit_gap is None else f", logit gap {numbers.digits(parting.logit_gap)}"
     why = ""
     if not keeps_text(run.strategy, report.settings.sampling.temperature):
         why = " (as expected: the rule keeps the target's distribution, not the text)"
@@ -117,7 +117,7 @@ def _text(report: Report, key: str) -> list[bool]:
 
 def _file(model: FileFacts) -> str:
     digest = f", sha256 {model.sha256[:12]}…" if model.sha256 else ""
-    return f"`{model.file}` ({model.quantisation}, {words.digits(model.size / 1e6)} MB{digest})"
+    return f"`{model.file}` ({model.quantisation}, {numbers.digits(model.size / 1e6)} MB{digest})"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.lab.report import words
-from app.lab.report.interval import Finding, Speedup, merit
+from app.base import numbers
+from app.lab.report.interval import Finding, Speedup, merit, speedup_words
 from app.lab.report.report import Report
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
@@ -23,7 +23,7 @@ def verdict(report: Report) -> str:
         return "Nothing could be compared."
     best = max(known, key=lambda lane: merit(known[lane]))
     name, speedup = report.lanes[best].name, known.pop(best)
-    shown = words.speedup(speedup)
+    shown = speedup_words(speedup)
     several = report.baselines > 1  # factors over different baselines say who gains, not who is fast
     none = "its own none" if several else "none"
     match speedup.finding:
@@ -37,7 +37,7 @@ def verdict(report: Report) -> str:
             if len(names) > _MOST_NAMES + 1:
                 names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
             may = "may gain just as much" if several else "may be just as fast"
-            return f"{text} {words.listed(names)} {may} (the intervals overlap)." if names else text
+            return f"{text} {numbers.listed(names)} {may} (the intervals overlap)." if names else text
         case Finding.SLOWER:
             return f"Nothing was faster than {none}; the nearest, {name}, was {shown} as fast."
         case Finding.SAME:

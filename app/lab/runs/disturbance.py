@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 
-from app.lab.report import words
+from app.base import numbers
 from app.lab.report.compare import is_measured
 from app.lab.report.report import Report
 from app.lab.runs.run_record import RunRecord
@@ -35,8 +35,8 @@ def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterato
     if share >= _MUCH:
         load = math.fsum(seconds * load for seconds, load in disturbed) / time
         yield (
-            f"The machine was busy: for {share * 100:.0f}\N{NO-BREAK SPACE}% of the time other programs took "
-            f"{load:.1f} of {words.count(cores, 'core')}. Close them and measure again."
+            f"The machine was busy: for {numbers.percent(share, 0)} of the time other programs took "
+            f"{load:.1f} of {numbers.count(cores, 'core')}. Close them and measure again."
         )
 
 
@@ -64,8 +64,8 @@ def unsteady(runs: Sequence[RunRecord], lane: int, name: str) -> Iterator[str]:
     spread = math.sqrt(math.fsum(value**2 for _, value in apart) / free)
     if slower > _UNSTEADY:
         yield (
-            f"The baseline drifted: {name} was {words.percent(slower)} slower in repeat {slow + 1} than in "
+            f"The baseline drifted: {name} was {numbers.percent(slower)} slower in repeat {slow + 1} than in "
             f"repeat {fast + 1}."
         )
     elif spread > _UNSTEADY:
-        yield f"The baseline was unsteady: {name} differed by {words.percent(spread)} on the same prompts."
+        yield f"The baseline was unsteady: {name} differed by {numbers.percent(spread)} on the same prompts."

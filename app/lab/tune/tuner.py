@@ -15,8 +15,7 @@ from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
-from app.lab.report import words
-from app.lab.report.interval import Finding, Speedup
+from app.lab.report.interval import Finding, Speedup, speedup_words
 from app.lab.runs.control import Control
 from app.lab.runs.disturbance import other_load, unsteady
 from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
@@ -224,17 +223,17 @@ class Tuner:
         )
 
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
-        text = f"{best.strategy} is {words.speedup(best.speedup)} as fast as none on these prompts."
+        text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as none on these prompts."
         at = known.index(best)
         for one in known[:at]:
-            text += f" {one.strategy} measured {words.speedup(one.speedup)}, and that may be chance."
+            text += f" {one.strategy} measured {speedup_words(one.speedup)}, and that may be chance."
         if known[at + 1 :]:
-            text += f" Next came {known[at + 1].strategy}, {words.speedup(known[at + 1].speedup)}."
+            text += f" Next came {known[at + 1].strategy}, {speedup_words(known[at + 1].speedup)}."
         return text if complete else f"{text} The search was not over; more time may find a better one."
 
     def _lost(self, best: str, speedup: Speedup, done: Sequence[Rung], complete: bool) -> str:
         """Why it stays with none."""
-        shown = words.speedup(speedup)
+        shown = speedup_words(speedup)
         if speedup.factor >= WORTH_IT:
             text = (
                 f"none: the best that was found, {best}, measured {shown}, and that may be chance. "
@@ -255,7 +254,7 @@ class Tuner:
             if model is not None and model.speedup is not None:
                 text += (
                     f" The best with the draft model, {model.strategy}, measured "
-                    f"{words.speedup(model.speedup)}. {self._advice(model.strategy, model.speedup)}"
+                    f"{speedup_words(model.speedup)}. {self._advice(model.strategy, model.speedup)}"
                 ).rstrip()
         return text if complete else f"{text} The search was not over."
 

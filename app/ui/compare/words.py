@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from app.base import numbers
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
 from app.engine.strategy import StrategySpec
 from app.lab.experiment import Experiment
-from app.lab.report import words
 from app.lab.report.compare import keeps_text
 from app.lab.runs.run_record import Divergence, RunRecord
 from app.ui.widgets.words.numbers import duration
@@ -23,8 +23,8 @@ def amount_words(lanes: int, prompts: int, repeats: int) -> str:
     """How much Run will measure."""
     runs = lanes * prompts * repeats
     return (
-        f"{words.count(lanes, 'lane')} × {words.count(prompts, 'prompt')} × "
-        f"{words.count(repeats, 'repeat')} = {words.count(runs, 'cold run')}"
+        f"{numbers.count(lanes, 'lane')} × {numbers.count(prompts, 'prompt')} × "
+        f"{numbers.count(repeats, 'repeat')} = {numbers.count(runs, 'cold run')}"
     )
 
 
@@ -54,9 +54,9 @@ def _parting_words(parting: Divergence) -> str:
         f"{token_words(parting, own=False)}."
     ]
     if parting.logit_gap is not None:
-        lines.append(f"The baseline's logits of the two are {words.digits(parting.logit_gap)} apart.")
+        lines.append(f"The baseline's logits of the two are {numbers.digits(parting.logit_gap)} apart.")
     if parting.difference is not None:
-        lines.append(f"Between the two passes that gap moved by {words.digits(parting.difference)}.")
+        lines.append(f"Between the two passes that gap moved by {numbers.digits(parting.difference)}.")
     if parting.near_tie:
         lines.append("Rounding in batches of another size explains the difference.")
     return "\n".join(lines)
@@ -83,7 +83,7 @@ def lane_words(strategy: str) -> str:
 
 def left_words(seconds: float | None) -> str:
     """The time that is left, or nothing as long as nobody knows."""
-    return "" if seconds is None else f"about {words.duration(max(1.0, seconds))} left"
+    return "" if seconds is None else f"about {numbers.duration(max(1.0, seconds))} left"
 
 
 def ahead_words(seconds: float) -> str:

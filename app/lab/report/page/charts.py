@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from app.lab.report import words
+from app.base import numbers
+from app.lab.report.interval import speedup_words
 from app.lab.report.page.svg import Scale, drawing, element, label, spread_out, ticks
 from app.lab.report.report import Report
 from app.lab.report.summary import Summary
@@ -48,7 +49,7 @@ def speedup_chart(report: Report) -> str:
         ends = [x(max(x.low, edges[0])), x(min(x.high, edges[1]))]
         parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
         parts.append(element("circle", cx=x(one.speedup.factor), cy=y, r=6, _class=f"mean {_finding(one)}"))
-        parts.append(label(WIDTH - _RIGHT + 14, y + 4, words.speedup(one.speedup), _class="value"))
+        parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(one.speedup), _class="value"))
     return drawing(WIDTH, bottom + 30, "Speed-up of each lane over none", *parts)
 
 
@@ -63,9 +64,7 @@ def scatter_chart(report: Report) -> str:
     parts = []
     for tick in ticks(0, 1, 5):
         parts.append(element("line", x1=x(tick), x2=x(tick), y1=y.end, y2=y.start, _class="grid"))
-        parts.append(
-            label(x(tick), y.start + 20, f"{tick:.0%}".replace("%", "\u00a0%"), text_anchor="middle")
-        )
+        parts.append(label(x(tick), y.start + 20, numbers.percent(tick, 0), text_anchor="middle"))
     for tick in ticks(y.low, y.high, 6):
         parts.append(element("line", x1=x.start, x2=x.end, y1=y(tick), y2=y(tick), _class="grid"))
         parts.append(label(x.start - 10, y(tick) + 4, f"{tick:g}×", text_anchor="end"))
@@ -118,7 +117,7 @@ def heat_chart(
         parts.append(
             element("rect", x=x, y=y, width=wide - 2, height=high - 2, _class=kind, fill_opacity=strength)
         )
-        text = words.NOTHING if number is None else written(number)
+        text = numbers.NONE if number is None else written(number)
         parts.append(label(x + wide / 2 - 1, y + high / 2 + 3, text, text_anchor="middle"))
     bottom = top + high * rows
     parts.append(label(left, bottom + 18, f"across: {report.sweep.x}; down: {report.sweep.y}"))
@@ -152,17 +151,17 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
         (
             "Speed-up over the grid",
             "Tokens/s of each setting over those of none. In every map the fastest setting is framed.",
-            heat_chart(report, "Speed-up over the grid", lambda one: one.speedup, words.factor),
+            heat_chart(report, "Speed-up over the grid", lambda one: one.speedup, numbers.factor),
         ),
         (
             "Tokens/s over the grid",
             "Medians of each setting.",
-            heat_chart(report, "Tokens/s over the grid", lambda one: one.tokens_per_second, words.digits),
+            heat_chart(report, "Tokens/s over the grid", lambda one: one.tokens_per_second, numbers.digits),
         ),
         (
             "Acceptance over the grid",
             "Accepted / drafted tokens of each setting.",
-            heat_chart(report, "Acceptance over the grid", lambda one: one.acceptance_rate, words.percent),
+            heat_chart(report, "Acceptance over the grid", lambda one: one.acceptance_rate, numbers.percent),
         ),
     ]
     lanes = [

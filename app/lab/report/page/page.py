@@ -10,10 +10,10 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from app.base import numbers
 from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.lab.facts import FileFacts
-from app.lab.report import words
 from app.lab.report.columns import COLUMNS
 from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.page.charts import charts
@@ -144,11 +144,11 @@ def _by_category(report: Report) -> Iterator[str]:
 
 
 def _category_cell(one: Summary) -> str:
-    factor = words.factor(one.speedup.factor if one.speedup else None)
+    factor = numbers.factor(one.speedup.factor if one.speedup else None)
     rate = (
         ""
         if one.acceptance_rate is None
-        else f" <span class='soft'>{words.percent(one.acceptance_rate)}</span>"
+        else f" <span class='soft'>{numbers.percent(one.acceptance_rate)}</span>"
     )
     return f'<td class="{_kind(one)}">{factor}{rate}</td>'
 
@@ -169,7 +169,7 @@ def facts(report: Report | TuneReport) -> Iterator[str]:
         yield _fact(f"Target{which}", _file(pair.target))
         if pair.draft is not None:
             yield _fact(f"Draft{which}", f"{_file(pair.draft)}; {pair.vocabulary}")
-    yield _fact("Processor", f"{system.cpu}, {words.count(system.cores, 'core')}; {system.devices}")
+    yield _fact("Processor", f"{system.cpu}, {numbers.count(system.cores, 'core')}; {system.devices}")
     yield _fact("Threads", str(system.threads))
     yield _fact("System", f"{system.system}; Python {system.python}")
     yield _fact("Versions", f"Draftscope {system.app}, llama-cpp-python {system.llama_cpp_python}")
@@ -193,7 +193,7 @@ def _file(model: FileFacts) -> str:
     digest = f", SHA-256 {model.sha256}" if model.sha256 else ""
     return (
         f"{model.file}: {model.name}, {model.architecture}, {model.quantisation}, "
-        f"{words.digits(model.n_params / 1e6)} M parameters, {words.digits(model.size / 1e6)} MB, "
+        f"{numbers.digits(model.n_params / 1e6)} M parameters, {numbers.digits(model.size / 1e6)} MB, "
         f"context {model.n_ctx:,}{digest}"
     )
 
@@ -223,15 +223,15 @@ def _runs(report: Report) -> Iterator[str]:
     yield '<div class="scroll"><table><thead><tr>'
     yield "".join(f"<th>{name}</th>" for name in header) + "</tr></thead><tbody>"
     for run in report.runs:
-        same = {None: words.NOTHING, True: "identical", False: "differs"}[run.identical_to_baseline]
+        same = {None: numbers.NONE, True: "identical", False: "differs"}[run.identical_to_baseline]
         cells: Sequence[str] = (
             report.lanes[run.lane].name,
             str(run.prompt_index + 1),
             str(run.repeat + 1),
             str(run.n_tokens),
-            words.digits(run.tokens_per_second),
-            words.factor(run.speedup),
-            words.percent(run.acceptance_rate),
+            numbers.digits(run.tokens_per_second),
+            numbers.factor(run.speedup),
+            numbers.percent(run.acceptance_rate),
             same,
             run.failure or run.finish_reason,
         )

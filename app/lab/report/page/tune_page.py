@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 
-from app.lab.report import words
+from app.base import numbers
+from app.lab.report.interval import speedup_words
 from app.lab.report.page.page import document, facts, lane_html
 from app.lab.tune.report import TuneReport
 
@@ -31,9 +32,10 @@ def tune_html(report: TuneReport) -> str:
 
 def _what(report: TuneReport) -> str:
     return (
-        f"Search for the fastest setting: {report.tried} of {words.count(report.candidates, 'candidate')} "
-        f"tried in {words.duration(report.seconds)}, on {words.count(len(report.prompts), 'prompt')}, up to "
-        f"{words.count(report.settings.max_tokens, 'token')}; every run cold. {report.created_at[:10]}"
+        f"Search for the fastest setting: {report.tried} of {numbers.count(report.candidates, 'candidate')} "
+        f"tried in {numbers.duration(report.seconds)}, on {numbers.count(len(report.prompts), 'prompt')}, "
+        f"up to {numbers.count(report.settings.max_tokens, 'token')}; every run cold. "
+        f"{report.created_at[:10]}"
     )
 
 
@@ -45,8 +47,8 @@ def _table(report: TuneReport) -> Iterator[str]:
         kind = score.speedup.finding.name.lower() if score.speedup else ""
         yield (
             f"<tr><td>{lane_html(score.strategy)}</td>"
-            f'<td class="{kind}">{_e(words.speedup(score.speedup))}</td>'
-            f"<td>{_e(words.percent(score.acceptance_rate))}</td><td>{score.answers}</td><td>{rung}</td>"
+            f'<td class="{kind}">{_e(speedup_words(score.speedup))}</td>'
+            f"<td>{_e(numbers.percent(score.acceptance_rate))}</td><td>{score.answers}</td><td>{rung}</td>"
             f"<td>{_e(report.fate(score))}</td></tr>"
         )
     yield "</tbody></table></div>"

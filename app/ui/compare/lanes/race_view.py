@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.base import numbers
 from app.engine.errors import TraceError
 from app.engine.record.trace import Trace
 from app.lab.experiment import Experiment, Job, Lane
-from app.lab.report import words
 from app.lab.report.race import LaneAt, Race
 from app.ui.compare.lanes.lane_card import TURN
 from app.ui.compare.lanes.lanes_view import LanesView
@@ -258,13 +258,13 @@ class StageView(QWidget):
         if record is None or experiment is None:
             return
         card = self.lanes.cards[lane]
-        shown = words.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
+        shown = numbers.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
         if record.failure:
             card.clear(record.failure)
             shown = "failed"
         card.set_numbers(
             significant(record.tokens_per_second) if not record.failure else "–",
-            words.factor(record.speedup) if record.speedup is not None else "",
+            numbers.factor(record.speedup) if record.speedup is not None else "",
             caption or shown,
         )
         card.set_badge(*badge(record, experiment.lanes[lane].strategy, experiment.sampling.temperature))

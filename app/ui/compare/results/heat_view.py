@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip
 
-from app.lab.report import words
+from app.base import numbers
 from app.lab.report.report import SweepFacts
 from app.lab.sweep import Heat, best_cell
 from app.ui.theme import Theme
@@ -28,9 +28,9 @@ from app.ui.widgets.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
 METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None], str]]] = {
-    "tokens/s": (lambda one: one.tokens_per_second, words.digits),
-    "speed-up": (lambda one: one.speedup, words.factor),
-    "acceptance": (lambda one: one.acceptance_rate, words.percent),
+    "tokens/s": (lambda one: one.tokens_per_second, numbers.digits),
+    "speed-up": (lambda one: one.speedup, numbers.factor),
+    "acceptance": (lambda one: one.acceptance_rate, numbers.percent),
 }
 _MOST_INK = 0.36  # numbers stay legible on it
 
@@ -205,6 +205,6 @@ def cell_words(one: Heat) -> str:
     if one.cell.lane is None:
         return one.cell.refused
     return (
-        f"{one.name}: {words.digits(one.tokens_per_second)} tokens/s, speed-up "
-        f"{words.factor(one.speedup)}, acceptance {words.percent(one.acceptance_rate)}"
+        f"{one.name}: {numbers.digits(one.tokens_per_second)} tokens/s, speed-up "
+        f"{numbers.factor(one.speedup)}, acceptance {numbers.percent(one.acceptance_rate)}"
     )

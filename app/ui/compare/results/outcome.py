@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget
 
+from app.base import numbers
 from app.engine.strategy import NONE
 from app.lab.experiment import Lane
-from app.lab.report import words
 from app.lab.report.verdict import fastest, verdict
 from app.ui.compare.lanes.race_view import StageView
 from app.ui.compare.results.heat_view import HeatView
@@ -141,7 +141,7 @@ class Outcome(QStackedWidget):
         what = self._chips.changed_since(session.experiment, of_lanes=session.sweep is None)
         if not what:
             return []
-        text = f"{words.listed(what)} changed since this was measured."
+        text = f"{numbers.listed(what)} changed since this was measured."
         return [f"{text.capitalize()} Run measures what is set up now."]
 
     # ------------------------------------------------------------------ what came out of it

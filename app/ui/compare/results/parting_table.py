@@ -8,9 +8,9 @@ from typing import NamedTuple
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem
 
+from app.base import numbers
 from app.lab.experiment import Experiment, Job
 from app.lab.lane_names import lane_names
-from app.lab.report import words
 from app.lab.report.compare import keeps_text
 from app.lab.runs.run_record import RunRecord
 from app.ui.compare.words import token_words
@@ -62,8 +62,8 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
             str(parting.index + 1),
             token_words(parting, own=False),
             token_words(parting, own=True),
-            words.digits(parting.logit_gap),
-            words.digits(parting.difference),
+            numbers.digits(parting.logit_gap),
+            numbers.digits(parting.difference),
             why,
         )
         found.append(Parting(Job(run.repeat, run.prompt_index, run.lane), cells))

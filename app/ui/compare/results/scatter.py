@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip
 
-from app.lab.report import words
+from app.base import numbers
 from app.lab.report.report import Report
 from app.ui.theme import Theme
 from app.ui.widgets.export import Cell, ChooseFile, choose_file
@@ -35,8 +35,8 @@ class Point:
     def reading(self) -> str:
         bounds = "" if self.low is None or self.high is None else f" ({self.low:.2f} to {self.high:.2f})"
         return (
-            f"{self.name}\nacceptance {words.percent(self.acceptance)}, "
-            f"speed-up {words.factor(self.factor)}{bounds}"
+            f"{self.name}\nacceptance {numbers.percent(self.acceptance)}, "
+            f"speed-up {numbers.factor(self.factor)}{bounds}"
         )
 
 
@@ -147,13 +147,13 @@ class Scatter(Plot):
             painter.drawText(
                 QRectF(0, y - height / 2, plot.left() - 8, height),
                 Qt.AlignmentFlag.AlignRight,
-                f"{value:.2f}×",
+                numbers.factor(value),
             )
             value += step
         for share in (0, 0.25, 0.5, 0.75, 1):
             x = self._at(share, bottom).x()
             box = QRectF(x - 40, plot.bottom() + 4, 80, height)
-            painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, f"{share * 100:.0f}\N{NO-BREAK SPACE}%")
+            painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, numbers.percent(share, 0))
         title = QRectF(plot.left(), plot.bottom() + 4 + height, plot.width(), height)
         painter.drawText(title, Qt.AlignmentFlag.AlignHCenter, "acceptance: accepted / drafted tokens")
         painter.drawText(QRectF(24, 2, plot.width(), height), Qt.AlignmentFlag.AlignLeft, "speed-up")

@@ -14,8 +14,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.base import numbers
 from app.engine.strategy import NONE
-from app.lab.report import words
+from app.lab.report.interval import speedup_words
 from app.lab.tune.halving import FINALISTS
 from app.lab.tune.tuned import Tuned
 from app.ui.compare.works.tune_session import TuneSession
@@ -107,8 +108,8 @@ class TunePage(QWidget):
         found = [
             (
                 score.strategy,
-                words.speedup(score.speedup) + (" one prompt" if score.over_repeats else ""),
-                words.percent(score.acceptance_rate),
+                speedup_words(score.speedup) + (" one prompt" if score.over_repeats else ""),
+                numbers.percent(score.acceptance_rate),
                 str(score.answers),
                 str(rung),
                 so_far.fate(score) if over is not None or not score.kept else "still in",

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.base import numbers
 from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
-from app.lab.report import words
 from app.lab.suites import Suite
 from app.ui.compare.setup.head import Head
 from app.ui.compare.setup.kept_setup import KeptSetup
@@ -135,9 +135,9 @@ class Chips(QObject):
         if head.sampling_panel.options() != setup.options:
             head.sampling_panel.set_options(setup.options)
         head.lanes.set_text(str(len(setup.lanes) + 1), "", f"{len(setup.lanes) + 1} with the baseline")
-        repeats = words.count(setup.amount.repeats, "repeat")
-        limit = words.count(setup.max_tokens, "token")
-        count = words.count(len(setup.prompts), "prompt")
+        repeats = numbers.count(setup.amount.repeats, "repeat")
+        limit = numbers.count(setup.max_tokens, "token")
+        count = numbers.count(len(setup.prompts), "prompt")
         head.prompts.set_text(setup.title, f"{count} · {repeats}", f"{count} · {repeats} · {limit} at most")
         head.sampling.set_text(*sampling_words(setup.options.sampling))
         self.show_pair()

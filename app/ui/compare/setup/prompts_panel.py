@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.base import numbers
 from app.engine.errors import UserError
-from app.lab.report import words
 from app.lab.suites import Suite, read_suite
 from app.ui.compare.setup.setup import Amount, Setup, Source
 from app.ui.theme import Theme
@@ -141,10 +141,10 @@ class PromptsPanel(QWidget):
             box.setChecked(not setup.categories or box.text() in setup.categories)
         self._categories.setVisible(bool(self._boxes))
         if listed is not None:
-            chosen = words.count(len(setup.prompts), "prompt")
+            chosen = numbers.count(len(setup.prompts), "prompt")
             self._about.setText(
                 f"{listed.about} {chosen} of {len(listed.prompts)} taken. Answers take up to "
-                f"{words.count(setup.max_tokens, 'token')}.".strip()
+                f"{numbers.count(setup.max_tokens, 'token')}.".strip()
             )
         else:
             self._about.setText("A JSON list, or text with one prompt a line.")

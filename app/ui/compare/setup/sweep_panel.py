@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from app.base import numbers
 from app.engine.errors import SettingError
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategySpec
 from app.lab.experiment import Experiment
-from app.lab.report import words
 from app.lab.report.report import SweepFacts
 from app.lab.sweep import Axis, make_sweep
 from app.ui.theme.style import set_role
@@ -132,9 +132,9 @@ class SweepPanel(QWidget):
             set_role(self.amount, role="error")
             return
         cells = sum(one.lane is not None for one in facts.cells)
-        runs = words.count(len(experiment.jobs()), "cold run")
+        runs = numbers.count(len(experiment.jobs()), "cold run")
         self.start.setEnabled(True)
-        self.amount.setText(f"{words.count(cells, 'cell')} and the baseline: {runs}")
+        self.amount.setText(f"{numbers.count(cells, 'cell')} and the baseline: {runs}")
         set_role(self.amount, role="secondary")
 
     @Slot()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
 
-from app.lab.report import words
+from app.base import numbers
 from app.ui.compare.works.journals import Earlier
 
 
@@ -42,7 +42,7 @@ class Offer(QFrame):
         """Offer this one."""
         when = f"{earlier.begun:%d %B, %H:%M}".lstrip("0")
         experiment = earlier.journal.experiment
-        what = f"{words.count(len(experiment.lanes), 'lane')}, {experiment.title}"
+        what = f"{numbers.count(len(experiment.lanes), 'lane')}, {experiment.title}"
         if earlier.complete:
             self._words.setText(
                 f"Your last measurement, of {when}: {what}. All {earlier.total:,} runs are done."

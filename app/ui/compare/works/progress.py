@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.base import numbers
 from app.lab.lane_names import lane_names
-from app.lab.report import words
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.tune_session import TuneSession
 from app.ui.compare.works.work import LabWork, Stage
@@ -11,7 +11,7 @@ from app.ui.compare.works.work import LabWork, Stage
 
 def run_words(session: LabSession) -> str:
     """What an experiment does now."""
-    done = f"{session.done:,} of {words.count(session.total, 'run')}"
+    done = f"{session.done:,} of {numbers.count(session.total, 'run')}"
     job, experiment = session.job, session.experiment
     shown = _stage_words(session, done)
     if shown or job is None or experiment is None:
@@ -24,7 +24,7 @@ def run_words(session: LabSession) -> str:
 
 def search_words(tuning: TuneSession) -> tuple[str, str]:
     """What a search does now or has done, and the time that its round has left."""
-    runs = words.count(tuning.runs, "run")
+    runs = numbers.count(tuning.runs, "run")
     result = tuning.result
     if not tuning.at_work:
         tried = f"{result.tried} of {result.candidates} settings tried, {runs}" if result is not None else ""
@@ -33,8 +33,8 @@ def search_words(tuning: TuneSession) -> tuple[str, str]:
     shown = _stage_words(tuning, done)
     left = tuning.seconds * (1 - tuning.rung_share)
     return (
-        shown or f"{done} · {words.count(len(tuning.strategies), 'setting')} · {runs}",
-        f"{words.duration(left)} left in this round" if left >= 1 and not shown else "",
+        shown or f"{done} · {numbers.count(len(tuning.strategies), 'setting')} · {runs}",
+        f"{numbers.duration(left)} left in this round" if left >= 1 and not shown else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""Numbers as they are shown: three significant digits, thousands separators, units, "–" for none.
+"""Numbers in the window's typography: three significant digits, thousands separators, units, "–" for none.
 
 Units stand behind a no-break space, so that a line never ends between a number and its unit.
 """
@@ -38,9 +38,7 @@ def probability(value: float | None) -> str:
 
 def percent(value: float | None) -> str:
     """A share as whole percent: 43 %."""
-    if value is None or not math.isfinite(value):
-        return NONE
-    return f"{value * 100:.0f}{SPACE}%"
+    return numbers.percent(value, 0)
 
 
 def factor(value: float | None) -> str:

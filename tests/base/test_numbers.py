@@ -1,10 +1,10 @@
-"""Numbers as the reports write them."""
+"""Numbers as tables and reports write them."""
 
 from __future__ import annotations
 
 import pytest
 
-from app.lab.report import words
+from app.base import numbers
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ from app.lab.report import words
     ],
 )
 def test_three_digits_are_significant(value: float | None, written: str) -> None:
-    assert words.digits(value) == written
+    assert numbers.digits(value) == written
 
 
 def test_a_unit_stands_behind() -> None:
-    assert words.digits(0.0123, "s") == "0.0123 s"
-    assert words.digits(None, "s") == "–"
+    assert numbers.digits(0.0123, "s") == "0.0123 s"
+    assert numbers.digits(None, "s") == "–"
