@@ -32,9 +32,9 @@ from app.hub.library import (
 )
 from app.hub.offline import is_forced_offline
 from app.hub.repo import HubFile
+from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.work.background import Askers, Question
-from app.ui.widgets.work.mailbox import Mailbox
 
 E = TypeVar("E")
 
@@ -69,7 +69,7 @@ class HubSession(QObject):
         self.cache = Cache()
         self.catalogue = load_catalogue(paths.resources / "catalogue.json")
         self._bundled = {Path(paths.model(one)): one for one in (BUNDLED_TARGET, BUNDLED_DRAFT)}
-        self._mailbox = Mailbox(self)
+        self._mailbox = Mailbox(call_each)
         self.askers = Askers(self._mailbox)
         self._measure = measure
         self._measured = 0.0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import (
@@ -32,10 +31,10 @@ from app.engine.process.messages import (
 )
 from app.engine.types import GenerationRequest, ModelOptions, PairInfo, Round, Totals, TraceHeader
 from app.ui.state.engine_thread import EngineThread
+from app.ui.state.mailbox import Mailbox
 
 log = logging.getLogger("draftscope")
 
-BATCH_MILLISECONDS = 33
 STOP_MILLISECONDS = 2000  # until a Stop without effect is told; usually it acts within a tenth of a second
 
 
@@ -100,17 +99,12 @@ class EngineSession(QObject):
         self._make_home = make_home
         self._thread = self._make_thread()
         self._leaving: EngineThread | None = None  # whose engine is on its way out
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._drain)
         self._overdue = QTimer(self)
         self._overdue.setSingleShot(True)
         self._overdue.setInterval(STOP_MILLISECONDS)
         self._overdue.timeout.connect(self.stop_overdue)
-        self._drained = 0.0
         self._closed = False
         self._ids = 0
-        self._untold: deque[Event] = deque()  # what a slot that broke left over
         self._load: Load | None = None  # the one that is being answered
         self._replaced: Load | None = None  # the one before it, where that was still loading
         self._kept: Load | None = None  # the one that is loaded: sent again when the engine dies
@@ -134,8 +128,8 @@ class EngineSession(QObject):
 
     def close(self) -> None:
         """End the engine; nothing more is emitted."""
-        self._closed = True  # a signal that is on its way still comes
-        self._timer.stop()
+        self._closed = True
+        self._mailbox.close()
         self._overdue.stop()
         self._thread.end()
         if self._leaving is not None:
@@ -150,9 +144,8 @@ class EngineSession(QObject):
             self._thread.send(Stop(run))
         asked, self._questions = self._questions, {}
         self._kept, self._load = self._load or self._kept, None
-        self._untold.clear()
+        self._mailbox.close()
         self._leaving, self._thread = self._thread, self._make_thread()
-        self._leaving.arrived.disconnect(self._arrived)
         self._leaving.finished.connect(gone)
         self._leaving.leave()
         self._set(activity=Activity.LENT, pair=None, reading=None)
@@ -170,9 +163,8 @@ class EngineSession(QObject):
             self._load_now(self._kept.target, self._kept.draft)
 
     def _make_thread(self) -> EngineThread:
-        thread = EngineThread(self._make_home)
-        thread.arrived.connect(self._arrived)
-        return thread
+        self._mailbox = Mailbox(self._deliver)
+        return EngineThread(self._make_home, self._mailbox.post)
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
         """Load a pair in place of the one that is there, or that is loading. Not while something runs."""
@@ -250,32 +242,16 @@ class EngineSession(QObject):
         finally:
             self._telling = False
 
-    @Slot()
-    def _arrived(self) -> None:
-        if self._closed or self._timer.isActive():
-            return
-        # The first events after a pause are shown at once, a stream of them in batches.
-        passed = (time.monotonic() - self._drained) * 1000
-        self._timer.start(max(0, round(BATCH_MILLISECONDS - passed)))
-
-    @Slot()
-    def _drain(self) -> None:
-        self._drained = time.monotonic()
-        self._untold.extend(self._thread.take())
+    def _deliver(self, events: deque[Event]) -> None:
         rounds: list[RoundFinished] = []
-        try:
-            while self._untold:
-                event = self._untold.popleft()
-                if isinstance(event, RoundFinished):
-                    rounds.append(event)
-                    continue
-                self._hand_over(rounds)
-                self._dispatch(event)
+        while events:
+            event = events.popleft()
+            if isinstance(event, RoundFinished):
+                rounds.append(event)
+                continue
             self._hand_over(rounds)
-        finally:
-            # Where a view broke, the end of the run must still be told.
-            if self._untold:
-                self._timer.start(BATCH_MILLISECONDS)
+            self._dispatch(event)
+        self._hand_over(rounds)
 
     def _hand_over(self, events: list[RoundFinished]) -> None:
         run = self._run

@@ -1,4 +1,4 @@
-"""The worker thread that owns the engine's home and collects what it says."""
+"""The worker thread that owns the engine's home and hands on what it says."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from PySide6.QtCore import QThread, Signal
+from PySide6.QtCore import QThread
 
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import AnyCommand, Event, Failed
@@ -15,22 +15,17 @@ _WAIT = 0.1  # seconds; how late an idle thread notices that it is to end
 
 
 class EngineThread(QThread):
-    """Drains events into a deque; `arrived` is emitted once until the deque is taken.
+    """Receives the engine's events, and makes a new home where one is gone."""
 
-    One queued signal for every event would bury the window's event loop at a thousand events a second.
-    """
-
-    arrived = Signal()
-
-    def __init__(self, make_home: Callable[[], EngineHome]) -> None:
-        """`make_home` is called on this thread: at the start, and whenever a home is gone."""
+    def __init__(self, make_home: Callable[[], EngineHome], post: Callable[[Event], None]) -> None:
+        """Both are called on this thread: `make_home` at the start and whenever a home is gone, `post` with
+        every event."""
         super().__init__()
         self._make_home = make_home
+        self._post = post
         self._home: EngineHome | None = None
         self._waiting: deque[AnyCommand] = deque()  # until the first home is there
         self._handing = threading.Lock()  # no command is left behind while the first home comes
-        self._events: deque[Event] = deque()
-        self._announced = False
         self._ending = False
 
     def send(self, command: AnyCommand) -> None:
@@ -49,14 +44,6 @@ class EngineThread(QThread):
         if home is not None:
             home.end()
 
-    def take(self) -> list[Event]:
-        """All events that came since the last call, in order."""
-        self._announced = False  # before the deque is emptied: a late event announces itself again
-        taken = []
-        while self._events:
-            taken.append(self._events.popleft())
-        return taken
-
     def run(self) -> None:
         self._open()
         while not self._ending and self._home is not None:
@@ -66,10 +53,7 @@ class EngineThread(QThread):
             if isinstance(event, Failed) and event.gone:
                 self._home.close()
                 self._open()
-            self._events.append(event)
-            if not self._announced:
-                self._announced = True
-                self.arrived.emit()
+            self._post(event)
         if self._home is not None:
             self._home.close()
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterator
 
-from PySide6.QtCore import QThread, Signal
+from PySide6.QtCore import QThread
 
 from app.engine.errors import UserError
 from app.lab.runs.control import Control
@@ -23,25 +22,17 @@ class Broken(LabEvent, frozen=True):
 
 
 class LabThread(QThread):
-    """Collects a worker's events; `arrived` is emitted once until they are taken."""
+    """Runs a worker."""
 
-    arrived = Signal()
-
-    def __init__(self, make: Callable[[Control], Iterator[LabEvent]]) -> None:
-        """`make` is called on this thread, with the switch of the work that it begins."""
+    def __init__(
+        self, make: Callable[[Control], Iterator[LabEvent]], post: Callable[[LabEvent], None]
+    ) -> None:
+        """Both are called on this thread: `make` with the switch of the work that it begins, `post` with
+        each event."""
         super().__init__()
         self._make = make
-        self._events: deque[LabEvent] = deque()
-        self._announced = False
+        self._post = post
         self.control = Control()
-
-    def take(self) -> list[LabEvent]:
-        """All events since the last call, in order."""
-        self._announced = False  # before the deque is emptied: a late event announces itself again
-        taken = []
-        while self._events:
-            taken.append(self._events.popleft())
-        return taken
 
     def run(self) -> None:
         try:
@@ -54,9 +45,3 @@ class LabThread(QThread):
             self._post(
                 Broken("The measurement broke.", "What was measured is kept; the log has the details.")
             )
-
-    def _post(self, event: LabEvent) -> None:
-        self._events.append(event)
-        if not self._announced:
-            self._announced = True
-            self.arrived.emit()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
 from app.lab.runs.control import Control
 from app.lab.runs.events import EngineReplaced, LabEvent, Loading, Paused, Resumed, WarmingUp
 from app.ui.compare.works.lab_thread import Broken, LabThread
-from app.ui.state.engine_session import BATCH_MILLISECONDS, BUSY, Activity, EngineSession
+from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.mailbox import Mailbox
 
 
 class Stage(StrEnum):
@@ -32,7 +34,7 @@ AT_WORK = (Stage.FREEING, Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAU
 
 
 class LabWork(QObject):
-    """Folds a worker's events into what the views show; told in batches, at most every 33 ms."""
+    """Folds a worker's events into what the views show; told in batches."""
 
     stage_changed = Signal()
     replaced = Signal(str)  # the engine died, and another one goes on
@@ -43,8 +45,7 @@ class LabWork(QObject):
         super().__init__()
         self._engine = engine
         self._thread: LabThread | None = None
-        self._timer = QTimer(self, singleShot=True, interval=BATCH_MILLISECONDS)
-        self._timer.timeout.connect(self._drain)
+        self._mailbox = Mailbox(self._deliver)
         self._closed = False
         self._lent = False
         self.stage = Stage.NONE
@@ -77,7 +78,7 @@ class LabWork(QObject):
     def close(self) -> None:
         """Before the window goes: end what runs."""
         self._closed = True
-        self._timer.stop()
+        self._mailbox.close()
         if self._thread is not None:
             self._thread.control.cancel()
             self._thread.wait()
@@ -86,8 +87,7 @@ class LabWork(QObject):
 
     def _begin(self, make: Callable[[Control], Iterator[LabEvent]], *, needs_engine: bool) -> None:
         """Start a worker, once the machine is free for it."""
-        self._thread = LabThread(make)
-        self._thread.arrived.connect(self._arrived)
+        self._thread = LabThread(make, self._mailbox.post)
         self._thread.finished.connect(self._thread_over)
         if needs_engine:
             self._lent = True
@@ -131,18 +131,11 @@ class LabWork(QObject):
         if self._thread is not None and not self._closed:
             self._thread.start()
 
-    @Slot()
-    def _arrived(self) -> None:
-        if not self._closed and not self._timer.isActive():
-            self._timer.start()
-
-    @Slot()
-    def _drain(self) -> None:
-        if self._thread is None:
-            return
-        events = self._thread.take()
-        for event in events:
-            self._fold(event)
+    def _deliver(self, letters: deque[LabEvent]) -> None:
+        events = []
+        while letters:
+            events.append(letters.popleft())
+            self._fold(events[-1])
         if events:
             self._folded(events)
 
@@ -152,8 +145,7 @@ class LabWork(QObject):
         thread = self._thread
         if self._closed or thread is None:
             return
-        self._timer.stop()
-        self._drain()
+        self._mailbox.deliver()
         self._thread = None
         self._over(thread)
         if self._lent:

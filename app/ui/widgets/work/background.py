@@ -11,7 +11,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from app.engine.errors import UserError
-from app.ui.widgets.work.mailbox import Mailbox
+from app.ui.state.mailbox import Mailbox
 
 log = logging.getLogger("draftscope.models")
 T = TypeVar("T")

@@ -1,0 +1,72 @@
+"""What other threads say: nothing is lost, nothing is out of order, and the event loop is not buried."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from pytestqt.qtbot import QtBot
+
+from app.ui.state.mailbox import Mailbox, call_each
+
+
+def all_of(batches: list[list[int]]) -> list[int]:
+    return [letter for batch in batches for letter in batch]
+
+
+def post_beside(mailbox: Mailbox, letters: range) -> None:
+    for letter in letters:
+        mailbox.post(letter)
+
+
+def test_many_letters_come_in_order_in_few_batches(qtbot: QtBot) -> None:
+    batches: list[list[int]] = []
+    threads: set[int] = set()
+
+    def deliver(letters: deque[int]) -> None:
+        threads.add(threading.get_ident())
+        batches.append(list(letters))
+        letters.clear()
+
+    mailbox = Mailbox(deliver)
+    for start in (0, 2500):  # the second part comes after a pause
+        worker = threading.Thread(target=post_beside, args=(mailbox, range(start, start + 2500)))
+        worker.start()
+        qtbot.waitUntil(lambda end=start + 2500: len(all_of(batches)) == end, timeout=20_000)
+        worker.join()
+    assert all_of(batches) == list(range(5000)) and len(batches) < 500
+    assert threads == {threading.get_ident()}
+    mailbox.close()
+
+
+def test_a_view_that_breaks_keeps_nobody_from_being_told(qtbot: QtBot) -> None:
+    mailbox = Mailbox(call_each)
+    told: list[int] = []
+    calls: tuple[Callable[[], object], ...] = (lambda: told.append(1), lambda: 1 / 0, lambda: told.append(2))
+    with qtbot.captureExceptions() as raised:
+        for call in calls:
+            mailbox.post(call)
+        qtbot.waitUntil(lambda: told == [1, 2])
+    assert [kind for kind, _, _ in raised] == [ZeroDivisionError]
+    mailbox.close()
+
+
+def test_closing_in_the_middle_of_a_batch_drops_the_rest(qtbot: QtBot) -> None:
+    mailbox = Mailbox(call_each)
+    told: list[int] = []
+    for call in (lambda: told.append(1), mailbox.close, lambda: told.append(2)):
+        mailbox.post(call)
+    mailbox.deliver()
+    mailbox.post(lambda: told.append(3))
+    qtbot.wait(100)
+    assert told == [1]
+
+
+def test_what_is_posted_can_be_delivered_at_once() -> None:
+    told: list[int] = []
+    mailbox = Mailbox(call_each)
+    mailbox.post(lambda: told.append(1))
+    mailbox.deliver()
+    assert told == [1]
+    mailbox.close()
