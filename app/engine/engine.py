@@ -230,7 +230,7 @@ class Engine:
         # A cold run has drafters and a length rule of its own: what the others learned outlives it.
         if request.cold:
             drafters = [(part.name, self._new_drafter(part)) for part in spec.parts]
-            length = make_length(spec.length)
+            length = make_length(spec.length, spec.ewma)
             self._models.clear()
         else:
             drafters, length = self._warm.of(spec), self._warm.length(spec)

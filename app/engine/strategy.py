@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
+from app.engine.lengths.ewma import EwmaParams
 from app.engine.loop.verify import default_verification
 from app.engine.params import check_params, params_of
 from app.engine.types import LengthRule, Verification
@@ -17,7 +18,8 @@ from app.engine.types import LengthRule, Verification
 NONE = "none"
 C = TypeVar("C", bound=StrEnum)
 
-RUN_KEYS = ("verify", "length")
+EWMA_KEYS = tuple(one.name for one in params_of(EwmaParams))
+RUN_KEYS = ("verify", "length", *EWMA_KEYS)
 """What holds for the whole run, behind any name; no parameter can be called so."""
 LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
 """By these names strategies limit the length of a draft."""
@@ -66,12 +68,7 @@ class StrategyPart:
         return max(1, getattr(self.params, KINDS[self.name].least or "", 1))
 
     def __str__(self) -> str:
-        changed = [
-            f"{one.name}={_quote(one.format(getattr(self.params, one.name)))}"
-            for one in params_of(type(self.params))
-            if getattr(self.params, one.name) != one.default
-        ]
-        return ":".join([self.name, *changed])
+        return ":".join([self.name, *_changed(self.params)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +78,7 @@ class StrategySpec:
     parts: tuple[StrategyPart, ...] = ()
     verification: Verification | None = None  # None: by temperature
     length: LengthRule = LengthRule.FIXED
+    ewma: EwmaParams = EwmaParams()  # noqa: RUF009 # frozen
 
     @classmethod
     def parse(cls, text: str) -> StrategySpec:
@@ -109,7 +107,7 @@ class StrategySpec:
         _check_order(parts, text)
         verification = _parse_choice(Verification, "verify", run["verify"]) if "verify" in run else None
         length = _parse_choice(LengthRule, "length", run.get("length", LengthRule.FIXED))
-        return cls(tuple(parts), verification, length)
+        return cls(tuple(parts), verification, length, _parse_ewma(run, length))
 
     def __str__(self) -> str:
         written = "+".join(str(part) for part in self.parts) or NONE
@@ -117,6 +115,8 @@ class StrategySpec:
             written += f":verify={self.verification}"
         if self.length is not LengthRule.FIXED:
             written += f":length={self.length}"
+        if self.length is LengthRule.EWMA:
+            written += "".join(f":{one}" for one in _changed(self.ewma))
         return written
 
     @property
@@ -133,6 +133,27 @@ class StrategySpec:
                 "Set the temperature to 0, or use verify=speculative or verify=match.",
             )
         return self.verification
+
+
+def _changed(params: Any) -> list[str]:
+    """Settings that are not the default, as they are written."""
+    return [
+        f"{one.name}={_quote(one.format(getattr(params, one.name)))}"
+        for one in params_of(type(params))
+        if getattr(params, one.name) != one.default
+    ]
+
+
+def _parse_ewma(run: dict[str, str], length: LengthRule) -> EwmaParams:
+    known = {one.name: one for one in params_of(EwmaParams)}
+    given = {key: known[key].parse(value) for key, value in run.items() if key in known}
+    if given and length is not LengthRule.EWMA:
+        raise SettingError(
+            f"{next(iter(given))} belongs to length=ewma.", "Add :length=ewma, or leave it out."
+        )
+    params = EwmaParams(**given)  # type: ignore[arg-type]
+    params.check()
+    return params
 
 
 def _quote(value: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from app.engine.drafters.base import Drafter
 from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.lengths.base import DraftLength
+from app.engine.lengths.ewma import EwmaParams
 from app.engine.lengths.registry import make_length
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import LengthRule
@@ -31,7 +32,7 @@ class WarmDrafters:
         """`make` gives a drafter that has learned nothing yet."""
         self._make = make
         self._kept: dict[tuple[StrategyKind, Hashable], _Kept] = {}  # the latest used last
-        self._lengths: dict[LengthRule, DraftLength] = {}
+        self._lengths: dict[tuple[LengthRule, EwmaParams], DraftLength] = {}
 
     def of(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
         """Those that the spec names, under whatever settings do not shape their memory."""
@@ -45,7 +46,11 @@ class WarmDrafters:
         return drafters
 
     def length(self, spec: StrategySpec) -> DraftLength:
-        return self._lengths.setdefault(spec.length, make_length(spec.length))
+        key = spec.length, spec.ewma
+        if key not in self._lengths:
+            self._lengths = {other: one for other, one in self._lengths.items() if other[0] != spec.length}
+            self._lengths[key] = make_length(*key)
+        return self._lengths[key]
 
     def reset(self) -> None:
         """Let all of them forget."""

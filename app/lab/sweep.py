@@ -8,8 +8,9 @@ from dataclasses import replace
 import msgspec
 
 from app.engine.errors import SettingError
+from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import params_of
-from app.engine.strategy import NONE, RUN_KEYS, StrategySpec
+from app.engine.strategy import EWMA_KEYS, NONE, RUN_KEYS, StrategySpec
 from app.lab.experiment import Experiment, Lane, make_experiment
 from app.lab.report.report import Cell, Report, SweepFacts
 from app.lab.report.summary import Summary
@@ -48,6 +49,11 @@ class Heat(msgspec.Struct, frozen=True):
 def with_value(strategy: str, key: str, value: str) -> str:
     """The strategy with one setting changed; raises SettingError with what is allowed."""
     spec = StrategySpec.parse(strategy)
+    if key in EWMA_KEYS:
+        bare = str(replace(spec, ewma=EwmaParams()))
+        kept = {one: getattr(spec.ewma, one) for one in EWMA_KEYS if one != key}
+        told = StrategySpec.parse(f"{bare}:{key}={value}")
+        return str(replace(told, ewma=replace(told.ewma, **kept)))
     if key in RUN_KEYS:
         told = StrategySpec.parse(f"none:{key}={value}")
         if key == "verify":
@@ -85,6 +91,9 @@ def spelled(strategy: str, keys: Sequence[str]) -> str:
     run = str(replace(spec, parts=())).removeprefix(NONE)
     if "length" in keys and ":length=" not in run:
         run += f":length={spec.length}"
+    for one in params_of(EwmaParams):
+        if one.name in keys and f":{one.name}=" not in run:
+            run += f":{one.name}={one.format(one.default)}"
     return "+".join(parts) + run
 
 

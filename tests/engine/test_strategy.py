@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.drafters.draft_simple import DraftSimpleParams
 from app.engine.drafters.ngram.prompt_lookup import PromptLookupParams
-from app.engine.drafters.registry import KINDS
+from app.engine.drafters.registry import KINDS, StrategyKind
 from app.engine.errors import SettingError
+from app.engine.params import params_of
 from app.engine.strategy import StrategyPart, StrategySpec
-from app.engine.types import Verification
+from app.engine.types import LengthRule, Verification
 
 lookups = st.builds(
     PromptLookupParams, max_ngram_size=st.integers(1, 64), num_pred_tokens=st.integers(1, 512)
@@ -167,3 +170,34 @@ def test_a_value_that_was_torn_apart_is_told_how_to_be_written(text: str, encode
         StrategySpec.parse(text)
     assert "“:” is written %3A, “+” %2B and “%” %25" in refused.value.hint
     assert encoded in refused.value.hint
+
+
+def test_settings_of_ewma_are_written_behind_its_rule() -> None:
+    text = "suffix:length=ewma:ewma_start=5:ewma_weight=0.3"
+    spec = StrategySpec.parse(text)
+    assert (spec.ewma.ewma_start, spec.ewma.ewma_weight, spec.ewma.ewma_raise) == (5, 0.3, 0.7)
+    assert str(spec) == text
+    assert str(StrategySpec.parse("suffix:length=ewma:ewma_start=3")) == "suffix:length=ewma"
+    assert str(replace(spec, length=LengthRule.AUTO)) == "suffix:length=auto"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("suffix:ewma_start=5", "ewma_start belongs to length=ewma"),
+        ("suffix:length=auto:ewma_min=2", "ewma_min belongs to length=ewma"),
+        ("suffix:length=ewma:ewma_weight=0", "ewma_weight cannot be"),
+        ("suffix:length=ewma:ewma_lower=0.9", "ewma_lower=0.9 is above ewma_raise=0.7"),
+    ],
+)
+def test_settings_of_ewma_that_cannot_be(text: str, said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        StrategySpec.parse(text)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
+    for one in params_of(kind.params):
+        told = one.name == "p_min" or one.unit == "tokens"
+        if told and one.name not in ("max_spec_offset", "max_cached_tokens"):
+            assert "Usual are" in one.doc, one.name

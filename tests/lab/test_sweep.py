@@ -31,6 +31,12 @@ def base(pair: Pair = PAIR, temperature: float = 0.0) -> Experiment:
         ("suffix+draft-simple", "max_depth", "9", "suffix:max_depth=9+draft-simple"),
         ("draft-simple:verify=match", "verify", "block", "draft-simple:verify=block"),
         ("draft-simple:verify=match", "length", "auto", "draft-simple:verify=match:length=auto"),
+        (
+            "suffix:length=ewma:ewma_min=2",
+            "ewma_start",
+            "5",
+            "suffix:length=ewma:ewma_start=5:ewma_min=2",
+        ),
     ],
 )
 def test_one_setting_is_changed(strategy: str, key: str, value: str, expected: str) -> None:
@@ -44,6 +50,7 @@ def test_one_setting_is_changed(strategy: str, key: str, value: str, expected: s
         ("draft-simple", "nosuch", "5", "no setting"),
         ("draft-simple", "n_max", "0", "n_max cannot be"),
         ("draft-simple", "verify", "wrong", "verify cannot be"),
+        ("draft-simple", "ewma_start", "5", "belongs to length=ewma"),
     ],
 )
 def test_what_cannot_be_changed(strategy: str, key: str, value: str, words: str) -> None:
@@ -129,6 +136,7 @@ def test_a_swept_setting_is_shown_also_where_it_has_its_default() -> None:
         "prompt-lookup:max_ngram_size=3+draft-simple:n_max=3:verify=match"
     )
     assert spelled("draft-simple:n_max=8", ("n_max", "length")) == "draft-simple:n_max=8:length=fixed"
+    assert spelled("suffix:length=ewma", ("ewma_start",)) == "suffix:length=ewma:ewma_start=3"
     experiment, facts = make_sweep(
         base(), "draft-simple", Axis("n_max", ("3", "4")), Axis("p_min", ("0", "0.5"))
     )

@@ -7,6 +7,7 @@ import textwrap
 from app.base.numbers import significant
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
+from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import Param, params_of
 from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.record.trace import Trace
@@ -48,9 +49,14 @@ def strategy_help() -> str:
         f"  length={'|'.join(LengthRule)}",
         *_wrapped(
             "For the whole run: how many tokens a round drafts. fixed drafts as many as the settings above "
-            "allow; ewma follows recent acceptance; auto takes the number that gives the most tokens per "
-            "second by the measured costs, zero included.",
+            "allow; ewma follows recent acceptance, by the settings below; auto takes the number that gives "
+            "the most tokens per second by the measured costs, zero included.",
             6,
+        ),
+        *(
+            line
+            for one in params_of(EwmaParams)
+            for line in _wrapped(f"{one.name}={one.format(one.default)}  {_in_words(one)}", 8)
         ),
         "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
     ]

@@ -5,13 +5,63 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.engine.errors import SettingError
 from app.engine.lengths.base import DraftLength, Outset, RoundCost
+from app.engine.params import check_params, param
 
-_WEIGHT = 0.2  # of the newest round
-_RAISE = 0.7  # above this smoothed acceptance k grows by one
-_LOWER = 0.4  # below it k shrinks by one
-_START = 3
-_EVEN = 0.55  # where acceptance is taken to start: it moves k neither way
+
+@dataclass(frozen=True, slots=True)
+class EwmaParams:
+    """Settings of length=ewma. The most that k can be is the strategy's own setting."""
+
+    ewma_start: int = param(
+        3,
+        "Draft this many tokens at first. Usual are 2 to 8: it counts in short answers only.",
+        low=1,
+        high=512,
+        unit="tokens",
+    )
+    ewma_min: int = param(
+        1,
+        "Never draft fewer tokens than this. Usual are 1 to 3: a higher one comes back sooner after a bad "
+        "stretch, and pays more in it.",
+        low=1,
+        high=512,
+        unit="tokens",
+    )
+    ewma_weight: float = param(
+        0.2,
+        "Weight of the newest round in the smoothed acceptance. Usual are 0.1 to 0.5: a higher one follows "
+        "the text faster, and chance too.",
+        low=0.001,
+        high=1,
+    )
+    ewma_lower: float = param(
+        0.4,
+        "Draft one token fewer while the smoothed acceptance is below this. Usual are 0.3 to 0.5: a higher "
+        "one is more careful.",
+        low=0,
+        high=1,
+    )
+    ewma_raise: float = param(
+        0.7,
+        "Draft one token more while the smoothed acceptance is above this. Usual are 0.6 to 0.9: a higher "
+        "one is more careful.",
+        low=0,
+        high=1,
+    )
+
+    def check(self) -> None:
+        """Raises SettingError."""
+        check_params(self)
+        if self.ewma_lower > self.ewma_raise:
+            raise SettingError(
+                f"ewma_lower={self.ewma_lower:g} is above ewma_raise={self.ewma_raise:g}.",
+                "k grows above the one and shrinks below the other.",
+            )
+
+
+_USUAL = EwmaParams()
 
 
 @dataclass(slots=True)
@@ -19,26 +69,31 @@ class _State:
     shortest: int
     longest: int
     k: int
-    acceptance: float = _EVEN
+    acceptance: float
 
 
 class EwmaLength(DraftLength):
-    """k follows an exponentially weighted mean of accepted / drafted, between 1 and the strategy's maximum.
+    """k follows an exponentially weighted mean of accepted / drafted, between its least and the strategy's
+    maximum.
 
     One step at a time, for every strategy of its own. It knows nothing of costs and never stops drafting.
     """
 
     reason = "as long as acceptance allows"
 
-    def __init__(self) -> None:
+    def __init__(self, params: EwmaParams = _USUAL) -> None:
+        self._params = params
         self._states: dict[str, _State] = {}
 
     def begin(self, outset: Outset) -> None:
         for one in outset.strategies:
             known = self._states.get(one.name)
             if known is None or (known.shortest, known.longest) != (one.shortest, one.longest):
-                start = max(one.shortest, min(_START, one.longest))
-                self._states[one.name] = _State(one.shortest, one.longest, start)
+                params = self._params
+                least = min(max(one.shortest, params.ewma_min), one.longest)
+                start = max(least, min(params.ewma_start, one.longest))
+                even = (params.ewma_lower + params.ewma_raise) / 2  # moves k neither way
+                self._states[one.name] = _State(one.shortest, one.longest, start, even)
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         state = self._states[name]
@@ -48,12 +103,12 @@ class EwmaLength(DraftLength):
         last = cost.attempts[-1] if cost.attempts else None
         if last is None or not last.ids:
             return
-        state = self._states[last.name]
-        state.acceptance += _WEIGHT * (cost.accepted / len(last.ids) - state.acceptance)
-        if state.acceptance > _RAISE:
+        state, params = self._states[last.name], self._params
+        state.acceptance += params.ewma_weight * (cost.accepted / len(last.ids) - state.acceptance)
+        if state.acceptance > params.ewma_raise:
             state.k = min(state.k + 1, state.longest)
-        elif state.acceptance < _LOWER:
-            state.k = max(state.k - 1, state.shortest)
+        elif state.acceptance < params.ewma_lower:
+            state.k = max(state.k - 1, min(max(state.shortest, params.ewma_min), state.longest))
 
     def reset(self) -> None:
         self._states.clear()

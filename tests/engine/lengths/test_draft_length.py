@@ -14,7 +14,7 @@ from app.engine.lengths.acceptance import Acceptance
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Attempt, DraftLength, FixedLength, Outset, RoundCost, StrategyLimits
 from app.engine.lengths.cost_curve import DraftCost, TargetCost, UsualTime
-from app.engine.lengths.ewma import EwmaLength
+from app.engine.lengths.ewma import EwmaLength, EwmaParams
 from app.engine.lengths.ledger import Ledger
 from app.engine.types import GenerationRequest
 from tests.answers import answer
@@ -213,6 +213,27 @@ def test_ewma_moves_one_step_at_a_time_between_its_bounds() -> None:
     length.reset()
     length.begin(Outset([StrategyLimits("draft", 4, 6, 0.1)], 100))
     assert [round_of(0.0) for _ in range(9)][-1] == 4, "n_min"
+
+
+def test_ewma_goes_by_its_settings() -> None:
+    def lengths(params: EwmaParams, accepted_share: float) -> list[int]:
+        length = EwmaLength(params)
+        length.begin(Outset([StrategyLimits("draft", 1, 16, 0.1)], 100))
+        chosen = []
+        for _ in range(12):
+            k = min(length.choose("draft", 50, lambda: 0), 16)
+            length.observe(
+                RoundCost([Attempt("draft", k, range(k))], round(k * accepted_share), [0], 0.0, 0.1)
+            )
+            chosen.append(k)
+        return chosen
+
+    usual = lengths(EwmaParams(), 1.0)
+    assert lengths(EwmaParams(ewma_start=8), 1.0)[0] == 8
+    assert lengths(EwmaParams(ewma_weight=1.0), 1.0)[2] > usual[2], "the newest round alone"
+    assert lengths(EwmaParams(ewma_raise=1.0), 1.0) == [3] * 12
+    assert lengths(EwmaParams(ewma_lower=0.0), 0.0) == [3] * 12
+    assert lengths(EwmaParams(ewma_min=2), 0.0)[-1] == 2
 
 
 def test_a_strategy_that_was_not_asked_for_very_long_is_as_good_as_new() -> None:

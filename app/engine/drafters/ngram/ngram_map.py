@@ -25,12 +25,16 @@ _MOST_HITS = 16_380  # llama.cpp's counters stop here
 _MOST_VALUES = 4  # continuations that ngram-map-k4v tells apart after a key
 
 
+_SIZE_N = "Match this many of the latest tokens. Usual are 3 to 12: fewer find more, and mislead more often."
+_SIZE_M = "Copy at most this many tokens. Usual are 8 to 48: more gain where long passages are repeated."
+
+
 @dataclass(frozen=True, slots=True)
 class NgramMapKParams:
     """Settings of ngram-map-k; names and defaults are llama.cpp's."""
 
-    size_n: int = param(12, "Match this many of the latest tokens.", low=1, high=1024, unit="tokens")
-    size_m: int = param(48, "Copy at most this many tokens.", low=1, high=1024, unit="tokens")
+    size_n: int = param(12, _SIZE_N, low=1, high=1024, unit="tokens")
+    size_m: int = param(48, _SIZE_M, low=1, high=1024, unit="tokens")
     min_hits: int = param(
         1, "No effect: llama.cpp accepts it for this strategy and ignores it.", low=1, high=_MOST_HITS
     )
@@ -40,9 +44,15 @@ class NgramMapKParams:
 class NgramMapK4vParams:
     """Settings of ngram-map-k4v; names and defaults are llama.cpp's."""
 
-    size_n: int = param(12, "Match this many of the latest tokens.", low=1, high=1024, unit="tokens")
-    size_m: int = param(48, "Copy at most this many tokens.", low=1, high=1024, unit="tokens")
-    min_hits: int = param(1, "Draft only once these tokens were found this often.", low=1, high=_MOST_HITS)
+    size_n: int = param(12, _SIZE_N, low=1, high=1024, unit="tokens")
+    size_m: int = param(48, _SIZE_M, low=1, high=1024, unit="tokens")
+    min_hits: int = param(
+        1,
+        "Draft only once these tokens were found this often. Usual are 1 to 3: more are surer, and "
+        "come later.",
+        low=1,
+        high=_MOST_HITS,
+    )
 
 
 @dataclass(slots=True)

@@ -31,13 +31,28 @@ class NgramModParams:
 
     n_match: int = param(
         24,
-        "Match this many of the latest tokens. Below 16, matches often mislead.",
+        "Match this many of the latest tokens. Usual are 16 to 32: below 16 more is found, and matches often "
+        "mislead. The pool of what was seen takes 16 MB.",
         low=1,
         high=1024,
         unit="tokens",
     )
-    n_min: int = param(48, "Discard drafts shorter than this.", low=0, high=1024, unit="tokens")
-    n_max: int = param(64, "Draft at most this many tokens per round.", low=1, high=1024, unit="tokens")
+    n_min: int = param(
+        48,
+        "Discard drafts shorter than this. Usual are 2 to 48: a high one leaves only long repetitions, which "
+        "are seldom wrong.",
+        low=0,
+        high=1024,
+        unit="tokens",
+    )
+    n_max: int = param(
+        64,
+        "Draft at most this many tokens per round. Usual are 16 to 64: more gain where long passages are "
+        "repeated.",
+        low=1,
+        high=1024,
+        unit="tokens",
+    )
 
 
 class NgramModPool:

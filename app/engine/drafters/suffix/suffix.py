@@ -25,19 +25,34 @@ class SuffixParams:
     """Settings of suffix. vLLM's names are in brackets; defaults are vLLM's."""
 
     n_max: int = param(  # [num_speculative_tokens]
-        24, "Draft at most this many tokens per round.", low=1, high=512, unit="tokens"
+        24,
+        "Draft at most this many tokens per round. Usual are 8 to 32: max_spec_factor and p_min end most "
+        "drafts before.",
+        low=1,
+        high=512,
+        unit="tokens",
     )
     p_min: float = param(  # [suffix_decoding_min_token_prob]
         0.1,
-        "Stop where the estimated chance that the whole draft is accepted falls below this.",
+        "Stop where the estimated chance that the whole draft is accepted falls below this. Usual are 0.05 "
+        "to 0.3: a higher one wastes fewer tokens, and drafts fewer.",
         low=0,
         high=1,
     )
     max_depth: int = param(  # [suffix_decoding_max_tree_depth]
-        24, "Match at most this many of the latest tokens.", low=1, high=256, unit="tokens"
+        24,
+        "Match at most this many of the latest tokens. Usual are 8 to 64: deeper tells long repetitions "
+        "apart, and takes longer to look through.",
+        low=1,
+        high=256,
+        unit="tokens",
     )
     max_spec_factor: float = param(  # [suffix_decoding_max_spec_factor]
-        1.0, "Draft at most this many tokens for each token that matched.", low=0, high=64
+        1.0,
+        "Draft at most this many tokens for each token that matched. Usual are 1 to 4: more trusts short "
+        "matches with long drafts.",
+        low=0,
+        high=64,
     )
     max_spec_offset: float = param(  # Arctic Inference's max_spec_offset
         0.0, "Draft this many tokens more than max_spec_factor allows.", low=-64, high=512, unit="tokens"
