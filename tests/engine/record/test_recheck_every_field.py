@@ -50,6 +50,7 @@ NEVER = {
     },
     "header.pair.vocabulary": MACHINE,
     "header.pair.devices": MACHINE,
+    "header.pair.fills_middle": MACHINE,
     "header.prompt": MODEL,
     **{
         f"header.sampling.{field}": MODEL
