@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ def test_the_catalogue_that_comes_along() -> None:
         assert pair.draft is not None and pair.draft.size < pair.target.size
         assert all(one.licence and one.size and one.file.endswith(".gguf") for one in pair.models)
         assert pair.good_for.endswith(".") and "/" not in pair.id
+        # A number that was not measured here names who published it, and where it was measured.
+        assert "Published" not in pair.note or re.search(r", on an? .+ \(\w+\.com[^)]*\)\.$", pair.note)
+    assert max(pair.size for pair in pairs) > 40e9, "up to 70B"
+    by_file = {one.file: one for pair in pairs for one in pair.models}
+    assert all(by_file[one.file] == one for pair in pairs for one in pair.models), "one size for one file"
 
 
 def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
