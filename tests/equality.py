@@ -95,21 +95,21 @@ class Baselines:
 
     def __init__(self, partings: list[Parting]) -> None:
         """`partings` takes every parting that is found, so that all can be listed."""
-        self._partings = partings
-        self._known: dict[tuple[Engine, GenerationRequest], Trace] = {}
+        self.partings = partings
+        self.known: dict[tuple[Engine, GenerationRequest], Trace] = {}
 
     def check(self, engine: Engine, request: GenerationRequest, strategy: str) -> Trace:
         """Answer the request with `strategy`; fails where the answer is not equal to the baseline."""
         plain = replace(request, strategy="none", cold=True)
         asked = replace(request, strategy=strategy, cold=True)
-        if (engine, plain) not in self._known:
-            self._known[engine, plain] = trace_of(events_of(engine, plain))
+        if (engine, plain) not in self.known:
+            self.known[engine, plain] = trace_of(events_of(engine, plain))
         trace = trace_of(events_of(engine, asked))
         assert recheck(trace) == []
-        prompt = engine._tokenize(asked)[1]
-        parting = first_parting(engine, prompt, self._known[engine, plain], trace)
+        prompt = engine.tokenize(asked)[1]
+        parting = first_parting(engine, prompt, self.known[engine, plain], trace)
         if parting is not None:
-            self._partings.append(parting)
+            self.partings.append(parting)
             assert parting.is_near_tie, str(parting)
         return trace
 
@@ -154,12 +154,12 @@ def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, tr
 
 def sampler_of(engine: Engine, trace: Trace) -> Sampler:
     sampling = trace.header.sampling
-    return Sampler(sampling, breakers=breakers_of(engine._target.model.vocabulary, sampling))
+    return Sampler(sampling, breakers=breakers_of(engine.target.model.vocabulary, sampling))
 
 
 def measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int) -> Floats:
     """The target's adjusted logits at token `index`, in the batch shapes of the trace's own passes."""
-    part = engine._models._parts[0]
+    part = engine.models.parts[0]
     context = Context(part.model, part.options, AbortFlag())
     sampler = sampler_of(engine, trace)
     try:

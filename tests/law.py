@@ -166,13 +166,13 @@ def open_engine(target: Path, draft: Path) -> Engine:
 
 
 def prompt_ids(engine: Engine) -> NDArray[np.int32]:
-    return engine._target.model.vocabulary.tokenize(PROMPT, special=True, parse_special=False)
+    return engine.target.model.vocabulary.tokenize(PROMPT, special=True, parse_special=False)
 
 
 def exact_law(engine: Engine, sampling: Sampling) -> NDArray[np.float64]:
     """The joint law of the target's first LENGTH tokens, shape [vocabulary] * LENGTH."""
     prompt = prompt_ids(engine)
-    context = engine._target
+    context = engine.target
     size = context.model.vocabulary.size
     law = np.zeros((size,) * LENGTH)
     context.clear()
@@ -266,10 +266,10 @@ def _emitted(
     engine: Engine, case: Case, n: int, seed: int, first: int, seen: list[Round] | None
 ) -> Iterator[tuple[int, ...]]:
     spec = StrategySpec.parse(case.strategy)
-    vocabulary = engine._target.model.vocabulary
+    vocabulary = engine.target.model.vocabulary
     sampler = Sampler(case.sampling, breakers=breakers_of(vocabulary, case.sampling))
     prompt = prompt_ids(engine)
-    drafters = engine._warm.of(spec)
+    drafters = engine.warm.of(spec)
     length = PaidAuto() if spec.length is LengthRule.AUTO else make_length(spec.length)
     outset = Outset(
         [StrategyLimits(part.name, part.shortest, part.longest) for part in spec.parts],
@@ -281,9 +281,9 @@ def _emitted(
                 drafter.reset()
         length.begin(outset)
         run = Generation(
-            target=engine._target,
+            target=engine.target,
             drafters=drafters,
-            draft_contexts=[engine._draft] if engine._draft else [],
+            draft_contexts=[engine.draft] if engine.draft else [],
             verification=spec.verification_at(case.sampling.temperature),
             length=length,
             sampler=sampler,
@@ -305,7 +305,7 @@ def count(
     engine: Engine, case: Case, n: int, seed: int, first: int = 0, seen: list[Round] | None = None
 ) -> NDArray[np.int64]:
     """How often each LENGTH tokens came, shape [vocabulary] * LENGTH; `seen` takes the rounds."""
-    size = engine._target.model.vocabulary.size
+    size = engine.target.model.vocabulary.size
     counts = np.zeros((size,) * LENGTH, np.int64)
     for tokens in emitted(engine, case, n, seed, first, seen):
         counts[tokens] += 1

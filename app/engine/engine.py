@@ -75,37 +75,37 @@ class Engine:
         self._abort.clear()  # of a Stop long ago
         if previous is not None:
             previous._leave()
-        before = previous._models if previous else None
-        self._models: LoadedPair = LoadedPair(target, draft, self._abort, on_progress, before, on_test)
-        self._target, self._draft = self._models.target, self._models.draft
+        before = previous.models if previous else None
+        self.models: LoadedPair = LoadedPair(target, draft, self._abort, on_progress, before, on_test)
+        self.target, self.draft = self.models.target, self.models.draft
         self._lookup_caches = LookupCaches()
-        if previous is not None and _same_file(previous._models.info.target, self._models.info.target):
+        if previous is not None and _same_file(previous.models.info.target, self.models.info.target):
             # A file that answers are added to is drafted from as it was before all of them.
             self._lookup_caches = previous._lookup_caches
-        self._warm = WarmDrafters(self._new_drafter)
+        self.warm = WarmDrafters(self.new_drafter)
         self._templates: Templates = templates or (previous._templates if previous else Templates())
-        model = self._target.model
+        model = self.target.model
         self._template = ChatTemplate(model.chat_template, model.vocabulary, self._templates)
-        self.pair = self._models.info
+        self.pair = self.models.info
         self._rounds: Rounds | None = None  # of the answer that is being written
 
     @property
     def options(self) -> tuple[ModelOptions, ModelOptions | None]:
         """What was asked for, so that the same pair can be loaded again."""
-        return self._models.asked
+        return self.models.asked
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The target's."""
-        return self._target.model.vocabulary
+        return self.target.model.vocabulary
 
     def prompt_ids(self, request: GenerationRequest) -> tuple[int, ...]:
         """The tokens that the target reads for a request; raises PromptError."""
-        return tuple(self._tokenize(request).ids.tolist())
+        return tuple(self.tokenize(request).ids.tolist())
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
         """What this pair holds on the devices of another one, by the names that they have there."""
-        return self._models.memory_beside(target)
+        return self.models.memory_beside(target)
 
     def read_template(self) -> None:
         """Learn what the chat template can be told about thinking, for `pair`. Raises PromptError."""
@@ -114,7 +114,7 @@ class Engine:
     def close(self) -> None:
         """Free the models; an answer that is being written ends here."""
         self._leave()
-        self._models.close()
+        self.models.close()
         self._templates.close()
 
     def __enter__(self) -> Engine:
@@ -141,7 +141,7 @@ class Engine:
         prompt_seconds = draft_seconds = 0.0
         first_token: float | None = None
         zero = asked
-        native = self._target.seconds
+        native = self.target.seconds
         begun: list[Drafter] = []
         made: Rounds | None = None
         try:
@@ -150,7 +150,7 @@ class Engine:
             prompt_seconds = time.perf_counter() - asked
             read = answer.truth.length - 1 - header.cached_tokens
             answer.length.begin(
-                Outset(self._limits(spec), request.max_tokens, read, self._target.seconds - native)
+                Outset(self._limits(spec), request.max_tokens, read, self.target.seconds - native)
             )
             if spec.needs_draft and not answer.length.lazy:
                 yield PromptProgress(run, Role.DRAFT, 0, answer.prompt_length)
@@ -201,7 +201,7 @@ class Engine:
 
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
         """Check everything that was asked for; nothing is decoded yet."""
-        if self._models.closed:
+        if self.models.closed:
             raise RuntimeError("This engine is closed.")
         sampling = request.sampling
         check_params(sampling)
@@ -210,18 +210,18 @@ class Engine:
             raise SettingError("max_tokens cannot be below 1.", "Ask for at least one token.")
         spec = StrategySpec.parse(request.strategy)
         verification = spec.verification_at(sampling.temperature)
-        if spec.needs_draft and self._draft is None:
+        if spec.needs_draft and self.draft is None:
             raise SettingError(
                 f"{spec} needs a draft model and none is loaded.",
                 "Choose a draft, or a strategy that needs none.",
             )
-        text, prompt, told = self._tokenize(request)
+        text, prompt, told = self.tokenize(request)
         vocabulary = self.vocabulary
         ids = np.append(prompt, np.array(request.continues, np.int32))
         written = TextStream(request.stop)
         for token in request.continues:
             written.add(vocabulary.piece(token))
-        n_ctx = self._target.n_ctx
+        n_ctx = self.target.n_ctx
         if len(ids) > n_ctx:
             raise PromptError(
                 f"The prompt has {len(ids):,} tokens and the context holds {n_ctx:,}.",
@@ -229,17 +229,17 @@ class Engine:
             )
         # A cold run has drafters and a length rule of its own: what the others learned outlives it.
         if request.cold:
-            drafters = [(part.name, self._new_drafter(part)) for part in spec.parts]
+            drafters = [(part.name, self.new_drafter(part)) for part in spec.parts]
             length = make_length(spec.length, spec.ewma)
-            self._models.clear()
+            self.models.clear()
         else:
-            drafters, length = self._warm.of(spec), self._warm.length(spec)
+            drafters, length = self.warm.of(spec), self.warm.length(spec)
         seed = secrets.randbits(63) if sampling.seed < 0 else sampling.seed
         ends = vocabulary.end_ids
         answer = Generation(
-            target=self._target,
+            target=self.target,
             drafters=drafters,
-            draft_contexts=[self._draft] if self._draft else [],
+            draft_contexts=[self.draft] if self.draft else [],
             verification=verification,
             length=length,
             sampler=Sampler(
@@ -266,7 +266,7 @@ class Engine:
             pair=self.pair,
             prompt=text,
             prompt_tokens=len(prompt),
-            cached_tokens=self._target.sync(ids[:-1]),
+            cached_tokens=self.target.sync(ids[:-1]),
             cold=request.cold,
             started_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             stop=request.stop,
@@ -278,7 +278,7 @@ class Engine:
         )
         return answer, header, spec
 
-    def _tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
+    def tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
         given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
         if sum(given) != 1:
             raise PromptError("There is no prompt.", "Give a prompt, messages or token ids: one of them.")
@@ -299,25 +299,25 @@ class Engine:
             raise PromptError("The prompt is empty.", "Type something first.")
         return made
 
-    def _new_drafter(self, part: StrategyPart) -> Drafter:
+    def new_drafter(self, part: StrategyPart) -> Drafter:
         """One that has learned nothing yet."""
-        vocabulary, fit = self._target.model.vocabulary, self._models.fit
-        resources = Resources(vocabulary, self._draft, fit, self._lookup_caches)
+        vocabulary, fit = self.target.model.vocabulary, self.models.fit
+        resources = Resources(vocabulary, self.draft, fit, self._lookup_caches)
         return KINDS[part.name].make(part.params, resources)
 
     def reset(self) -> None:
         """Empty both caches and all drafters: what comes next is cold."""
         self._leave()
-        self._models.clear()
-        self._warm.reset()
+        self.models.clear()
+        self.warm.reset()
 
     def _read_prompt(self, answer: Generation) -> Iterator[int]:
         """Decode the prompt but for its last token, which belongs to round 0; yields tokens done."""
         prompt = answer.truth.ids[:-1]
-        done = self._target.sync(prompt)
+        done = self.target.sync(prompt)
         while done < len(prompt):
             chunk = prompt[done : done + _PROMPT_CHUNK]
-            self._target.decode(chunk)
+            self.target.decode(chunk)
             done += len(chunk)
             yield done
             if self._abort.is_set():

@@ -104,14 +104,14 @@ class LoadedPair:
         self._on_test = on_test
         self.asked = _options(target), None if draft is None else _options(draft)
         options, beside = share_workers(*self.asked)
-        old: list[_Part] = previous._parts if previous else []
+        old: list[_Part] = previous.parts if previous else []
         with ExitStack() as new:
             ahead = self._read_ahead(options, beside, old)
             if ahead is not None:
                 new.callback(ahead.give_up)
             with _told_of(Role.TARGET):
                 first = self._open(Role.TARGET, options, old, new, beside=ahead)
-            self._parts: list[_Part] = [first]
+            self.parts: list[_Part] = [first]
             self.target: Context = first.context
             self.draft: Context | None = None
             self.fit: VocabularyFit | None = None
@@ -121,11 +121,11 @@ class LoadedPair:
                 with _told_of(Role.DRAFT):
                     second = self._open(Role.DRAFT, beside, old[1:], new, snapshots=0, ahead=ahead)
                     self.fit = _fit(first.model, second.model)
-                self._parts.append(second)
+                self.parts.append(second)
                 self.draft = second.context
             new.pop_all()
         if previous is not None:
-            previous._parts = [part for part in old if part not in self._parts]
+            previous.parts = [part for part in old if part not in self.parts]
             previous.close()
         self.info = PairInfo(
             target=_describe(self.target),
@@ -194,12 +194,12 @@ class LoadedPair:
 
     @property
     def closed(self) -> bool:
-        return not self._parts
+        return not self.parts
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
         """What this pair holds on the devices of another one, by the names that they have there."""
-        held = [part.context.memory for part in self._parts]
-        if self._parts and self._parts[0].options.rpc == target.rpc:
+        held = [part.context.memory for part in self.parts]
+        if self.parts and self.parts[0].options.rpc == target.rpc:
             return tuple(held)
         # Other workers: RPC0 is another device there.
         return tuple(
@@ -209,14 +209,14 @@ class LoadedPair:
 
     def clear(self) -> None:
         """Empty both caches."""
-        for part in self._parts:
+        for part in self.parts:
             part.context.clear()
 
     def close(self) -> None:
         """Free the models."""
-        for part in self._parts:
+        for part in self.parts:
             part.close()
-        self._parts = []
+        self.parts = []
 
 
 @contextmanager

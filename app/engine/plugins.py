@@ -65,7 +65,7 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
         if kind.stamp is not None and (source not in paths or kind.stamp != file_stamp(source)):
             unregister(kind.name)
     problems = {}
-    for point in _entry_points():
+    for point in installed_points():
         source = f"Entry point {point.name}"
         try:
             if source not in known:
@@ -84,7 +84,7 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
 
 
 @cache
-def _entry_points() -> tuple[EntryPoint, ...]:
+def installed_points() -> tuple[EntryPoint, ...]:
     """Of the packages that were installed when this process began."""
     return tuple(entry_points(group=GROUP))
 

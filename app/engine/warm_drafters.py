@@ -32,7 +32,11 @@ class WarmDrafters:
         """`make` gives a drafter that has learned nothing yet."""
         self._make = make
         self._kept: dict[tuple[StrategyKind, Hashable], _Kept] = {}  # the latest used last
-        self._lengths: dict[tuple[LengthRule, EwmaParams], DraftLength] = {}
+        self.lengths: dict[tuple[LengthRule, EwmaParams], DraftLength] = {}
+
+    def __len__(self) -> int:
+        """How many drafters are kept."""
+        return len(self._kept)
 
     def of(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
         """Those that the spec names, under whatever settings do not shape their memory."""
@@ -47,16 +51,16 @@ class WarmDrafters:
 
     def length(self, spec: StrategySpec) -> DraftLength:
         key = spec.length, spec.ewma
-        if key not in self._lengths:
-            self._lengths = {other: one for other, one in self._lengths.items() if other[0] != spec.length}
-            self._lengths[key] = make_length(*key)
-        return self._lengths[key]
+        if key not in self.lengths:
+            self.lengths = {other: one for other, one in self.lengths.items() if other[0] != spec.length}
+            self.lengths[key] = make_length(*key)
+        return self.lengths[key]
 
     def reset(self) -> None:
         """Let all of them forget."""
         for kept in self._kept.values():
             kept.drafter.reset()
-        for length in self._lengths.values():
+        for length in self.lengths.values():
             length.reset()
 
     def _drafter(self, part: StrategyPart) -> Drafter:

@@ -37,7 +37,7 @@ def test_it_counts_what_follows_two_tokens_as_llama_lookup_create_does(
     tmp_path: Path, target: str, engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counted = made(tmp_path, target, text(tmp_path, "one.txt", TEXT))
-    tokens = engine._target.model.vocabulary.tokenize(TEXT, special=True, parse_special=False)
+    tokens = engine.target.model.vocabulary.tokenize(TEXT, special=True, parse_special=False)
     expected: dict[bytes, dict[int, int]] = {}
     for at in range(2, len(tokens)):
         followers = expected.setdefault(tokens[at - 2 : at].astype("<i4").tobytes(), {})

@@ -361,7 +361,7 @@ def test_a_prompt_that_the_draft_reads_within_a_round_is_counted(
     class Lazy(FixedLength):
         lazy = True
 
-    monkeypatch.setitem(engine._warm._lengths, LengthRule.EWMA, Lazy())
+    monkeypatch.setitem(engine.warm.lengths, LengthRule.EWMA, Lazy())
     totals = answer(engine, LONG, strategy=f"{DRAFTS}:length=ewma", max_tokens=12).totals
     assert totals is not None
     assert 0 < totals.draft_prompt_in_rounds <= totals.draft_prompt_seconds
@@ -510,17 +510,17 @@ def test_logits_that_are_no_numbers_are_named(
 def test_the_same_parts_are_not_loaded_again(pair_files: tuple[Path, Path]) -> None:
     target, draft = pair_files
     first = Engine(target, draft)
-    kept = first._target
+    kept = first.target
     answer(first, LONG, max_tokens=3)
     second = Engine(target, previous=first)
-    assert second._target is kept
+    assert second.target is kept
     assert second.pair.draft is None
     assert answer(second, LONG, max_tokens=3).header.cached_tokens == len(LONG) - 1
     third = Engine(target, draft, previous=second)
-    assert third._target is kept
+    assert third.target is kept
     assert answer(third, strategy=DRAFTS, max_tokens=9, ignore_eos=True).totals
     fourth = Engine(ModelOptions(str(target), ctx_size=512), draft, previous=third)
-    assert fourth._target is not kept
+    assert fourth.target is not kept
     assert fourth.pair.target.n_ctx == 512
     fourth.close()
 

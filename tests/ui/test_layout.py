@@ -134,7 +134,7 @@ def test_the_places_of_the_popover_are_inside_the_window(windows: Windows) -> No
     resize(desk, 1000, 640)
     for chip in desk.header.chips:
         chip.click()
-        card = chip._popover
+        card = chip.popover
         assert card is not None and card.isVisible()
         shown = QRect(card.mapTo(desk.window, QPoint(16, 16)), card.size().shrunkBy(SHADOW))
         assert desk.window.rect().contains(shown)

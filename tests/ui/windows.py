@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """Whole windows over real engines, each in a home folder of its own, and what a person does with them."""
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class Desk:
         return [notice.action for notice in self.page.prompt.notices.strips if notice.action]
 
     def panel_error(self, panel: QWidget) -> str:
-        return _words(panel._notice)  # type: ignore[attr-defined]
+        return _words(panel.notice)  # type: ignore[attr-defined]
 
     def saved(self) -> dict[str, object]:
         """The settings file."""

@@ -74,7 +74,7 @@ def residual_forgets_q(patch: Patch) -> None:
 
 def q_before_its_filters(patch: Patch) -> None:
     """Draft tokens are drawn after the filters and the temperature, but judged by the q before them."""
-    filtered = DraftSimple._distribution
+    filtered = DraftSimple._distribution  # noqa: SLF001 (a planted fault)
 
     class Misjudged(Distribution):
         def draw(self, u: float) -> tuple[int, Draw]:
@@ -246,7 +246,7 @@ def test_rows_off_by_one_break_the_equality(engine: Engine, monkeypatch: Patch, 
 def test_a_target_that_is_not_rolled_back_breaks_the_equality(engine: Engine, monkeypatch: Patch) -> None:
     baselines = Baselines([])
     baselines.check(engine, REQUEST, "none")
-    no_rollback(monkeypatch, engine._target)
+    no_rollback(monkeypatch, engine.target)
     with pytest.raises(AssertionError, match="WRONG"):
         baselines.check(engine, REQUEST, STRATEGY)
 
@@ -297,5 +297,5 @@ def test_a_draft_that_is_rolled_back_has_the_targets_q(self_draft: Engine) -> No
 
 
 def test_a_draft_that_is_not_rolled_back_has_another(self_draft: Engine, monkeypatch: Patch) -> None:
-    no_rollback(monkeypatch, self_draft._draft)
+    no_rollback(monkeypatch, self_draft.draft)
     assert largest_difference(self_draft) > 0.1

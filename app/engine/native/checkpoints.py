@@ -42,12 +42,12 @@ class Checkpoints:
         self._context = context
         self._memory = llama_cpp.llama_get_memory(context)
         self.apart = apart
-        self._kept: list[_Checkpoint] = []
+        self.kept: list[_Checkpoint] = []
 
     @property
     def latest(self) -> int:
         """Tokens behind which the newest was taken; 0 where there is none, as nothing is a state too."""
-        return self._kept[-1].at if self._kept else 0
+        return self.kept[-1].at if self.kept else 0
 
     def take(self, at: int) -> None:
         """Keep the state of a memory that holds exactly `at` tokens, more than `latest`."""
@@ -56,18 +56,18 @@ class Checkpoints:
         if llama_cpp.llama_state_seq_get_data_ext(
             self._context, state.ctypes.data_as(_BYTES), size, _SEQUENCE, _PARTIAL
         ):
-            self._kept.append(_Checkpoint(at, state))
+            self.kept.append(_Checkpoint(at, state))
 
     def _make_room(self, at: int, size: int) -> NDArray[np.uint8]:
         """Drop what is not needed with a new one at `at`; the array for it, shape [size]."""
-        places = [0, *(one.at for one in self._kept), at]
+        places = [0, *(one.at for one in self.kept), at]
         dropped = None
-        if self._kept and at - places[-3] <= self.apart:  # the one before is near enough
-            dropped = self._kept.pop()
-        elif len(self._kept) >= max(_LEAST, min(MOST, _MOST_BYTES // max(size, 1))):
+        if self.kept and at - places[-3] <= self.apart:  # the one before is near enough
+            dropped = self.kept.pop()
+        elif len(self.kept) >= max(_LEAST, min(MOST, _MOST_BYTES // max(size, 1))):
             # The one whose neighbours are nearest to each other: they stay spread over the whole text.
             gaps = [after - before for before, after in zip(places, places[2:], strict=False)]
-            dropped = self._kept.pop(gaps.index(min(gaps)))
+            dropped = self.kept.pop(gaps.index(min(gaps)))
         if dropped is not None and len(dropped.state) == size:
             return dropped.state
         return np.empty(size, np.uint8)
@@ -77,8 +77,8 @@ class Checkpoints:
 
         Where there is none, the memory is empty.
         """
-        while self._kept:
-            at, state = self._kept[-1].at, self._kept[-1].state
+        while self.kept:
+            at, state = self.kept[-1].at, self.kept[-1].state
             if (
                 at <= keep
                 and llama_cpp.llama_state_seq_set_data_ext(
@@ -87,11 +87,11 @@ class Checkpoints:
                 and llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, at, -1)
             ):
                 return at
-            self._kept.pop()
+            self.kept.pop()
         llama_cpp.llama_memory_clear(self._memory, True)
         return 0
 
     def forget(self, keep: int) -> None:
         """Drop those of more than `keep` tokens: other tokens follow now."""
         while self.latest > keep:
-            self._kept.pop()
+            self.kept.pop()

@@ -57,7 +57,7 @@ _log = _Log()
 _on_log = llama_cpp.llama_log_callback(_log.take)
 llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
 llama_cpp.llama_backend_init()
-lib = llama_cpp.llama_cpp._lib  # for what the bindings leave out
+lib = llama_cpp.llama_cpp._lib  # noqa: SLF001 (for what the bindings leave out)
 
 
 def raw_call(name: str, result: Any, *arguments: Any) -> Any:

@@ -56,18 +56,18 @@ class Vocabulary:
 
     def __init__(self, model: Any, path: Path, log: Iterable[str]) -> None:
         """`log` is what llama.cpp said when it loaded the model of the file at `path`."""
-        self._handle = llama_cpp.llama_model_get_vocab(model)
+        self.handle = llama_cpp.llama_model_get_vocab(model)
         self._path = path
         named = (read_metadata(model, f"tokenizer.ggml.{name}_token_id") for name in _ENDINGS)
         overridden = (found[1] for line in log if (found := _OVERRIDDEN.search(line)))
         self._suspects = {int(id) for id in (*named, *overridden) if id.isdigit()}
-        self.size: int = llama_cpp.llama_vocab_n_tokens(self._handle)
-        self.kind: int = llama_cpp.llama_vocab_type(self._handle)
-        self.bos: int = llama_cpp.llama_vocab_bos(self._handle)
-        self.eos: int = llama_cpp.llama_vocab_eos(self._handle)
-        self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._handle)
-        self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._handle)
-        self.pieces = Pieces(self._handle, self.size)
+        self.size: int = llama_cpp.llama_vocab_n_tokens(self.handle)
+        self.kind: int = llama_cpp.llama_vocab_type(self.handle)
+        self.bos: int = llama_cpp.llama_vocab_bos(self.handle)
+        self.eos: int = llama_cpp.llama_vocab_eos(self.handle)
+        self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self.handle)
+        self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self.handle)
+        self.pieces = Pieces(self.handle, self.size)
 
     @cached_property
     def _table(self) -> TokenTable | None:
@@ -91,14 +91,14 @@ class Vocabulary:
     @cached_property
     def end_ids(self) -> frozenset[int]:
         """The end-of-generation tokens."""
-        handle = self._handle
+        handle = self.handle
         return frozenset(id for id in self._marked if llama_cpp.llama_vocab_is_eog(handle, id))
 
     @cached_property
     def fim(self) -> tuple[int, int, int] | None:
         """The tokens in front of a prefix, of a suffix, and of the text between them (fill in the middle), as
         llama.cpp finds them in the file; None where the file has not all three."""
-        handle = self._handle
+        handle = self.handle
         ids: tuple[int, int, int] = (
             llama_cpp.llama_vocab_fim_pre(handle),
             llama_cpp.llama_vocab_fim_suf(handle),
@@ -120,11 +120,11 @@ class Vocabulary:
         buffer = ctypes.create_string_buffer(size)
         for id in ids:
             token[0] = id
-            n = llama_cpp.llama_detokenize(self._handle, token, 1, buffer, size, False, True)
+            n = llama_cpp.llama_detokenize(self.handle, token, 1, buffer, size, False, True)
             if n < 0:
                 size = -n
                 buffer = ctypes.create_string_buffer(size)
-                n = llama_cpp.llama_detokenize(self._handle, token, 1, buffer, size, False, True)
+                n = llama_cpp.llama_detokenize(self.handle, token, 1, buffer, size, False, True)
             word = buffer.raw[:n]
             if byte in word:
                 yield id, word
@@ -138,10 +138,10 @@ class Vocabulary:
         raw = text.encode(errors="replace") if isinstance(text, str) else text  # half a surrogate is no text
         room = len(raw) + 8  # a token is at least one byte; BOS and EOS
         ids = (llama_cpp.llama_token * room)()
-        n = llama_cpp.llama_tokenize(self._handle, raw, len(raw), ids, room, special, parse_special)
+        n = llama_cpp.llama_tokenize(self.handle, raw, len(raw), ids, room, special, parse_special)
         if n < 0:
             ids = (llama_cpp.llama_token * -n)()
-            n = llama_cpp.llama_tokenize(self._handle, raw, len(raw), ids, -n, special, parse_special)
+            n = llama_cpp.llama_tokenize(self.handle, raw, len(raw), ids, -n, special, parse_special)
         return np.ctypeslib.as_array(ids)[: max(n, 0)].astype(np.int32)
 
     @cached_property
@@ -169,7 +169,7 @@ class Vocabulary:
 
     def raw_text(self, id: int) -> bytes:
         """The token's text as the file spells it."""
-        text: bytes = llama_cpp.llama_vocab_get_text(self._handle, id)
+        text: bytes = llama_cpp.llama_vocab_get_text(self.handle, id)
         return text
 
     def label(self, id: int) -> str:
@@ -181,6 +181,6 @@ class Vocabulary:
         marked = _ATTR_CONTROL | _ATTR_UNKNOWN
         texts = []
         for id in self._marked:
-            if llama_cpp.llama_vocab_get_attr(self._handle, id) & marked:
+            if llama_cpp.llama_vocab_get_attr(self.handle, id) & marked:
                 texts.append(self.raw_text(id).decode("utf-8", errors="replace"))
         return [text for text in texts if text]

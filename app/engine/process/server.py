@@ -35,6 +35,7 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import ModelOptions, Role, split_list
 
 if TYPE_CHECKING:
+    from app.engine.devices.memory import ModelMemory
     from app.engine.engine import Engine
     from app.engine.templates.process import Templates
 
@@ -188,7 +189,7 @@ class Server:
     def _measure(self, command: Measure) -> None:
         from app.engine.devices.offload import fit_pair, measure_pair
 
-        loaded = self._engine.memory_beside(command.target) if self._engine else ()
+        loaded = self._held(command.target)
         if not command.fit:
             memory = measure_pair(command.target, command.draft, loaded)
             self._emit(Measured(command.run, memory, command.target, command.draft))
@@ -208,19 +209,12 @@ class Server:
         if isinstance(error, WorkerError) and error.endpoint:
             return without_workers(command, (error.endpoint,))
         if isinstance(error, NoRoomError):
-            return less_memory(command, self._fitting(command))
+            return less_memory(command, fitting(command, self._held(command.target)))
         return None
 
-    def _fitting(self, command: Load) -> Measured | None:
-        """The pair with those of its layers that should fit; None where even that cannot be told."""
-        from app.engine.devices.offload import fit_pair
-
-        loaded = self._engine.memory_beside(command.target) if self._engine else ()
-        try:
-            fitted = fit_pair(command.target, command.draft, loaded, as_asked=True)
-            return Measured(command.run, *fitted)
-        except UserError:
-            return None
+    def _held(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
+        """What the loaded pair takes of the devices that another one asks for."""
+        return self._engine.memory_beside(target) if self._engine else ()
 
     def _generate(self, command: Generate) -> None:
         if self._engine is None:
@@ -231,6 +225,17 @@ class Server:
             # A Stop that came before the run began: its flag was cleared by the start.
             if self._is_stopped(command.run):
                 self._engine.stop()
+
+
+def fitting(command: Load, loaded: tuple[ModelMemory, ...] = ()) -> Measured | None:
+    """The pair with those of its layers that should fit beside what is `loaded`; None where even that cannot
+    be told."""
+    from app.engine.devices.offload import fit_pair
+
+    try:
+        return Measured(command.run, *fit_pair(command.target, command.draft, loaded, as_asked=True))
+    except UserError:
+        return None
 
 
 def _know_drafters(command: Generate) -> None:

@@ -37,7 +37,7 @@ class Reader:
     """The asking side. The process is started at the first question. Safe from any thread."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        self._patience = patience
+        self.patience = patience
         self._lock = threading.Lock()
         self._probe: _Probe | None = None
 
@@ -79,7 +79,7 @@ class Reader:
             ) from None
         except TimeoutError:
             raise NoAnswerError(
-                f"{path.name} could not be read within {self._patience:.0f} seconds.",
+                f"{path.name} could not be read within {self.patience:.0f} seconds.",
                 "It may be damaged, or its disk slow.",
             ) from None
         except (EOFError, OSError):
@@ -105,7 +105,7 @@ class Reader:
     def _ask_once(self, question: Question) -> Answer:
         try:
             self._probe = self._probe or _Probe()
-            return self._probe.ask(question, self._patience)
+            return self._probe.ask(question, self.patience)
         except (EOFError, OSError):
             self._end()
             raise

@@ -115,7 +115,7 @@ class Tuner:
         if before is not None and (not new or (before.complete and not complete)):
             self.result = before  # surer than what was cut short
         else:
-            self.result = self._conclude(done, complete)
+            self.result = self.conclude(done, complete)
         yield TuneEnded(self.result)
 
     def _rung(
@@ -187,7 +187,7 @@ class Tuner:
             statistics.add(one)
             cost.add(one)
 
-    def _conclude(self, done: list[Rung], complete: bool) -> Tuned:
+    def conclude(self, done: list[Rung], complete: bool) -> Tuned:
         tried = len({one.strategy for rung in done for one in rung.scores})
         every = len(self.experiment.lanes) - 1
         spent = self._spent + (self._before.seconds if self._before is not None else 0.0)

@@ -132,12 +132,12 @@ class ModelPanel(QWidget):
         self._progress.hide()
         if info is not None:
             self._retry = False
-            self._notice.clear()
+            self.notice.clear()
         self._refresh()
 
     def set_loading(self, file: str, fraction: float) -> None:
         """The applied model is being read; `fraction` in [0, 1]."""
-        self._notice.clear()
+        self.notice.clear()
         self._retry = False
         self._progress.setValue(round(fraction * 100))
         self._progress.setAccessibleName(f"Loading {file}")
@@ -170,7 +170,7 @@ class ModelPanel(QWidget):
 
     def tell(self, message: str, hint: str = "", offer: str = "") -> None:
         """Say what is wrong; `offer` are the words of a button for another way."""
-        self._notice.tell(message, hint, WayOut(offer, self.offer_taken.emit) if offer else None)
+        self.notice.tell(message, hint, WayOut(offer, self.offer_taken.emit) if offer else None)
 
     def set_recent(self, paths: Sequence[str]) -> None:
         """The model files that were used last, the latest first."""
@@ -216,7 +216,7 @@ class ModelPanel(QWidget):
         whatever unfolds below."""
         title = QLabel(TITLES[self._role])
         title.setProperty("role", "title")
-        self._notice = Notice(self._theme)
+        self.notice = Notice(self._theme)
         self._apply = QPushButton("Apply")
         self._apply.setProperty("kind", "primary")
         self._apply.clicked.connect(self._send)
@@ -234,7 +234,7 @@ class ModelPanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addLayout(row)
-        column.addWidget(self._notice)
+        column.addWidget(self.notice)
         self._layout.addWidget(self.head)
 
     def _build_state(self) -> None:
@@ -316,7 +316,7 @@ class ModelPanel(QWidget):
 
     def _pick(self, path: str | None) -> None:
         self._path = path
-        self._notice.clear()
+        self.notice.clear()
         self._edited()
 
     @Slot()

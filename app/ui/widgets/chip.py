@@ -42,7 +42,7 @@ class Chip(QAbstractButton):
         self._alert = False
         self._unused = ""
         self._bare = False
-        self._popover: Popover | None = None
+        self.popover: Popover | None = None
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -81,7 +81,7 @@ class Chip(QAbstractButton):
 
     def set_popover(self, popover: Popover) -> None:
         """The panel that opens below the chip."""
-        self._popover = popover
+        self.popover = popover
         popover.setParent(self)  # goes when the chip goes; once opened it is the window's
         popover.closed.connect(self._closed)
 
@@ -153,12 +153,12 @@ class Chip(QAbstractButton):
 
     @Slot(bool)
     def _toggle(self, opened: bool) -> None:
-        if self._popover is None:
+        if self.popover is None:
             self.setChecked(False)
         elif opened:
-            self._popover.open_below(self)
+            self.popover.open_below(self)
         else:
-            self._popover.close_panel()
+            self.popover.close_panel()
 
     @Slot()
     def _closed(self) -> None:

@@ -29,27 +29,27 @@ PROMPT = "the same words, the same words, the same words, the same words"
 
 
 def warm(engine: Engine, strategy: str) -> Any:
-    ((_name, drafter),) = engine._warm.of(StrategySpec.parse(strategy))
+    ((_name, drafter),) = engine.warm.of(StrategySpec.parse(strategy))
     return drafter
 
 
 def earlier(engine: Engine, strategy: str = "suffix") -> int:
     """Tokens of earlier answers that suffix remembers."""
-    return sum(index.size for index in warm(engine, strategy)._earlier.indices)
+    return sum(index.size for index in warm(engine, strategy).earlier.indices)
 
 
 def test_a_cold_run_leaves_what_the_warm_drafters_learned(engine: Engine) -> None:
     answer(engine, PROMPT, strategy="suffix:length=ewma", max_tokens=40, ignore_eos=True)
     answer(engine, PROMPT, strategy="ngram-mod:n_match=4:n_min=1", max_tokens=8, ignore_eos=True)
-    pool = warm(engine, "ngram-mod:n_match=4:n_min=1")._pool
-    before = earlier(engine), pool.occupancy, dict(engine._warm._lengths)
-    lengths = [vars(one).copy() for one in engine._warm._lengths.values()]
+    pool = warm(engine, "ngram-mod:n_match=4:n_min=1").pool
+    before = earlier(engine), pool.occupancy, dict(engine.warm.lengths)
+    lengths = [vars(one).copy() for one in engine.warm.lengths.values()]
     assert before[0] > 40 and before[1] > 0
     for strategy in ("none", "suffix:length=ewma", "ngram-mod:n_match=4:n_min=1"):
         cold = answer(engine, PROMPT, strategy=strategy, max_tokens=40, ignore_eos=True, cold=True)
         assert (cold.header.cold, cold.header.cached_tokens) == (True, 0)
-    assert (earlier(engine), pool.occupancy, engine._warm._lengths) == before
-    assert [vars(one) for one in engine._warm._lengths.values()] == lengths
+    assert (earlier(engine), pool.occupancy, engine.warm.lengths) == before
+    assert [vars(one) for one in engine.warm.lengths.values()] == lengths
 
 
 def test_cold_runs_are_alike_whatever_was_learned_before(engine: Engine) -> None:
@@ -81,7 +81,7 @@ def test_another_setting_that_does_not_shape_the_memory_goes_on_with_it(
 ) -> None:
     first = warm(engine, one)
     assert warm(engine, other) is first
-    fresh = engine._new_drafter(StrategySpec.parse(other).parts[0])
+    fresh = engine.new_drafter(StrategySpec.parse(other).parts[0])
     for name in ("_params", "_n_draft", "_min_hits"):
         assert getattr(first, name, None) == getattr(fresh, name, None)
 
@@ -101,7 +101,7 @@ def test_a_setting_that_shapes_the_memory_has_another(engine: Engine, one: str, 
 
 def test_a_strategy_keeps_two_memories_at_most(engine: Engine) -> None:
     """One for each setting that was ever tried would take 16 MiB each."""
-    pools = [weakref.ref(warm(engine, f"ngram-mod:n_match={n}")._pool) for n in range(20, 30)]
+    pools = [weakref.ref(warm(engine, f"ngram-mod:n_match={n}").pool) for n in range(20, 30)]
     gc.collect()
     assert [pool() is not None for pool in pools] == [False] * 8 + [True] * 2
     used_again = warm(engine, "ngram-mod:n_match=28")
@@ -136,9 +136,9 @@ def test_a_shorter_draft_is_drafted_from_the_same_pool(engine: Engine) -> None:
     """As the user moves n_max in the window, in the middle of a chat."""
     spec = "ngram-mod:n_match=4:n_min=1"
     answer(engine, PROMPT, strategy=spec, max_tokens=8, ignore_eos=True)
-    pool = warm(engine, spec)._pool
+    pool = warm(engine, spec).pool
     answer(engine, PROMPT, strategy=f"{spec}:n_max=2", max_tokens=8, ignore_eos=True)
-    assert warm(engine, f"{spec}:n_max=2")._pool is pool
+    assert warm(engine, f"{spec}:n_max=2").pool is pool
     assert pool.occupancy > 0
 
 
@@ -154,13 +154,13 @@ def test_memory_names_parameters_and_can_be_adjusted(engine: Engine, name: str) 
 def test_the_drafter_of_a_kind_that_is_gone_goes_too(engine: Engine, tmp_path: Path) -> None:
     file = str(write_drafter(tmp_path))
     assert not use_drafters([file])
-    engine._warm.of(StrategySpec.parse("none"))  # other tests leave theirs
-    before = len(engine._warm._kept)
+    engine.warm.of(StrategySpec.parse("none"))  # other tests leave theirs
+    before = len(engine.warm)
     warm(engine, "echo")
-    assert len(engine._warm._kept) == before + 1
+    assert len(engine.warm) == before + 1
     assert not use_drafters([])
-    engine._warm.of(StrategySpec.parse("none"))
-    assert len(engine._warm._kept) == before
+    engine.warm.of(StrategySpec.parse("none"))
+    assert len(engine.warm) == before
 
 
 @pytest.mark.usefixtures("known_strategies")
@@ -176,9 +176,9 @@ def propose(self, context, k):
     file.write_text(file.read_text().replace("make=Mine", "memory=(), make=Mine"))
     assert not use_drafters([str(file)])
     one = warm(engine, "echo:n_max=2")
-    inside = one._drafter
+    inside = one.drafter
     assert warm(engine, "echo:n_max=3") is one
-    assert (one._drafter, inside.params.n_max) == (inside, 3)
+    assert (one.drafter, inside.params.n_max) == (inside, 3)
     wrong = write_drafter(tmp_path, name="other", file="other.py")
     wrong.write_text(wrong.read_text().replace("make=Mine", "memory=('speed',), make=Mine"))
     (problem,) = use_drafters([str(file), str(wrong)]).values()
@@ -227,7 +227,7 @@ def test_another_draft_leaves_the_dynamic_file_as_it_was(
     answer(alone, PROMPT, strategy=strategy, max_tokens=20, ignore_eos=True)
     assert path.stat().st_size
     with Engine(target, draft, previous=alone) as both:
-        assert not len(warm(both, strategy)._dynamic)
+        assert not len(warm(both, strategy).dynamic)
         other = tiny_file(Tiny(name="other", n_ctx=512))
         with Engine(other, previous=both) as another:
-            assert len(warm(another, strategy)._dynamic), "another model's session begins here"
+            assert len(warm(another, strategy).dynamic), "another model's session begins here"

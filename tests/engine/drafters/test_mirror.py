@@ -182,7 +182,7 @@ def test_the_mirror_reads_as_the_draft_would(spelling: dict[str, Spelling], targ
     expected = ids_of(spelling[draft], text).tolist()
     mirrored = one.ids.tolist()
     assert text_of(spelling[draft], mirrored) == text_of(spelling[draft], expected)
-    assert len(one._joints) > 5
+    assert len(one.joints) > 5
     # Joints are where both cut; texts without spaces are cut anywhere.
     different = sum(ours != theirs for ours, theirs in zip(mirrored, expected, strict=False))
     assert different == 0 or abs(len(mirrored) - len(expected)) < 0.02 * len(expected)
@@ -268,7 +268,7 @@ def test_replacements_across_joints(spelling: dict[str, Spelling], pair: tuple[s
         one.extend(ids[:end])
     one.extend(ids)
     assert text_of(draft, one.ids).decode() == text.replace(*pair)
-    assert len(one._joints) > 10
+    assert len(one.joints) > 10
 
 
 def test_the_spelling_of_a_long_text_stays_and_only_its_end_is_spelled(

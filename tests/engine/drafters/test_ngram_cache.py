@@ -126,8 +126,8 @@ def test_the_vectors_would_show_single_tokens_learned(files: Path, monkeypatch: 
     """The n-grams that the original misses, between what two calls learn."""
 
     def propose(drafter: NgramCache, context: np.ndarray, k: int) -> Any:
-        count_ngrams(drafter._context, context, first=drafter._learned)
-        drafter._learned = max(drafter._learned, len(context))
+        count_ngrams(drafter._context, context, first=drafter._learned)  # noqa: SLF001 (a planted fault)
+        drafter._learned = max(drafter._learned, len(context))  # noqa: SLF001
         return original(drafter, context, k)
 
     original = NgramCache.propose
@@ -154,7 +154,7 @@ def test_drafts_end_with_k_and_n_draft() -> None:
 def contents(cache: LookupCache) -> list[Any]:
     """As the original prints a cache."""
     listed = []
-    for key in cache._starts:
+    for key in cache:
         followers = cache.get(key)
         assert followers is not None
         tokens = np.frombuffer(key, "<i4").tolist()
@@ -296,7 +296,7 @@ def test_the_engine_saves_the_answer_and_refuses_a_bad_file_first(engine: Engine
     strategy = f"ngram-cache:lookup_cache_dynamic={str(path).replace('%', '%25')}"
     trace = answer(engine, strategy=strategy, max_tokens=20, ignore_eos=True)
     assert sum(len(one.emitted) for one in trace.rounds) == 20
-    assert len(read_cache(path, engine._target.model.vocabulary.size)) > 0
+    assert len(read_cache(path, engine.target.model.vocabulary.size)) > 0
     path.write_bytes(b"a letter")
     bad = strategy.replace("dynamic=", "static=")
     events = engine.generate(GenerationRequest(prompt="abc", strategy=bad))

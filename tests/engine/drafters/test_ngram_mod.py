@@ -113,13 +113,13 @@ def test_a_chat_drafts_from_another_one() -> None:
 
 def test_the_pool_takes_memory_only_once_used() -> None:
     drafter = small()
-    assert not len(drafter._pool._entries)
+    assert drafter.pool.nbytes == 0
     drafter.begin(ids([1, 2, 3]), SURROUNDINGS)  # nothing to learn yet
-    assert not len(drafter._pool._entries)
+    assert drafter.pool.nbytes == 0
     drafter.begin(ids(list(range(9))), SURROUNDINGS)
-    assert drafter._pool._entries.nbytes == 16 * 2**20
+    assert drafter.pool.nbytes == 16 * 2**20
     drafter.reset()
-    assert not len(drafter._pool._entries)
+    assert drafter.pool.nbytes == 0
 
 
 def test_why_a_draft_ended_is_said() -> None:

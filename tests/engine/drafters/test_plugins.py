@@ -260,11 +260,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         (info / "entry_points.txt").write_text(
             "[draftscope.drafters]\nanything = installed_drafter:STRATEGY\n"
         )
-        plugins._entry_points.cache_clear()
+        plugins.installed_points.cache_clear()
         monkeypatch.syspath_prepend(tmp_path)
 
     yield install
-    plugins._entry_points.cache_clear()
+    plugins.installed_points.cache_clear()
     sys.modules.pop("installed_drafter", None)
 
 
@@ -361,19 +361,19 @@ def test_the_examples_are_baselines_under_match_at_a_temperature(
 
 def made(engine: Engine, strategy: str) -> Drafter:
     part = StrategySpec.parse(strategy).parts[0]
-    drafter = engine._new_drafter(part)
-    return drafter._drafter  # type: ignore[attr-defined,no-any-return] # behind the guard
+    drafter = engine.new_drafter(part)
+    return drafter.drafter  # type: ignore[attr-defined,no-any-return] # behind the guard
 
 
 def tokens(engine: Engine, text: str) -> np.ndarray:
-    return engine._target.model.vocabulary.tokenize(text, special=False, parse_special=False)
+    return engine.target.model.vocabulary.tokenize(text, special=False, parse_special=False)
 
 
 def proposed(engine: Engine, drafter: Drafter, text: str, k: int = 40) -> str:
     context = tokens(engine, text)
     drafter.begin(context, None)  # type: ignore[arg-type]
     ids = drafter.propose(context, k).ids
-    return b"".join(map(engine._target.model.vocabulary.piece, ids)).decode()
+    return b"".join(map(engine.target.model.vocabulary.piece, ids)).decode()
 
 
 def test_the_trie_completes_phrases_and_learns_which(engine: Engine) -> None:

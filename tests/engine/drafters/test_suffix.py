@@ -163,10 +163,10 @@ def test_every_substring_of_every_short_text_is_counted(depth: int) -> None:
         for what, where in ends.items():
             state = 0
             for token in what:
-                state = index._next[state][token]
-            assert (index._seen[state], index._latest[state]) == (len(where), where[-1] - 1)
+                state = index.following[state][token]
+            assert (index.seen[state], index.latest((state, len(what)))) == (len(where), where[-1] - 1)
             if len(what) <= depth:
-                assert index._followed[state] == sum(end < len(text) for end in where)
+                assert index.followed[state] == sum(end < len(text) for end in where)
 
 
 def test_the_most_frequent_continuation_is_drafted_not_the_latest() -> None:
@@ -268,7 +268,7 @@ def test_an_answer_that_never_began_is_not_kept() -> None:
     drafter.finish(ids([1, 2, 3]))
     answered(drafter, [9], [8, 8])
     drafter.finish(ids([9, 8, 8, 1, 2, 3]))
-    assert [index.size for index in drafter._earlier.indices] == [3, 0]
+    assert [index.size for index in drafter.earlier.indices] == [3, 0]
 
 
 @given(st.lists(st.integers(0, 70), max_size=30), st.integers(0, 100))
@@ -277,7 +277,7 @@ def test_earlier_answers_stay_within_their_bound(lengths: list[int], bound: int)
     for at, length in enumerate(lengths):
         store.add([at] * length)
         assert sum(index.size for index in store.indices) <= bound
-        assert all(len(index._next) <= 2 * index.size + 1 for index in store.indices)
+        assert all(len(index.following) <= 2 * index.size + 1 for index in store.indices)
         if length and bound >= 4:  # the newest is always there
             assert store.indices[0].step(NOWHERE, at) != NOWHERE
 
@@ -288,8 +288,8 @@ def test_states_and_transitions_stay_few(alphabet: int) -> None:
     text = np.random.default_rng(0).integers(0, alphabet, 4000).tolist()
     index = SuffixIndex(24)
     index.extend(text)
-    assert len(index._next) <= 2 * len(text)
-    assert sum(map(len, index._next)) <= 3 * len(text)
+    assert len(index.following) <= 2 * len(text)
+    assert sum(map(len, index.following)) <= 3 * len(text)
 
 
 def test_an_answer_that_is_asked_for_again_is_drafted_from_the_one_before(engine: Engine) -> None:

@@ -213,7 +213,7 @@ def test_the_next_answer_of_a_chat_reads_only_what_is_new(
     real = Context.decode
 
     def counted(self: Context, ids: np.ndarray, logits: int = 0) -> np.ndarray:
-        if self is engine._draft and not logits:
+        if self is engine.draft and not logits:
             decoded.append(len(ids))
         return real(self, ids, logits)
 
@@ -332,7 +332,8 @@ def test_pairs_are_written_in_the_grammar() -> None:
 
 def test_a_draft_of_the_same_vocabulary_does_not_go_through_text(engine: Engine) -> None:
     answer(engine, strategy="draft-simple:n_max=2", max_tokens=4)
-    assert not any(isinstance(one.drafter, ThroughText) for one in engine._warm._kept.values())
+    ((_name, drafter),) = engine.warm.of(StrategySpec.parse("draft-simple"))
+    assert not isinstance(drafter, ThroughText)
 
 
 def test_a_prompt_longer_than_the_drafts_context_is_not_read(
@@ -341,8 +342,8 @@ def test_a_prompt_longer_than_the_drafts_context_is_not_read(
     draft = ModelOptions(str(tiny_file(Tiny(name="short"))), ctx_size=256)
     with Engine(ModelOptions(str(demo_pair[0]), ctx_size=512), draft) as engine:
         answer(engine, "The draft is small. " * 40, strategy="draft-simple", max_tokens=4)
-        assert engine._draft is not None
-        assert engine._draft.n_cached == 0
+        assert engine.draft is not None
+        assert engine.draft.n_cached == 0
 
 
 def test_a_target_may_have_more_tokens_than_its_draft(tiny_file: Make) -> None:

@@ -372,7 +372,7 @@ def test_auto_reads_the_prompt_only_to_draft(engine: Engine, monkeypatch: pytest
     trace = answer(engine, PROMPT, strategy="draft-simple:length=auto", max_tokens=20, ignore_eos=True)
     assert read == []
     assert not any(one.drafted for one in trace.rounds)
-    assert engine._draft is not None and engine._draft.n_cached == 0
+    assert engine.draft is not None and engine.draft.n_cached == 0
     monkeypatch.setattr(AutoLength, "choose", lambda *_arguments: 2)
     trace = answer(engine, PROMPT, strategy="draft-simple:length=auto", max_tokens=20, ignore_eos=True)
     assert read == [len(PROMPT)], "once, at the first draft"

@@ -74,7 +74,7 @@ def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> 
     )
     trace = trace_of(events_of(engine, request))
     assert recheck(trace) == []
-    prompt = engine._tokenize(request)[1]
+    prompt = engine.tokenize(request)[1]
     drawn = sampling.temperature > 0 or rule
     for one in trace.rounds:
         for place, (token, top) in enumerate(zip(one.emitted, one.target_top, strict=True)):

@@ -96,9 +96,9 @@ def check(baselines: Baselines, engine: Engine, request: GenerationRequest, stra
     in the repeated passes as well, and all that is measured there is how wrong it is."""
     partings: list[Parting] = []
     own = Baselines(partings)
-    own._known = baselines._known
+    own.known = baselines.known
     trace = own.check(engine, request, strategy)
-    baselines._partings.extend(partings)
+    baselines.partings.extend(partings)
     assert all(one.difference < ROUNDING for one in partings), f"parted: {partings[0]}"
     return trace
 
@@ -172,7 +172,7 @@ def test_a_rejection_costs_a_few_tokens(tiny_file: Files, count: Count, architec
         read = trace.header.prompt_tokens - 1
         asked = sum(1 + len(one.drafted) for one in trace.rounds)
         again = sum(_NEAR + 1 + one.accepted for one in rejections)
-        target, draft = count.taken(engine._target), count.taken(engine._draft)
+        target, draft = count.taken(engine.target), count.taken(engine.draft)
         if architecture != "mamba" and k <= SNAPSHOTS:
             assert target == read + asked, "every token once"
         else:
@@ -190,12 +190,12 @@ def test_an_answer_again_does_not_read_the_prompt_again(
         for strategy in ("none", "prompt-lookup"):
             settings = {"strategy": strategy, "max_tokens": 400, "ignore_eos": True}
             first = answer(engine, PROMPT, cold=True, **settings)
-            count.taken(engine._target)
+            count.taken(engine.target)
             second = answer(engine, PROMPT, **settings)
             assert second.header.cached_tokens >= second.header.prompt_tokens - 1 - APART
             assert_same_answer(second, first)
             asked = sum(1 + len(one.drafted) + _NEAR + 1 for one in second.rounds)
-            assert count.taken(engine._target) <= APART + asked
+            assert count.taken(engine.target) <= APART + asked
 
 
 @pytest.mark.parametrize("architecture", RECURRENT)
@@ -252,7 +252,7 @@ def mamba(tiny_file: Files) -> Iterator[Context]:
 
 
 def places(kept: Checkpoints) -> list[int]:
-    return [one.at for one in kept._kept]
+    return [one.at for one in kept.kept]
 
 
 def test_few_are_kept_spread_over_the_text(mamba: Context) -> None:
@@ -279,7 +279,7 @@ def test_large_states_are_kept_less_often(mamba: Context, monkeypatch: pytest.Mo
         for at in range(20, 2000, 20):
             kept.take(at)
         assert len(places(kept)) == expected
-        assert sum(len(one.state) for one in kept._kept) == expected * size
+        assert sum(len(one.state) for one in kept.kept) == expected * size
 
 
 # ------------------------------------------------------------------------------ planted faults
@@ -291,11 +291,11 @@ _restore = Checkpoints.restore
 def wrong_state(self: Checkpoints, keep: int) -> int:
     """Puts the oldest state to the place of the newest; llama.cpp would notice another position."""
     self.forget(keep)
-    if self._kept:
-        right = self._kept.pop()
-        state = (self._kept or [right])[0].state.copy()
+    if self.kept:
+        right = self.kept.pop()
+        state = (self.kept or [right])[0].state.copy()
         state[:_HEAD] = right.state[:_HEAD]
-        self._kept.append(type(right)(right.at, state))
+        self.kept.append(type(right)(right.at, state))
     return _restore(self, keep)
 
 
@@ -325,7 +325,7 @@ def test_snapshots_that_no_pass_wrote_are_not_trusted(tiny_file: Files, architec
         for token in (1, 2, 3):  # drafted one by one: none of these passes wrote more than one state
             context.decode(np.array([token], np.int32), logits=1)
         if wrong:
-            assert llama_cpp.llama_memory_seq_rm(context._memory, 0, 39, -1)
+            assert llama_cpp.llama_memory_seq_rm(llama_cpp.llama_get_memory(context.handle), 0, 39, -1)
             context.n_cached = 39
         rows = context.decode(text[context.sync(text[:-1]) :], logits=1)
         assert np.allclose(rows, expected, atol=CLOSE) is not wrong

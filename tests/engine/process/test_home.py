@@ -52,12 +52,12 @@ class Talk:
 
     def __init__(self, home: EngineHome) -> None:
         self.home = home
-        self._run = 0
+        self.run = 0
 
     def send(self, make: Callable[[int], AnyCommand]) -> int:
-        self._run += 1
-        self.home.send(make(self._run))
-        return self._run
+        self.run += 1
+        self.home.send(make(self.run))
+        return self.run
 
     def load(self, target: Path | ModelOptions, draft: Path | None = None) -> list[Event]:
         options = target if isinstance(target, ModelOptions) else ModelOptions(str(target))
@@ -238,7 +238,7 @@ def test_a_command_that_cannot_be_read_is_no_silence(new_home: Callable[[str], T
 
 
 def test_a_run_is_stopped_before_it_begins(talk: Talk) -> None:
-    run = talk._run + 1
+    run = talk.run + 1
     talk.home.send(Stop(run))
     events = talk.generate(max_tokens=1000)
     reason, rounds = totals_of(events)
@@ -311,7 +311,7 @@ def _stops_in_time(attempt: Callable[[], float]) -> None:
 
 
 def test_loading_is_stopped_and_keeps_the_pair(talk: Talk, slow_file: Path) -> None:
-    talk.home.send(Stop(talk._run + 1))
+    talk.home.send(Stop(talk.run + 1))
     failed = talk.load(slow_file)[-1]
     assert isinstance(failed, Failed)
     assert (failed.message, failed.expected) == ("Loading was stopped.", True)
@@ -331,6 +331,7 @@ def test_the_first_loading_is_stopped(new_home: Callable[[str], Talk], slow_file
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_closing_ends_whatever_runs(new_home: Callable[[str], Talk], slow_file: Path, kind: str) -> None:
+    others = set(threading.enumerate())
     talk = new_home(kind)
     talk.load(slow_file)
     talk.until(talk.ask(prompt=LONG, max_tokens=100_000, ignore_eos=True), PromptProgress)
@@ -338,8 +339,7 @@ def test_closing_ends_whatever_runs(new_home: Callable[[str], Talk], slow_file: 
     started = time.perf_counter()
     talk.home.close()
     assert time.perf_counter() - started < 10, "the answer would take minutes"
-    if isinstance(talk.home, ThreadHome):
-        assert not talk.home._thread.is_alive()
+    assert "engine" not in {thread.name for thread in threading.enumerate() if thread not in others}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -400,7 +400,7 @@ def test_a_death_while_nothing_runs_is_told_too(new_home: Callable[[str], Talk])
     talk = new_home("process")
     talk.generate()  # it is up
     os.kill(talk.home.pid or 0, signal.SIGKILL)  # type: ignore[attr-defined]
-    failed = talk.until(talk._run, Failed)[-1]
+    failed = talk.until(talk.run, Failed)[-1]
     assert isinstance(failed, Failed) and failed.gone
 
 

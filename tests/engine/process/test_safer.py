@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 from app.engine.devices.memory import ALL_LAYERS, CPU, MARGIN, Device, DeviceMemory, ModelMemory
 from app.engine.process.messages import Load, Offer
 from app.engine.process.safer import less_memory, without_workers
-from app.engine.process.server import Server
+from app.engine.process.server import fitting
 from app.engine.types import ModelOptions
 
 MOST = {"target": 8, "draft": 4}
@@ -39,12 +36,8 @@ def room(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 
 def offered(target: ModelOptions, draft: ModelOptions | None, loaded: tuple[ModelMemory, ...] = ()) -> Offer:
-    server = Server(lambda _event: None)
-    if loaded:
-        engine: Any = SimpleNamespace(memory_beside=lambda _target: loaded)
-        server._engine = engine
     command = Load(1, target, draft)
-    offer = less_memory(command, server._fitting(command))
+    offer = less_memory(command, fitting(command, loaded))
     assert offer is not None
     return offer
 
@@ -109,7 +102,7 @@ def test_the_offers_end(room: dict[str, int]) -> None:
     command: Load | None = Load(1, TARGET, DRAFT)
     words = []
     while command is not None and len(words) < 20:
-        offer = less_memory(command, Server(lambda _event: None)._fitting(command))
+        offer = less_memory(command, fitting(command))
         words.append(offer.words if offer else "")
         command = Load(1, offer.target, offer.draft) if offer else None
     assert words[:3] == [

@@ -331,3 +331,19 @@ def test_a_draft_of_no_name_counts_for_the_answer_alone() -> None:
     assert {name: (one.drafted, one.accepted) for name, one in statistics.strategies.items()} == {
         "suffix": (3, 1)
     }
+
+
+@given(st.lists(answers(), max_size=3))
+def test_pooled_answers_are_sums_whose_ratios_are_pooled(several: list[list[Round]]) -> None:
+    pooled = Statistics.pooled(map(Statistics.of, several))
+    rounds = [one for answer in several for one in answer]
+    together = Statistics.of(rounds)
+    assert (pooled.rounds, pooled.emitted, pooled.verdicts) == (
+        together.rounds, together.emitted, together.verdicts
+    )  # fmt: skip
+    assert (pooled.alpha, pooled.tau) == (together.alpha, together.tau)
+    assert pooled.accept_lengths == together.accept_lengths
+    assert pooled.seconds == pytest.approx(sum(Statistics.of(one).seconds for one in several))
+    assert {name: one.drafted for name, one in pooled.strategies.items()} == {
+        name: one.drafted for name, one in together.strategies.items()
+    }

@@ -74,7 +74,7 @@ class LlamaDry:
     def __init__(self, vocabulary: Vocabulary, sampling: Sampling, last_n: int) -> None:
         texts = breaker_texts(sampling.dry_sequence_breaker)
         self._sampler = cpp.llama_sampler_init_dry(
-            vocabulary._handle,
+            vocabulary.handle,
             sampling.dry_multiplier,
             sampling.dry_base,
             sampling.dry_allowed_length,

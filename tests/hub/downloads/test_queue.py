@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import signal
 import time
 from pathlib import Path
 
@@ -234,7 +234,6 @@ def test_a_list_of_a_newer_version_is_kept_as_it_is(
     assert [one.id for one in read_queue(tmp_path / "downloads.json").downloads] == [id]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_a_download_process_that_is_killed_is_said(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub
 ) -> None:
@@ -242,9 +241,8 @@ def test_a_download_process_that_is_killed_is_said(
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
     watched.wait(id, lambda one: one is not None and one.done > 0)
-    (worker,) = watched.queue._workers.values()
-    assert worker.pid is not None
-    os.kill(worker.pid, signal.SIGKILL)
+    (worker,) = [one for one in multiprocessing.active_children() if one.name == "draftscope download"]
+    worker.kill()
     failed = watched.wait_for(id, State.FAILED)
     assert failed.trouble is Trouble.CRASHED
     server.always.clear()

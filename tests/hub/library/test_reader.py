@@ -6,7 +6,6 @@ import os
 import signal
 import struct
 import threading
-import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -112,14 +111,28 @@ def test_a_file_that_aborts_llama_cpp_ends_the_probe_only(reader: Reader, put: P
     assert reader.facts(put(TARGET)).architecture == "llama"
 
 
+class Watched(Reader):
+    """Says when a question is on its way to the probe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+
+    def _ask_once(self, question: Question) -> Answer:
+        self.asked.set()
+        return super()._ask_once(question)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_the_death_of_the_probe_is_survived(put: Put) -> None:
     """As a fault in native code ends it, in the middle of a question."""
-    reader = Reader()
+    others = set(psutil.Process().children())
+    reader = Watched()
     path = put(TARGET)
     reader.facts(path)
-    (probe,) = [one for one in psutil.Process().children() if _is_probe(one, reader)]
+    (probe,) = set(psutil.Process().children()) - others
     probe.send_signal(signal.SIGSTOP)
+    reader.asked.clear()
     answered: list[Facts] = []
 
     def ask() -> None:
@@ -127,7 +140,7 @@ def test_the_death_of_the_probe_is_survived(put: Put) -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    time.sleep(0.2)
+    assert reader.asked.wait(PATIENCE)
     probe.send_signal(signal.SIGKILL)
     thread.join(PATIENCE)
     assert answered[0].architecture == "llama"  # a fresh one was asked
@@ -161,20 +174,16 @@ def test_what_is_free_has_words_of_its_own() -> None:
     assert "damaged" not in str(raised.value)
 
 
-def _is_probe(process: psutil.Process, reader: Reader) -> bool:
-    return reader._probe is not None and process.pid == reader._probe._process.pid
-
-
 @pytest.mark.skipif(os.name != "posix", reason="named pipes are POSIX")
 def test_a_file_that_never_ends_is_given_up(folder: Path, put: Put) -> None:
     os.mkfifo(folder / "pipe.gguf")
     reader = Reader(PATIENCE)
     try:
         reader.facts(put(TARGET))
-        reader._patience = 0.5
+        reader.patience = 0.5
         with pytest.raises(ModelFileError, match="within"):
             reader.facts(folder / "pipe.gguf")
-        reader._patience = PATIENCE
+        reader.patience = PATIENCE
         assert reader.facts(put(TARGET)).layers == 4
     finally:
         reader.close()

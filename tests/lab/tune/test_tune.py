@@ -170,7 +170,7 @@ def final(*scores: tuple[str, Speedup]) -> list[Rung]:
 def test_what_is_shown_to_be_faster_wins_before_what_measured_more(pair_files: tuple[Path, Path]) -> None:
     tuner = tuner_of(pair_files, PACE, 10.0)
     rungs = final(("suffix", Speedup(1.49, 0.56, 3.96, 6)), ("ngram-mod", Speedup(1.30, 1.28, 1.33, 6)))
-    result = tuner._conclude(rungs, True)
+    result = tuner.conclude(rungs, True)
     assert result.winner == result.best == "ngram-mod"
     assert result.speedup == Speedup(1.30, 1.28, 1.33, 6)
     assert "suffix measured 1.49× (0.56 to 3.96), and that may be chance" in result.reason
@@ -212,7 +212,7 @@ def test_it_says_that_it_does_not_pay_only_where_that_is_shown(
 ) -> None:
     tuner = tuner_of(pair_files, PACE, 10.0)
     rungs = final(("suffix", Speedup(0.95, 0.93, 0.97, 6)), ("ngram-mod", slowest))
-    result = tuner._conclude(rungs, True)
+    result = tuner.conclude(rungs, True)
     assert result.winner == "none" and said in result.reason
     assert rungs[0].refuted is (said == "does not pay here")
 
@@ -242,7 +242,7 @@ def test_with_one_prompt_the_interval_is_over_its_repeats_and_says_so(pair_files
     rung = scored(experiment, groups_of(experiment, {(n, 0): 1.5 + n / 100 for n in range(5)}), 1.0)
     assert rung is not None and rung.scores[0].speedup is not None
     assert rung.scores[0].speedup.repeats == 5 and rung.scores[0].over_repeats
-    result = tuner_of(pair_files, PACE, 10.0)._conclude([rung], True)
+    result = tuner_of(pair_files, PACE, 10.0).conclude([rung], True)
     assert result.winner == "suffix"
     assert "the interval is over its repeats" in result.reason
 

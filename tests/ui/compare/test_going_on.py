@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """A measurement in the Compare place that is paused, cancelled, cut off or looked at again."""
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def test_what_is_being_measured_is_locked(windows: Windows) -> None:
     for _ in range(2):
         place.run()
         desk.until(lambda: place.works.session.done >= 1)
-        path = place.earlier.journals._paths()[0]
+        path = place.earlier.journals.paths()[0]
         assert not is_free(path)
         place.works.session.cancel()
         desk.until(lambda: place.works.session.may_start)

@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """The Compare place over real engines: run, race, read, save."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """Plots of the lanes, the scatter and the heat map: what they read out, and what a right click saves."""
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
     cells = heat_map(report)
     assert place.works.sweep.cells == cells
     heat = place.outcome.sweep_page.heat
-    assert heat._cells == cells
+    assert heat.cells == cells
     assert [(one.cell.x, one.cell.y) for one in cells] == [
         ("1", "0"), ("3", "0"), ("1", "0.5"), ("3", "0.5")
     ]  # fmt: skip
@@ -83,7 +83,7 @@ def test_a_sweep_that_was_broken_off_goes_on_in_the_next_window(windows: Windows
     again.earlier.offer.accept.click()
     assert again.outcome.currentWidget() is again.outcome.sweep_page
     desk.until(lambda: again.works.sweep.done > earlier.done)
-    assert [one.cell.x for one in again.outcome.sweep_page.heat._cells] == ["1", "3", "1", "3"]
+    assert [one.cell.x for one in again.outcome.sweep_page.heat.cells] == ["1", "3", "1", "3"]
     assert again.chips.setup.lanes == lanes, "the cells are no lanes of a comparison"
     again.works.cancel()
     desk.until(lambda: again.works.sweep.may_start)

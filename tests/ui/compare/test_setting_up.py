@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """What the Compare place measures: lanes, prompts, amounts, and where a set-up cannot run."""
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Shop:
         page = self.place.search
         page.field.setText(words)
         self.qtbot.keyClick(page.field, Qt.Key.Key_Return)
-        self.until(lambda: not page._question.pending)
+        self.until(lambda: not page.question.pending)
 
     def open_repo(self, repo: str) -> None:
         self.search(repo)
@@ -103,4 +103,4 @@ class Shop:
         self.view("Library")
         self.until(lambda: not self.session.reading and self.place.library.table.select(path))
         details = self.place.library.details
-        self.until(lambda: details.model is not None and not details._reading)
+        self.until(lambda: details.model is not None and not details.reading)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from app.base.paths import find_paths
 from app.engine.errors import UserError
@@ -58,7 +58,7 @@ def test_while_it_comes_the_card_pauses_and_resumes(shop: Shop, stocked: FakeHub
     card = shop.card()
     shop.until(lambda: card.state == "Confirmed with the Hub.")
     shop.click(card.button)
-    shop.until(lambda: card.pause.isVisible() and card._bar.value() > 0)
+    shop.until(lambda: card.pause.isVisible() and card.findChild(QProgressBar).value() > 0)
     assert not card.button.isEnabled() and not card.use.isVisible()
     assert shop.place.strip.isVisible() and "download" in shop.place.strip.words
     shop.click(card.pause)
@@ -189,7 +189,7 @@ def test_a_draft_that_another_pair_fetches_is_not_this_pair(shop: Shop, stocked:
     stocked.always["cdn"] = Fault(pace=0.05)
     shop.click(one.button)
     shop.until(one.pause.isVisible)
-    assert other.button.text().startswith("Fetch") and not other._bar.isVisible()
+    assert other.button.text().startswith("Fetch") and not other.findChild(QProgressBar).isVisible()
     stocked.always.clear()
     shop.until(one.use.isVisible)
     whole = other.weight

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import QProgressBar, QPushButton
 
 from app.base.paths import Paths
 from app.hub.downloads import State
 from app.ui.models.hub_session import HubSession
 from tests.hub.server import FakeHub, Fault
 from tests.ui.models.shop import FIRST, Shop
+from tests.ui.named import named, words_in
 
 
 def fetch(shop: Shop) -> None:
@@ -32,7 +34,7 @@ def test_an_empty_queue_says_what_to_do(shop: Shop) -> None:
     shop.view("Downloads")
     page = shop.place.downloads
     assert page.placeholder.isVisible() and "No downloads" in page.placeholder.text
-    shop.click(page._catalogue)
+    shop.click(named(page, "Open the catalogue", QPushButton))
     assert shop.place.view == "Catalogue"
 
 
@@ -40,10 +42,10 @@ def test_a_pair_stands_together_and_is_used_when_all_of_it_is_here(shop: Shop, s
     stocked.always["cdn"] = Fault(pace=0.01)
     fetch(shop)
     (group,) = shop.place.downloads.groups.values()
-    assert group._title.text() == FIRST and not group.use.isVisible()
+    assert FIRST in words_in(group) and not group.use.isVisible()
     row = shop.download("1.7B")
-    shop.until(lambda: row.one.state is State.RUNNING and 0 < row._bar.value() < 1000)
-    assert "MB of" in row._progress.text() or "kB of" in row._progress.text()
+    shop.until(lambda: row.one.state is State.RUNNING and 0 < row.findChild(QProgressBar).value() < 1000)
+    assert "MB of" in words_in(row) or "kB of" in words_in(row)
     stocked.always.clear()
     shop.until(group.use.isVisible)
     shop.click(group.use)
@@ -203,8 +205,7 @@ def test_it_says_when_it_tries_again_by_itself(shop: Shop, stocked: FakeHub) -> 
     shop.until(lambda: row.one.state is State.WAITING)
     assert row.state.startswith("tries again in") and "a problem" in row.message
     seconds = shop.session.retry_in(row.one)
-    shop.qtbot.wait(300)
-    assert shop.session.retry_in(row.one) < seconds
+    shop.until(lambda: shop.session.retry_in(row.one) < seconds)
     stocked.always.clear()
     assert row.resume.toolTip() == "Try now"
     shop.click(row.resume)
@@ -306,7 +307,11 @@ def test_what_could_not_be_deleted_stays_in_the_queue_and_says_where(
         shop.click(row.asking.yes)
         shop.until(lambda: row.state == "cancelled")
     assert "permission denied" in row.message and str(hub_home) in row.message
-    assert not row.resume.isVisible() and not row.pause.isVisible() and not row._bar.isVisible()
+    assert (
+        not row.resume.isVisible()
+        and not row.pause.isVisible()
+        and not row.findChild(QProgressBar).isVisible()
+    )
     shop.click(row.cancel)
     shop.until(lambda: len(shop.place.downloads.rows) == 1)
     assert not [one for one in left(hub_home) if "135M" in one]

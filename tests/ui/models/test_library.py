@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """The library in the window: what is here, adding, using, drafts, removing and deleting."""
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from app.ui.models.here.library_table import NAME, ORIGIN, SIZE, LibraryTable
 from tests.hub.server import FakeHub
 from tests.tiny import Tiny
 from tests.ui.models.shop import Shop
+from tests.ui.named import words_in
 
 
 @pytest.fixture
@@ -46,8 +48,8 @@ def test_what_is_here_is_listed_and_the_chats_target_is_chosen(
     assert page.state.startswith("2 models")
     shop.select(pair_files[0])
     details = page.details
-    assert details._facts.text().startswith("llama · ")
-    assert "the chat's target" in details._more.text() and "context 1,024" in details._more.text()
+    assert "\nllama · " in words_in(details)
+    assert "the chat's target" in words_in(details) and "context 1,024" in words_in(details)
     assert not details.delete.isVisible() and not details.remove.isVisible()  # they are part of Draftscope
 
 
@@ -80,7 +82,7 @@ def test_files_and_folders_are_added_used_and_removed(make_shop: Callable[..., S
     shop.click(page.add_folder)
     shop.until(lambda: {"own-Q8_0.gguf", "broken.gguf"} <= set(shop.library_names()))
     shop.select(mine / "broken.gguf")
-    assert "not a GGUF file" in details._refusal.text()
+    assert "not a GGUF file" in words_in(details)
     assert not details.target.isEnabled() and not details.pair.isVisible()
     assert "folder" in details.remove.toolTip()
     assert cells(page.table, ORIGIN).count("added") == 2

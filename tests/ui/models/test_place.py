@@ -10,19 +10,22 @@ from pathlib import Path
 import psutil
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.hub.downloads import State
 from app.ui.models.hub.pair_card import PairCard
 from app.ui.models.place import ModelsPlace
 from tests.hub.server import FakeHub, Fault
 from tests.ui.models.shop import FIRST
+from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
 
 
 def open_models(desk: Desk) -> ModelsPlace:
     """Go to the Models place by its button on the rail."""
-    desk.qtbot.mouseClick(desk.window.rail._buttons["models"], Qt.MouseButton.LeftButton)
+    desk.qtbot.mouseClick(
+        named(desk.window.rail, "Models (Ctrl+M)", QAbstractButton), Qt.MouseButton.LeftButton
+    )
     desk.until(lambda: desk.place("models") is not None)
     assert desk.place("models") is not None
     return desk.place("models")

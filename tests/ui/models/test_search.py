@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.ui.models.hub import token_panel
 from app.ui.models.hub.repo_page import MOST_ROWS
 from tests.hub.server import BAD_TOKEN, TOKEN, FakeHub, FakeRepo, Fault
 from tests.ui.models.shop import Shop
+from tests.ui.named import all_named, named, words_in
 
 TARGETS = "second-state/SmolLM2-1.7B-Instruct-GGUF"
 
@@ -49,13 +50,15 @@ def test_nothing_found_and_a_hub_in_trouble_are_said_where_results_would_be(
     shop: Shop, stocked: FakeHub
 ) -> None:
     shop.search("no such words")
-    assert "Nothing found" in shop.search_words() and not shop.place.search._again.isVisible()
-    shop.until(lambda: not shop.place.catalogue._question.pending)
+    assert "Nothing found" in shop.search_words() and not all_named(
+        shop.place.search, "Try again", QPushButton
+    )
+    shop.until(lambda: not shop.place.catalogue.question.pending)
     stocked.always["api"] = Fault(status=503)
     shop.search("smollm2")
     assert "has a problem" in shop.search_words()
     stocked.always.clear()
-    shop.click(shop.place.search._again)
+    shop.click(named(shop.place.search, "Try again", QPushButton))
     shop.until(lambda: shop.search_words() == "")
     assert TARGETS in shop.hits()
 
@@ -81,7 +84,7 @@ def test_shards_are_one_row_and_what_is_left_out_is_named(shop: Shop) -> None:
     shop.open_repo("owner/parts-GGUF")
     (row,) = shop.place.search.repo.rows
     assert row.quantisation.name == "F16" and len(row.quantisation.files) == 2
-    assert "1 of 3 parts" in shop.place.search.repo._notices.text()
+    assert "1 of 3 parts" in words_in(shop.place.search.repo)
     assert row.state == "2 files"
     shop.click(row.button)
     shop.until(lambda: row.state == "2 files · ✓ already here")
@@ -113,7 +116,7 @@ def test_without_a_token_the_download_asks_for_one_and_goes_on_with_it(shop: Sho
     row = shop.row("Q4_0")
     shop.click(row.button)
     shop.until(lambda: row.state == "stopped")
-    assert "gated" in row._state.toolTip()
+    assert "gated" in named(row, "stopped", QLabel).toolTip()
     shop.click(row.button)
     assert shop.place.view == "Downloads"
     item = shop.download("gated")
@@ -131,7 +134,7 @@ def test_a_repository_that_is_gone_can_be_asked_for_again(shop: Shop, stocked: F
     shop.place.search.list.select(1)
     shop.until(lambda: "no repository" in shop.repo_words())
     stocked.repos[TARGETS] = gone
-    shop.click(shop.place.search.repo._again)
+    shop.click(named(shop.place.search.repo, "Try again", QPushButton))
     shop.until(lambda: shop.repo_words() == "")
     assert shop.row("Q4_K_M").button.isEnabled()
 

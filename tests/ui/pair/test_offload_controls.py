@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSlider,
+    QToolButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.engine.devices.builds import other_builds
@@ -21,6 +30,7 @@ from app.ui.pair.worker_list import WorkerList
 from app.ui.theme import Theme
 from app.ui.widgets.fields.number_box import NumberBox
 from app.ui.widgets.fields.segmented import Segmented
+from tests.ui.named import named
 
 HERE = Device(CPU, "AMD", "CPU", "CPU", 8_000_000_000, 16_000_000_000)
 NEAR = Device("RPC0", "127.0.0.1:7", "worker", "RPC", 3_000_000_000, 4_000_000_000, "127.0.0.1:7")
@@ -176,9 +186,10 @@ def test_shares(qtbot: QtBot, placement: Placement) -> None:
 def test_one_device_of_several(qtbot: QtBot, placement: Placement) -> None:
     placement.set_devices((NEAR, FAR, HERE))
     placement.set_value(ModelOptions("m", split_mode="none", main_gpu=1))
-    assert placement._main.isVisible() and placement._main.currentText() == "RPC1"
+    main = named(placement, "The one device in use", QComboBox)
+    assert main.currentText() == "RPC1"
     assert not placement.findChild(Segmented).isVisible()
-    qtbot.keyClick(placement._main, Qt.Key.Key_Up)
+    qtbot.keyClick(main, Qt.Key.Key_Up)
     assert put(placement).main_gpu == 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QWidget
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
 from app.engine.devices.memory import CPU, Device, ModelMemory, PairMemory
@@ -20,8 +20,10 @@ from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.placement.placement import BY_HAND
 from app.ui.state.engine_session import Activity
 from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.fields.segmented import Segmented
 from tests.tiny import Tiny
 from tests.ui.homes import Homes, loaded
+from tests.ui.named import named
 from tests.ui.windows import Desk, Windows
 from tests.workers import Worker, worker
 
@@ -75,7 +77,7 @@ def choose_recent(desk: Desk, panel: ModelPanel, path: str) -> None:
 def add_worker(desk: Desk, panel: ModelPanel, endpoint: str) -> None:
     if not panel.form.devices_fold.button.isChecked():
         panel.form.devices_fold.button.click()
-    address = panel.form.workers._address
+    address = named(panel, "Address of a worker, as host:port", QLineEdit)
     desk.qtbot.keyClicks(address, endpoint)
     desk.qtbot.keyClick(address, Qt.Key.Key_Return)
 
@@ -91,7 +93,7 @@ def until_measured(desk: Desk, panel: ModelPanel) -> None:
 
 
 def apply(desk: Desk, panel: ModelPanel) -> None:
-    desk.qtbot.mouseClick(panel._apply, Qt.MouseButton.LeftButton)
+    desk.qtbot.mouseClick(named(desk.window, "Apply", QPushButton), Qt.MouseButton.LeftButton)
     assert desk.session.activity is Activity.LOADING
     desk.until(lambda: desk.session.activity is not Activity.LOADING)
 
@@ -102,7 +104,7 @@ def layers(info: ModelInfo) -> dict[str, int]:
 
 def shown_layers(panel: ModelPanel, role: str) -> dict[str, int]:
     """Device -> layers, as the memory table has them."""
-    memory = panel.memory._memory
+    memory = panel.memory.memory
     assert memory is not None
     model = memory.target if role == "target" else memory.draft
     assert model is not None
@@ -212,8 +214,9 @@ def test_the_split_that_is_set_is_the_split_that_llama_cpp_reports(
     panel = open_panel(desk, "target")
     add_workers(desk, panel, two)
     until_measured(desk, panel)
-    desk.qtbot.keyClick(panel.form.placement._shares, Qt.Key.Key_Right)
-    assert panel.form.placement._shares.choice() == BY_HAND
+    (shares,) = [one for one in panel.form.placement.findChildren(Segmented) if one.isVisible()]
+    desk.qtbot.keyClick(shares, Qt.Key.Key_Right)
+    assert shares.choice() == BY_HAND
     share = next(one for one in panel.form.placement.findChildren(NumberBox) if one.isVisibleTo(panel))
     share.lineEdit().selectAll()
     desk.qtbot.keyClicks(share.lineEdit(), "6")
@@ -247,12 +250,12 @@ def test_target_and_draft_go_where_each_was_sent(
     desk = windows.open("process", target=six, draft=near)
     panel = open_panel(desk, "target")
     add_workers(desk, panel, two)
-    row = next(one for one in panel.form.placement._rows if one.name == "RPC1")
+    row = next(one for one in panel.form.placement.rows if one.name == "RPC1")
     row.check.click()
     desk.press(Qt.Key.Key_Escape, panel)
     draft = open_panel(desk, "draft")
     assert "The target's changes are loaded too" in words(draft.head)
-    desk.until(lambda: draft.form.layers.isVisible() and draft.form.layers._most == 3)
+    desk.until(lambda: draft.form.layers.isVisible() and draft.form.layers.most == 3)
     draft.form.layers.none.click()
     desk.until(lambda: shown_layers(draft, "draft") == {"CPU": 3})
     apply(desk, draft)
@@ -270,7 +273,7 @@ def test_fit_for_me_sets_both_models(
     panel = open_panel(desk, "target")
     add_workers(desk, panel, two)
     desk.header.draft_panel.form.set_layers(0)
-    desk.until(lambda: panel.form.layers._most == LAYERS)
+    desk.until(lambda: panel.form.layers.most == LAYERS)
     panel.form.layers.none.click()
     desk.until(lambda: shown_layers(panel, "target") == {"CPU": LAYERS})
     click(desk, panel, "Fit for me")
@@ -297,7 +300,7 @@ def test_a_worker_that_is_not_there_is_told_beside_its_address(windows: Windows)
     )
     desk.qtbot.mouseClick(remove, Qt.MouseButton.LeftButton)
     desk.until(lambda: TAKEN in words(panel.memory))
-    assert not panel._apply.isEnabled()
+    assert not named(desk.window, "Apply", QPushButton).isEnabled()
 
 
 def test_a_worker_that_dies_in_mid_answer_can_be_left_out_with_one_button(

@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """Drafters of one's own in the window: added and removed in the settings, offered at once, used and kept."""
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QToolButton
+from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.engine.errors import DrafterError
@@ -34,10 +35,17 @@ def press(widget: DrafterFiles, name: str) -> None:
     next(one for one in buttons if one.accessibleName() == name and one.parent() is not None).click()
 
 
+def save_as_mine(desk: Desk, strategy: str) -> None:
+    """Keep a preset of that strategy."""
+    desk.type_strategy(strategy)
+    desk.header.presets_panel.save_requested.emit("Mine")
+
+
 def add(desk: Desk, file: Path) -> DrafterFiles:
     shown = desk.window.settings_page.drafters
-    shown._choose_file = lambda _parent, _folder: str(file)
-    press(shown, "Add a drafter file")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QFileDialog, "getOpenFileName", lambda *_asked: (str(file), ""))
+        press(shown, "Add a drafter file")
     return shown
 
 
@@ -77,7 +85,7 @@ def test_a_drafter_is_offered_used_kept_and_taken_away(windows: Windows, tmp_pat
     assert any(text.startswith("phrase-trie: Completes common") for text in words(shown))
     panel = desk.header.strategy_panel
     panel.set_spec("none")
-    panel._typed("phrase-trie:n_max=3")
+    desk.type_strategy("phrase-trie:n_max=3")
     assert desk.saved()["strategy"] == "phrase-trie:n_max=3"
     assert desk.saved()["drafters"] == [str(PHRASE_TRIE)]
     answer = desk.ask("On the other hand, as soon")
@@ -104,8 +112,7 @@ def test_an_answer_outlives_its_drafter(windows: Windows, tmp_path: Path) -> Non
     file.write_bytes(PHRASE_TRIE.read_bytes())
     desk = windows.open()
     add(desk, file)
-    desk.header.strategy_panel._typed("phrase-trie:n_max=3")
-    desk.window.presets._save("Mine")
+    save_as_mine(desk, "phrase-trie:n_max=3")
     shown = desk.ask("On the other hand, as soon").text
     windows.close(desk)
     file.write_text("oops(")
@@ -120,11 +127,10 @@ def test_an_answer_outlives_its_drafter(windows: Windows, tmp_path: Path) -> Non
 def test_a_preset_whose_drafter_is_gone_changes_nothing(windows: Windows) -> None:
     desk = windows.open()
     shown = add(desk, PHRASE_TRIE)
-    desk.header.strategy_panel._typed("phrase-trie:n_max=3")
-    desk.window.presets._save("Mine")
+    save_as_mine(desk, "phrase-trie:n_max=3")
     press(shown, "Remove phrase_trie.py from the list; the file stays")
     before = desk.window.settings.now
-    desk.window.presets._choose("Mine")
+    desk.header.presets_panel.chosen.emit("Mine")
     assert desk.window.settings.now == before
     assert "phrase-trie" in desk.header.presets_panel.notice.message
 
@@ -195,8 +201,7 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
         return {one.strategy for one in trace.rounds if one.drafted}
 
     assert strategies_used() == {"echo"}
-    thread = desk.session._thread
-    home = thread._home
+    home = desk.session._thread._home
     assert home is not None
     seen: list[Activity] = []
     desk.session.changed.connect(lambda now, _before: seen.append(now.activity))
@@ -228,4 +233,4 @@ def test_other_parameters_after_a_reload_are_shown_wherever_it_is_in_use(
     desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)
     press(shown, "Remove echo.py from the list; the file stays")
     desk.qtbot.mouseClick(place.head.lanes, Qt.MouseButton.LeftButton)
-    assert "There is no strategy “echo”" in panel.strategy._notice.message
+    assert "There is no strategy “echo”" in panel.strategy.notice.message

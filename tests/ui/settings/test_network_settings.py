@@ -16,6 +16,7 @@ from tests.hub.conftest import _server, home, server  # noqa: F401
 from tests.hub.server import TOKEN, FakeHub
 from tests.ui.models.conftest import hub_home, stocked  # noqa: F401
 from tests.ui.models.test_place import click, open_models
+from tests.ui.named import words_in
 from tests.ui.windows import Windows, settings_in_use
 
 OTHER = "hf_anotherToken"
@@ -83,11 +84,11 @@ def test_a_token_of_a_variable_is_named_and_stays(
 def test_the_clients_variable_forces_the_switch(
     network: NetworkSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not network.offline.isChecked() and network._offline_words.text() == OFFLINE
+    assert not network.offline.isChecked() and OFFLINE in words_in(network)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     network.show()
     assert network.offline.isChecked() and not network.offline.isEnabled()
-    assert network._offline_words.text() == FORCED
+    assert FORCED in words_in(network)
 
 
 @pytest.mark.usefixtures("hub_home")

@@ -12,6 +12,8 @@ from app.ui.settings.settings_page import SettingsPage
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.fields.segmented import Segmented
+from tests.ui.named import name_of, words_in
 from tests.ui.windows import Desk, Windows, settings_in_use
 
 PATHS = find_paths({"DRAFTSCOPE_HOME": "somewhere"})
@@ -21,6 +23,10 @@ def page_of(qtbot: QtBot, theme: Theme, settings: SettingsInUse | None = None) -
     page = SettingsPage(theme, PATHS, settings or settings_in_use(PATHS), "in a process of its own")
     qtbot.addWidget(page)
     return page
+
+
+def colours(page: SettingsPage) -> Segmented:
+    return next(one for one in page.findChildren(Segmented) if name_of(one).startswith("Colours: "))
 
 
 def size_box(page: SettingsPage) -> NumberBox:
@@ -41,10 +47,10 @@ def test_it_shows_the_theme_and_changes_only_the_settings(qtbot: QtBot, theme: T
     settings.changed.connect(told.append)
     theme.set_mode("dark")
     theme.set_scale(1.3)
-    assert (page._mode.choice(), size_box(page).value()) == ("dark", 1.3)
+    assert (colours(page).choice(), size_box(page).value()) == ("dark", 1.3)
     assert told == []
     type_size(qtbot, page, "1.5")
-    page._mode.picked.emit("light")
+    colours(page).picked.emit("light")
     assert told == [{"text_scale"}, {"theme"}]
     assert (settings.now.theme, settings.now.text_scale) == ("light", 1.5)
     type_size(qtbot, page, "99")
@@ -66,7 +72,7 @@ def test_it_says_where_things_are_and_what_runs(qtbot: QtBot, theme: Theme) -> N
 def test_the_look_changes_at_once_and_is_kept(windows: Windows) -> None:
     desk = windows.open(ready=False)
     page = desk.window.settings_page
-    page._mode.picked.emit("dark")
+    colours(page).picked.emit("dark")
     type_size(desk.qtbot, page, "1.2")
     assert (desk.window.look.theme.mode, desk.window.look.theme.scale) == ("dark", 1.2)
     windows.close(desk)
@@ -100,12 +106,12 @@ def test_emptying_the_trash_ends_undo(windows: Windows) -> None:
     desk.header.clear.click()
     trash = desk.paths.chats / ".trash"
     assert len(list(trash.iterdir())) == 1
-    assert desk.page.chats._toast.isVisible()
+    assert "Deleted “" in words_in(desk.page.chats)
     button = next(
         one for one in desk.window.settings_page.findChildren(QPushButton) if one.text() == "Empty the trash"
     )
     button.click()
     assert list(trash.iterdir()) == []
-    assert desk.page.chats._toast.isHidden()
+    assert "Deleted “" not in words_in(desk.page.chats)
     desk.page.chats.undo_requested.emit()
     assert "deleted chat is gone" in desk.error()

@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """Presets in the real window: save, apply, rename, delete, undo."""
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ import dataclasses
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 
 from app.engine.types import ModelOptions, Sampling
 from app.saved.presets import Preset, PresetStore
@@ -263,7 +265,8 @@ def test_the_window_outlives_rows_that_were_there_when_the_panel_opened(desk: De
         desk.header.presets.close_panel()
         desk.qtbot.mouseClick(desk.header.presets, Qt.MouseButton.LeftButton)
         desk.press(Qt.Key.Key_Tab, QApplication.focusWidget())
-    row(desk, "A").delete.click()
-    desk.qtbot.wait(50)  # the rows are gone now
+    gone = row(desk, "A")
+    gone.delete.click()
+    desk.until(lambda: not isValid(gone))
     assert desk.page.transcript.scroller.top == 0
     desk.window.grab()

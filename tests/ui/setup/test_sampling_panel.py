@@ -18,6 +18,7 @@ from app.ui.setup.sampling_panel import (
 )
 from app.ui.theme import Theme
 from app.ui.widgets.fields.number_box import NumberBox
+from tests.ui.named import named, words_in
 
 
 @pytest.fixture
@@ -71,9 +72,9 @@ def test_texts_that_end_a_repetition_are_typed_as_words(qtbot: QtBot, panel: Sam
 def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:
     seen: list[AnswerOptions] = []
     panel.options_changed.connect(seen.append)
-    temperature = panel._form.field("temperature").control  # type: ignore[attr-defined]
+    temperature = named(panel, "temperature", NumberBox)
     qtbot.keyClick(temperature, Qt.Key.Key_Up)
-    qtbot.keyClick(panel._limit.control, Qt.Key.Key_Up)
+    qtbot.keyClick(named(panel, "max_tokens", NumberBox), Qt.Key.Key_Up)
     panel.activateWindow()
     stop_field(panel).setFocus()
     qtbot.waitUntil(stop_field(panel).hasFocus)
@@ -86,13 +87,13 @@ def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:
 
 
 def test_wrong_text_changes_nothing_in_use(qtbot: QtBot, panel: SamplingPanel) -> None:
-    limit = panel._limit.control.lineEdit()
+    limit = named(panel, "max_tokens", NumberBox).lineEdit()
     limit.selectAll()
     with qtbot.assertNotEmitted(panel.options_changed):
         qtbot.keyClicks(limit, "0")
         qtbot.keyClick(limit, Qt.Key.Key_Return)
     assert limit.text() == "0"
-    assert "from 1 to 1,000,000" in panel._limit.error_text()
+    assert "from 1 to 1,000,000" in words_in(panel)
     assert panel.options().max_tokens == 256
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """Focus rings: for the keyboard, not for the mouse."""
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMainWindow,
     QPushButton,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -70,6 +71,12 @@ def bench(qtbot: QtBot, theme: Theme) -> Bench:
     made.activateWindow()
     qtbot.waitUntil(made.isActiveWindow)
     return made
+
+
+def scroll(bench: Bench) -> QScrollArea:
+    area = bench.popover.findChild(QScrollArea)
+    assert isinstance(area, QScrollArea)
+    return area
 
 
 def click(qtbot: QtBot, widget: QWidget) -> None:
@@ -170,7 +177,7 @@ def test_it_stays_inside_the_window(qtbot: QtBot, bench: Bench) -> None:
     layout.addWidget(tall)
     click(qtbot, bench.chip)
     qtbot.waitUntil(lambda: bench.card().bottom() > 400)
-    qtbot.waitUntil(bench.popover._scroll.verticalScrollBar().isVisible)
+    qtbot.waitUntil(scroll(bench).verticalScrollBar().isVisible)
     assert bench.rect().contains(bench.card())
     bench.resize(320, 300)
     qtbot.waitUntil(lambda: bench.rect().contains(bench.card()))
@@ -186,7 +193,7 @@ def test_it_grows_with_its_contents(qtbot: QtBot, bench: Bench) -> None:
     layout.addWidget(more)
     qtbot.waitUntil(lambda: bench.card().height() >= before + 100)
     # A bar that came while it grew would take width, make lines wrap and so be needed for good.
-    policy = bench.popover._scroll.verticalScrollBarPolicy()
+    policy = scroll(bench).verticalScrollBarPolicy()
     assert policy == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
 
 

@@ -34,7 +34,7 @@ class Mirror:
     def clear(self) -> None:
         """Forget the text."""
         self._known: list[int] = []  # the target's tokens
-        self._joints = [0]  # places in `_known`, ascending
+        self.joints = [0]  # places in `_known`, ascending
         self._spelled = [0]  # how many draft tokens stand before each of them
         self._length = 0
         if self._draft.vocabulary.adds_bos:
@@ -58,9 +58,9 @@ class Mirror:
             keep = int(differs.argmax())
         if keep < len(self._known):
             # A joint depends on the token behind it.
-            last = max(1, bisect_right(self._joints, keep - 1))
-            del self._joints[last:], self._spelled[last:]
-            del self._known[self._joints[-1] :]
+            last = max(1, bisect_right(self.joints, keep - 1))
+            del self.joints[last:], self._spelled[last:]
+            del self._known[self.joints[-1] :]
             self._length, self.begun = self._spelled[-1], b""
         self.extend(context)
 
@@ -78,7 +78,7 @@ class Mirror:
 
     def _open(self) -> list[int]:
         """The target's tokens behind the last joint; without BOS, which the draft has in its own way."""
-        start = self._joints[-1]
+        start = self.joints[-1]
         vocabulary = self._target.vocabulary
         if start == 0 and vocabulary.adds_bos and self._known[:1] == [vocabulary.bos]:
             start = 1
@@ -86,12 +86,12 @@ class Mirror:
 
     def _continues(self) -> bool:
         """Whether plain text stands before the last joint."""
-        last = self._joints[-1]
+        last = self.joints[-1]
         return last > 0 and bool(self._target.vocabulary.pieces[self._known[last - 1]])
 
     def _make_joints(self) -> None:
         """Spell for good what stands before the last joint that can be made."""
-        if len(self._known) - self._joints[-1] < _OPEN:
+        if len(self._known) - self.joints[-1] < _OPEN:
             return
         open_ids = self._open()
         at = next((at for at in range(len(open_ids) - 1, 0, -1) if self._is_joint(open_ids, at)), 0)
@@ -105,7 +105,7 @@ class Mirror:
         if broken:
             runs.append(Run("\ufffd"))
         self._append(self._draft.ids(self._replacements.apply(runs), self._continues()))
-        self._joints.append(len(self._known) - len(open_ids) + at)
+        self.joints.append(len(self._known) - len(open_ids) + at)
         self._spelled.append(self._length)
 
     def _is_joint(self, ids: list[int], at: int) -> bool:

@@ -69,13 +69,13 @@ class NgramCache(Drafter):
     def __init__(self, params: NgramCacheParams, n_vocab: int, caches: LookupCaches | None = None) -> None:
         """`n_vocab` is the target's. Raises SettingError where a file cannot be used."""
         caches = caches or LookupCaches()
-        self._static = self._dynamic = LookupCache.empty()
+        self._static = self.dynamic = LookupCache.empty()
         if params.lookup_cache_static:
             self._static = caches.static(params.lookup_cache_static, n_vocab)
         self._file: DynamicCache | None = None
         if params.lookup_cache_dynamic:
             self._file = caches.dynamic(params.lookup_cache_dynamic, n_vocab)
-            self._dynamic = self._file.statistics
+            self.dynamic = self._file.statistics
         self.adjust(params)
         self.reset()
 
@@ -108,7 +108,7 @@ class NgramCache(Drafter):
         static = self._static.get(tail[-TOKEN_BYTES * STATIC_SIZE :])
         token = _likely(self._context, tail, static, _LAX)
         if token is None:
-            token = _likely(self._dynamic, tail, static, _STRICT)
+            token = _likely(self.dynamic, tail, static, _STRICT)
         if token is None and static is not None:
             sure = _enough(static, static.best_count, _LAX[STATIC_SIZE - 1])
             return static.best if sure else None

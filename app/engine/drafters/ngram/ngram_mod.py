@@ -74,6 +74,11 @@ class NgramModPool:
     def occupancy(self) -> float:
         return self._used / POOL_SIZE
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes now."""
+        return self._entries.nbytes
+
     def places(self, tokens: TokenIds) -> NDArray[np.uint32]:
         """Where each n-gram of `tokens` (shape [m], m >= n) has its entry: shape [m - n + 1].
 
@@ -122,11 +127,11 @@ class NgramMod(Drafter):
 
     def __init__(self, params: NgramModParams) -> None:
         self._params = params
-        self._pool = NgramModPool(params.n_match)
+        self.pool = NgramModPool(params.n_match)
         self.reset()
 
     def reset(self) -> None:
-        self._pool.clear()
+        self.pool.clear()
         self._read = 0  # the n-grams that start before this place of the text were learned
         self._drafted = 0  # length of the last draft, uncut
         self._low = 0  # drafts in a row of which too little was accepted
@@ -142,8 +147,8 @@ class NgramMod(Drafter):
         self._read, self._drafted, self._alone = 0, 0, False
         if len(context) > self._params.n_match:
             self._learn(context[:-1])
-            if self._pool.occupancy > _FULL:
-                self._pool.clear()
+            if self.pool.occupancy > _FULL:
+                self.pool.clear()
 
     def propose(self, context: TokenIds, k: int) -> Proposal:
         self._drafted = 0
@@ -160,7 +165,7 @@ class NgramMod(Drafter):
             self._doubted = False
         if learned_up_to + _CHUNK < len(text):
             self._learn(text)
-        ids = self._pool.follow(context[-n:], n_max)
+        ids = self.pool.follow(context[-n:], n_max)
         if len(ids) < max(1, min(n_min, n_max)):
             return Proposal(end="shorter than n_min" if ids else "no match")
         self._drafted = len(ids)
@@ -182,9 +187,9 @@ class NgramMod(Drafter):
         """Add the n-grams that became complete since the last time."""
         unread = text[self._read :]
         if len(unread) > self._params.n_match:
-            self._pool.add(unread)
+            self.pool.add(unread)
         self._read = len(text) - self._params.n_match
 
     def _empty(self) -> None:
-        self._pool.clear()
+        self.pool.clear()
         self._read, self._doubted, self._alone = 0, False, True

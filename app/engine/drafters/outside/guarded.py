@@ -50,7 +50,7 @@ class GuardedDrafter(Drafter):
         self._make = make
         self._params = params
         self._n_vocab = n_vocab
-        self._drafter: Drafter | None = None
+        self.drafter: Drafter | None = None
         self._fault = ""  # the first thing that went wrong and is not told yet: the next draft is lost to it
         self._rests = ""  # nothing more is asked of it in this answer, because of this
         self._late = 0
@@ -59,13 +59,13 @@ class GuardedDrafter(Drafter):
 
     def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
         self._fault, self._late, self._observing = "", 0, 0.0
-        self._rests = self._attempt(self._build) if self._drafter is None else ""
-        if self._drafter is not None:
+        self._rests = self._attempt(self._build) if self.drafter is None else ""
+        if self.drafter is not None:
             began = time.perf_counter()
-            self._rests = self._attempt(partial(self._drafter.begin, _read_only(context), surroundings))
+            self._rests = self._attempt(partial(self.drafter.begin, _read_only(context), surroundings))
             seconds = time.perf_counter() - began
             if self._rests:
-                self._drafter = None
+                self.drafter = None
             elif seconds > SLOW_BEGIN_SECONDS:
                 self._fault = self._was_late(seconds, SLOW_BEGIN_SECONDS, " to begin")
         self._fault = self._fault or self._rests
@@ -74,7 +74,7 @@ class GuardedDrafter(Drafter):
         if self._fault:
             fault, self._fault = self._fault, ""
             return _lost(fault)
-        if self._drafter is None or self._rests:
+        if self.drafter is None or self._rests:
             return Proposal(end=self._rests)
         given: list[Proposal] = []
         began = time.perf_counter()
@@ -87,12 +87,12 @@ class GuardedDrafter(Drafter):
         return given[0]
 
     def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
-        if self._drafter is None or self._rests:
+        if self.drafter is None or self._rests:
             return
         # A copy: the round is recorded later.
         own = Proposal(ids=list(proposal.ids), match=proposal.match, end=proposal.end)
         began = time.perf_counter()
-        fault = self._attempt(partial(self._drafter.observe, _read_only(context), own, accepted))
+        fault = self._attempt(partial(self.drafter.observe, _read_only(context), own, accepted))
         self._observing = time.perf_counter() - began
         if self._observing > SLOW_SECONDS:
             # Judged here: it may be long until a draft is asked for.
@@ -103,32 +103,32 @@ class GuardedDrafter(Drafter):
 
     def finish(self, context: TokenIds) -> None:
         """Raises DrafterError for what went wrong and no round could tell."""
-        if self._drafter is not None and self._attempt(partial(self._drafter.finish, _read_only(context))):
-            self._drafter = None
+        if self.drafter is not None and self._attempt(partial(self.drafter.finish, _read_only(context))):
+            self.drafter = None
         fault, self._fault = self._fault, ""
         if fault:
             words = fault if self._rests in ("", fault) else f"{fault}; {self._rests}"
             raise DrafterError(f"{words}.")
 
     def reset(self) -> None:
-        if self._drafter is not None and self._attempt(self._drafter.reset):
-            self._drafter = None
+        if self.drafter is not None and self._attempt(self.drafter.reset):
+            self.drafter = None
 
     def adjust(self, params: Any) -> None:
         self._params = params
-        if self._drafter is not None and self._attempt(partial(self._drafter.adjust, params)):
-            self._drafter = None
+        if self.drafter is not None and self._attempt(partial(self.drafter.adjust, params)):
+            self.drafter = None
 
     def _build(self) -> None:
         drafter = self._make(self._params)
         if not isinstance(drafter, Drafter):
             raise TypeError(f"a {type(drafter).__name__} is not derived from Drafter")
-        self._drafter = drafter
+        self.drafter = drafter
 
     def _asked(self, context: TokenIds, k: int) -> Proposal:
         """The drafter's proposal, made anew from what is sound; raises _Rubbish where something is not."""
-        assert self._drafter is not None
-        ask: Callable[..., Any] = self._drafter.propose  # whatever its type says
+        assert self.drafter is not None
+        ask: Callable[..., Any] = self.drafter.propose  # whatever its type says
         proposal = ask(_read_only(context), k)
         if not isinstance(proposal, Proposal):
             raise _Rubbish(f"gave {_kind(proposal)} instead of a Proposal")

@@ -49,11 +49,11 @@ class SuffixIndex:
         self._end: Place = NOWHERE
         self._last = ROOT  # the state of the whole text
         # One entry a state; the first is the empty string.
-        self._next: list[dict[int, int]] = [{}]  # token -> state
+        self.following: list[dict[int, int]] = [{}]  # token -> state
         self._link = [NONE]  # the state of its longest suffix that ends at more places
         self._length = [0]  # of its longest string
-        self._seen = [0]  # places where it ends
-        self._followed = [0]  # of these, places where the text goes on
+        self.seen = [0]  # places where it ends
+        self.followed = [0]  # of these, places where the text goes on
         self._best = [NONE]  # the token that followed most often, of several the latest
         self._latest = [NONE]  # text index of the last token at its latest place
 
@@ -71,7 +71,7 @@ class SuffixIndex:
         # Where this splits the state of `_end`, a run of one token is growing: the longer strings end there
         # as well, and `_cut` comes back to the shorter ones.
         self._add_state(token)
-        following, link, seen, followed = self._next, self._link, self._seen, self._followed
+        following, link, seen, followed = self.following, self._link, self.seen, self.followed
         best, latest = self._best, self._latest
         before = NONE
         state = self._end[0]
@@ -92,7 +92,7 @@ class SuffixIndex:
 
     def _add_state(self, token: int) -> None:
         """The automaton's step: strings that now end here are told apart from those that do not."""
-        following, link, length = self._next, self._link, self._length
+        following, link, length = self.following, self._link, self._length
         new = self._new_state({}, length[self._last] + 1)
         state = self._last
         self._last = new
@@ -109,7 +109,7 @@ class SuffixIndex:
         # Only the shorter strings of `known` end here as well: they get a state of their own.
         short = self._new_state(dict(following[known]), length[state] + 1)
         link[short] = link[known]
-        for counts in (self._seen, self._followed, self._best, self._latest):
+        for counts in (self.seen, self.followed, self._best, self._latest):
             counts[short] = counts[known]
         link[known] = link[new] = short
         while state != NONE and following[state].get(token) == known:
@@ -117,14 +117,14 @@ class SuffixIndex:
             state = link[state]
 
     def _new_state(self, nexts: dict[int, int], length: int) -> int:
-        self._next.append(nexts)
+        self.following.append(nexts)
         self._link.append(NONE)
         self._length.append(length)
-        self._seen.append(0)
-        self._followed.append(0)
+        self.seen.append(0)
+        self.followed.append(0)
         self._best.append(NONE)
         self._latest.append(NONE)
-        return len(self._next) - 1
+        return len(self.following) - 1
 
     def _cut(self, state: int, length: int) -> Place:
         """The last `max_depth` tokens of a string that is at most one longer."""
@@ -136,19 +136,19 @@ class SuffixIndex:
     def step(self, place: Place, token: int) -> Place:
         """The longest end of (string at `place` + `token`) that occurs, of at most `max_depth` tokens."""
         state, length = place
-        while token not in self._next[state]:
+        while token not in self.following[state]:
             state = self._link[state]
             if state == NONE:
                 return NOWHERE
             length = self._length[state]
-        return self._cut(self._next[state][token], length + 1)
+        return self._cut(self.following[state][token], length + 1)
 
     def ends(self, place: Place) -> Iterator[Place]:
         """The string and its ends, longest first, of those that continue alike only the longest; only where
         something followed."""
         state, length = place
         while state != ROOT:
-            if self._followed[state]:
+            if self.followed[state]:
                 yield state, length
             state = self._link[state]
             length = self._length[state]
@@ -171,8 +171,8 @@ class SuffixIndex:
             if token < 0:
                 found.stop = Stop.ENDED
                 break
-            reached = self._next[state][token]
-            probability *= self._seen[reached] / self._followed[state]
+            reached = self.following[state][token]
+            probability *= self.seen[reached] / self.followed[state]
             if probability < p_min:
                 found.stop = Stop.UNSURE
                 break

@@ -80,7 +80,7 @@ class Suffix(Drafter):
     def reset(self) -> None:
         self._known: list[int] = []  # the text in the index of this conversation
         self._index = SuffixIndex(self._params.max_depth)
-        self._earlier = EarlierAnswers(self._params.max_depth, self._params.max_cached_tokens)
+        self.earlier = EarlierAnswers(self._params.max_depth, self._params.max_cached_tokens)
         self._places: list[Place] = []  # where the context's end stands in each index of earlier answers
         self._answer_start: int | None = None  # None: no answer is in the making
 
@@ -92,7 +92,7 @@ class Suffix(Drafter):
         if context[: len(self._known)].tolist() != self._known:
             self._known = []
             self._index = SuffixIndex(self._params.max_depth)
-        self._places = [NOWHERE for _ in self._earlier.indices]
+        self._places = [NOWHERE for _ in self.earlier.indices]
         self._match_earlier(context[-self._params.max_depth :].tolist())
         self._learn(context)
         self._answer_start = surroundings.prompt_length
@@ -102,7 +102,7 @@ class Suffix(Drafter):
 
     def finish(self, context: TokenIds) -> None:
         if self._answer_start is not None:
-            self._earlier.add(context[self._answer_start :].tolist())
+            self.earlier.add(context[self._answer_start :].tolist())
             self._answer_start = None
 
     def _learn(self, context: TokenIds) -> list[int]:
@@ -113,7 +113,7 @@ class Suffix(Drafter):
         return new
 
     def _match_earlier(self, new: list[int]) -> None:
-        for at, index in enumerate(self._earlier.indices):
+        for at, index in enumerate(self.earlier.indices):
             for token in new:
                 self._places[at] = index.step(self._places[at], token)
 
@@ -121,7 +121,7 @@ class Suffix(Drafter):
         params = self._params
         best = Continuation([], -1.0, NOWHERE)
         source, end = self._index, "no match"
-        places = [(self._index, self._index.end), *zip(self._earlier.indices, self._places, strict=True)]
+        places = [(self._index, self._index.end), *zip(self.earlier.indices, self._places, strict=True)]
         for index, longest in places:
             for place in index.ends(longest):
                 allowed = max(0, int(place[1] * params.max_spec_factor + params.max_spec_offset + 1e-6))

@@ -51,7 +51,7 @@ class HeatView(Plot):
     def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
         super().__init__(theme, choose)
         self._facts: SweepFacts | None = None
-        self._cells: tuple[Heat, ...] = ()
+        self.cells: tuple[Heat, ...] = ()
         self._metric = "tokens/s"
         self._at = 0
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -60,13 +60,13 @@ class HeatView(Plot):
     @property
     def current(self) -> Heat | None:
         """The cell that is chosen."""
-        return self._cells[self._at] if self._at < len(self._cells) else None
+        return self.cells[self._at] if self._at < len(self.cells) else None
 
     def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...]) -> None:
         """Show these, row by row."""
         if facts != self._facts:
             self._at = 0
-        self._facts, self._cells = facts, cells
+        self._facts, self.cells = facts, cells
         self.update()
 
     def set_metric(self, metric: str) -> None:
@@ -76,10 +76,10 @@ class HeatView(Plot):
 
     def choose(self, at: int) -> None:
         """Choose a cell by its place."""
-        if 0 <= at < len(self._cells):
+        if 0 <= at < len(self.cells):
             self._at = at
             self.update()
-            self.chosen.emit(self._cells[at])
+            self.chosen.emit(self.cells[at])
 
     def sizeHint(self) -> QSize:
         return QSize(520, 320)
@@ -90,7 +90,7 @@ class HeatView(Plot):
         names = (*shown, "strategy", "tokens_per_second", "speedup", "acceptance_rate")
         rows = [
             (one.cell.x, one.cell.y, one.strategy, *(value(one) for value, _text in METRICS.values()))
-            for one in self._cells
+            for one in self.cells
         ]
         return names, rows
 
@@ -116,7 +116,7 @@ class HeatView(Plot):
         ]
 
     def _cell_at(self, x: float, y: float) -> int | None:
-        places = self._places() if self._cells else []
+        places = self._places() if self.cells else []
         return next((at for at, place in enumerate(places) if place.contains(x, y)), None)
 
     # ------------------------------------------------------------------ painting
@@ -129,10 +129,10 @@ class HeatView(Plot):
         places = self._places()
         self._draw_axes(painter, self._facts, places)
         value, text = METRICS[self._metric]
-        known = [number for one in self._cells if (number := value(one)) is not None]
+        known = [number for one in self.cells if (number := value(one)) is not None]
         low, high = min(known, default=0.0), max(known, default=1.0)
-        best = best_cell(self._cells)
-        for at, one in enumerate(self._cells):
+        best = best_cell(self.cells)
+        for at, one in enumerate(self.cells):
             number = value(one)
             share = 0.0 if number is None else (number - low) / (high - low) if high > low else 0.5
             self._draw_cell(painter, at, places[at], share, text(number), one is best)
@@ -156,7 +156,7 @@ class HeatView(Plot):
         self, painter: QPainter, at: int, place: QRectF, share: float, text: str, best: bool
     ) -> None:
         colours, place = self._theme.palette, place.adjusted(2, 2, -2, -2)
-        refused = self._cells[at].cell.lane is None
+        refused = self.cells[at].cell.lane is None
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours.ground if refused else shade(colours, share)))
         if refused:
@@ -195,7 +195,7 @@ class HeatView(Plot):
         if isinstance(event, QHelpEvent):
             at = self._cell_at(event.x(), event.y())
             if at is not None:
-                QToolTip.showText(event.globalPos(), as_text(cell_words(self._cells[at])), self)
+                QToolTip.showText(event.globalPos(), as_text(cell_words(self.cells[at])), self)
                 return True
         return super().event(event)
 

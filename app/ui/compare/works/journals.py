@@ -99,13 +99,13 @@ class Journals:
         for file in (path, _grid_of(path), lock_of(path)):
             file.unlink(missing_ok=True)
 
-    def _paths(self) -> list[Path]:
+    def paths(self) -> list[Path]:
         """The newest first."""
         return sorted(self.folder.glob("*.jsonl"), reverse=True)
 
     def _readable(self) -> Iterator[Earlier]:
         """The newest first; damaged ones are left out."""
-        for path in self._paths():
+        for path in self.paths():
             if not is_free(path):
                 continue
             try:
@@ -119,7 +119,7 @@ class Journals:
     def _to_remove(self, keep: int) -> list[Path]:
         """All but `keep`: what can still go on stays longest, what has no run goes first, then the oldest."""
         worth = {one.path: 1 + one.broken_off for one in self._readable() if one.done}
-        free = [path for path in self._paths() if is_free(path)]
+        free = [path for path in self.paths() if is_free(path)]
         return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]
 
 

@@ -39,7 +39,7 @@ class CataloguePage(QScrollArea):
         super().__init__()
         self._theme = theme
         self._session = session
-        self._question: Question[tuple[Pair, tuple[Confirmed, ...]]] = Question(
+        self.question: Question[tuple[Pair, tuple[Confirmed, ...]]] = Question(
             session.askers, self._confirmed, self._failed, self._show_state
         )
         self._known: set[str] = set()  # pairs that the Hub confirmed, or spoke of, since the start
@@ -109,7 +109,7 @@ class CataloguePage(QScrollArea):
             self._show_state()
             return
         self._known.clear()
-        self._question.ask_each(self._answers)
+        self.question.ask_each(self._answers)
         self._show_state()
 
     def _answers(self) -> Iterator[tuple[Pair, tuple[Confirmed, ...]]]:
@@ -135,14 +135,14 @@ class CataloguePage(QScrollArea):
     def _show_state(self) -> None:
         if self._session.is_offline:
             words = "Offline: names and sizes as listed"
-        elif self._question.pending:
+        elif self.question.pending:
             words = f"Asking the Hub, {len(self._known)} of {len(self.cards)}"
         elif len(self._known) == len(self.cards):
             words = "Names and sizes confirmed with the Hub"
         else:
             words = "Names and sizes as listed, not confirmed"
         self._state.setText(words)
-        self.refresh.setEnabled(not self._session.is_offline and not self._question.pending)
+        self.refresh.setEnabled(not self._session.is_offline and not self.question.pending)
 
     # ------------------------------------------------------------------ what changed elsewhere
 
@@ -169,7 +169,7 @@ class CataloguePage(QScrollArea):
 
     @Slot()
     def _offline_changed(self) -> None:
-        self._question.drop()
+        self.question.drop()
         self._notice.clear()
         self._look()
         if self.isVisible() and len(self._known) < len(self.cards):
@@ -179,7 +179,7 @@ class CataloguePage(QScrollArea):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._look()
-        if len(self._known) < len(self.cards) and not self._question.pending:
+        if len(self._known) < len(self.cards) and not self.question.pending:
             self.ask()
         self._show_state()
 

@@ -43,7 +43,7 @@ class ModelDetails(QWidget):
         self._in_use = in_use
         self.model: LocalModel | None = None
         self.candidates: tuple[Candidate, ...] = ()
-        self._reading = True  # more of them are to come
+        self.reading = True  # more of them are to come
         self._build()
         session.drafts_changed.connect(self._show_drafts)
         self.show_model(None)
@@ -133,7 +133,7 @@ class ModelDetails(QWidget):
             self.asking.withdraw()
             self.notice.clear()
             self.candidates = ()
-            self._reading = True
+            self.reading = True
             self.drafts.rows.set_entries(())
             self._drafts_state.setText("Comparing vocabularies…")
             self._draft_chosen()
@@ -174,8 +174,8 @@ class ModelDetails(QWidget):
     def _show_drafts(self, told: DraftsChanged) -> None:
         if self.model is None or told.target != self.model.path:
             return
-        chosen = None if self._reading else self._chosen()  # while more are to come, the best so far
-        self._reading = told.reading
+        chosen = None if self.reading else self._chosen()  # while more are to come, the best so far
+        self.reading = told.reading
         self.candidates = told.candidates
         self.drafts.rows.set_entries(_entries(told.candidates))
         if told.problem:

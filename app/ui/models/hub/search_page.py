@@ -46,7 +46,7 @@ class SearchPage(QWidget):
         self._session = session
         self._words = ""
         self._hits: tuple[RepoHit, ...] = ()
-        self._question: Question[tuple[RepoHit, ...]] = Question(session.askers, self._show, self._failed)
+        self.question: Question[tuple[RepoHit, ...]] = Question(session.askers, self._show, self._failed)
         self.field = QLineEdit()
         self.field.setPlaceholderText("Words, or an address such as https://huggingface.co/owner/name")
         self.field.setAccessibleName("Search the Hub")
@@ -102,7 +102,7 @@ class SearchPage(QWidget):
             return
         self._words = words
         self._say("", f"Searching the Hub for “{words[:80]}”…")
-        self._question.ask(partial(search, self._session.hub, words))
+        self.question.ask(partial(search, self._session.hub, words))
         self._refresh()
 
     def _show(self, hits: tuple[RepoHit, ...]) -> None:
@@ -144,7 +144,7 @@ class SearchPage(QWidget):
 
     @Slot()
     def _offline_changed(self) -> None:
-        self._question.drop()
+        self.question.drop()
         self._refresh()
         if self._session.is_offline:
             self._say(*OFFLINE)
@@ -157,7 +157,7 @@ class SearchPage(QWidget):
     def _refresh(self) -> None:
         offline = self._session.is_offline
         self.field.setEnabled(not offline)
-        self.button.setEnabled(not offline and bool(self.field.text().strip()) and not self._question.pending)
+        self.button.setEnabled(not offline and bool(self.field.text().strip()) and not self.question.pending)
         self.button.setToolTip("Offline mode is on." if offline else "")
 
     @Slot()

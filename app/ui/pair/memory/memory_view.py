@@ -30,7 +30,7 @@ class MemoryView(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._memory: PairMemory | None = None
+        self.memory: PairMemory | None = None
         self._files: Files = ("", "")  # those that the numbers are about
         self._known = False
         self._table: QWidget | None = None
@@ -49,7 +49,7 @@ class MemoryView(QWidget):
 
     def show_memory(self, memory: PairMemory, taken: bool, files: Files) -> None:
         """Show what a pair would take, or (`taken`) what llama.cpp says that it took."""
-        self._memory, self._files, self._known = memory, files, True
+        self.memory, self._files, self._known = memory, files, True
         self._title.setText(TAKEN if taken else EXPECTED)
         self._show()
 
@@ -57,7 +57,7 @@ class MemoryView(QWidget):
         """A pair is measured. Numbers of the same files under other settings stay until then, those of other
         files do not; the table stays where it is."""
         self._title.setText(MEASURING)
-        if self._memory is None:
+        if self.memory is None:
             self._tell("", error=False)
         if files != self._files:
             self._files, self._known = files, False
@@ -65,7 +65,7 @@ class MemoryView(QWidget):
 
     def say(self, words: str, error: bool = False) -> None:
         """Show a sentence in place of numbers; the numbers of another setting would mislead."""
-        self._memory, self._files = None, ("", "")
+        self.memory, self._files = None, ("", "")
         self._title.setText(EXPECTED)
         self._clear()
         self._tell(words, error)
@@ -83,7 +83,7 @@ class MemoryView(QWidget):
 
     @Slot()
     def _show(self) -> None:
-        memory = self._memory
+        memory = self.memory
         if memory is None:
             return
         self._clear()

@@ -26,7 +26,7 @@ class LayersField(QWidget):
         super().__init__()
         self._param = param
         self._value = ALL_LAYERS
-        self._most: int | None = None
+        self.most: int | None = None
         name = QLabel(param.name)
         name.setProperty("role", "mono")
         self._of = QLabel()
@@ -73,7 +73,7 @@ class LayersField(QWidget):
 
     def value(self) -> int:
         """The option; raises SettingError where the box holds no such number."""
-        if self._most is not None:
+        if self.most is not None:
             self._box.value()
         return self._value
 
@@ -84,7 +84,7 @@ class LayersField(QWidget):
 
     def set_most(self, most: int | None) -> None:
         """How many layers the model has, the output layer as one more; None: not known (yet)."""
-        self._most = most
+        self.most = most
         known = most is not None
         if known:
             self._box.set_param(dataclasses.replace(self._param, low=0, high=most))
@@ -103,7 +103,7 @@ class LayersField(QWidget):
         self.fit.setText("Fitting…" if fitting else "Fit for me")
 
     def error(self) -> SettingError | None:
-        return self._box.error() if self._most is not None else None
+        return self._box.error() if self.most is not None else None
 
     def _choose(self, value: int) -> None:
         self.set_value(value)
@@ -124,10 +124,10 @@ class LayersField(QWidget):
         self.edited.emit()
 
     def _take(self, layers: int) -> None:
-        self._value = ALL_LAYERS if layers == self._most else layers
+        self._value = ALL_LAYERS if layers == self.most else layers
 
     def _show(self, box: bool = True) -> None:
-        most = self._most
+        most = self.most
         problem = "" if box or most is None else self._box.problem()
         set_role(self._words, role="error" if problem else "caption")
         if most is None:

@@ -37,7 +37,7 @@ class Placement(QWidget):
         super().__init__()
         self._options = ModelOptions("")
         self._there: dict[str, Device] = {}
-        self._rows: list[DeviceRow] = []
+        self.rows: list[DeviceRow] = []
         self._known = False
         self._list = QVBoxLayout()
         self._list.setSpacing(6)
@@ -95,7 +95,7 @@ class Placement(QWidget):
 
     def error(self) -> SettingError | None:
         """What is wrong with the shares."""
-        for row in self._rows:
+        for row in self.rows:
             error = row.error()
             if error is not None:
                 return error
@@ -114,8 +114,8 @@ class Placement(QWidget):
     @Slot()
     def _toggled(self) -> None:
         before = self.chosen
-        checked = {row.name for row in self._rows if row.check.isChecked()}
-        after = tuple(row.name for row in self._rows if row.name in checked)
+        checked = {row.name for row in self.rows if row.check.isChecked()}
+        after = tuple(row.name for row in self.rows if row.name in checked)
         shares = self._own_shares()
         main = before[self._options.main_gpu] if self._options.main_gpu < len(before) else ""
         self._change(
@@ -135,11 +135,11 @@ class Placement(QWidget):
 
     @Slot()
     def _share_edited(self) -> None:
-        if any(row.error() for row in self._rows):
+        if any(row.error() for row in self.rows):
             self._show_error()
             self.edited.emit()
             return
-        shares = {row.name: row.share() for row in self._rows}
+        shares = {row.name: row.share() for row in self.rows}
         self._change(tensor_split=shares_option(shares, self.chosen))
 
     @Slot(int)
@@ -163,8 +163,8 @@ class Placement(QWidget):
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
-        self._rows = [DeviceRow(name, self._there.get(name)) for name in names]
-        for row in self._rows:
+        self.rows = [DeviceRow(name, self._there.get(name)) for name in names]
+        for row in self.rows:
             row.toggled.connect(self._toggled)
             row.share_edited.connect(self._share_edited)
             self._list.addWidget(row)
@@ -173,7 +173,7 @@ class Placement(QWidget):
     def _show(self) -> None:
         chosen, mode = self.chosen, self._options.split_mode
         several = len(chosen) > 1
-        for row in self._rows:
+        for row in self.rows:
             row.check.setChecked(row.name in chosen)
         self._words.setText(_words(self._known, bool(self._there), chosen))
         self._words.setVisible(bool(self._words.text()))
@@ -184,7 +184,7 @@ class Placement(QWidget):
         shares = self._own_shares() if several and mode in SEVERAL else None
         self._shares.set_choice(BY_MEMORY if shares is None else BY_HAND)
         total = sum(shares.values()) if shares else 0.0
-        for row in self._rows:
+        for row in self.rows:
             row.set_share(shares.get(row.name) if shares else None, total)
         self._main.clear()
         self._main.addItems(list(chosen))

@@ -92,13 +92,13 @@ class StrategyPanel(QWidget):
         self.text = SpecText(theme)
         self.text.typed.connect(self._typed)
         self.command = LlamaText(theme)
-        self._notice = Notice(theme)
+        self.notice = Notice(theme)
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._columns.setSpacing(24)
         for stretch, widgets in (
             (5, (self.cards,)),
             # What comes and goes stands below what is clicked and typed into.
-            (4, (self.length, self.rule, self.text, self._notice, self.command)),
+            (4, (self.length, self.rule, self.text, self.notice, self.command)),
         ):
             column = QVBoxLayout()
             column.setSpacing(16)
@@ -191,7 +191,7 @@ class StrategyPanel(QWidget):
         try:
             StrategySpec.parse(self.spec())
         except SettingError as error:  # its drafter was taken away
-            self._notice.tell(error)
+            self.notice.tell(error)
             return
         try:
             self.command.set_command(
@@ -210,6 +210,6 @@ class StrategyPanel(QWidget):
         try:
             check_together(self._spec, one)
         except SettingError as error:
-            self._notice.tell(error)
+            self.notice.tell(error)
         else:
-            self._notice.clear()
+            self.notice.clear()

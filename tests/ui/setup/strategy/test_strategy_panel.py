@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001
 """Cards, rules and text of the strategy panel always say the same."""
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine.drafters.draft_simple import DraftSimpleParams
 from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
 from app.engine.errors import SettingError
-from app.engine.params import FileUse, param, params_of
+from app.engine.params import param, params_of
 from app.engine.types import ModelOptions, Sampling
 from app.ui.theme import Theme
 from app.ui.widgets.fields.field import FileField, short_range
@@ -296,19 +296,24 @@ def test_ranges_in_few_characters() -> None:
     }
 
 
-def test_a_file_is_chosen_with_the_systems_dialog(qtbot: QtBot, theme: Theme) -> None:
+def test_a_file_is_chosen_with_the_systems_dialog(
+    qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
+) -> None:
     form = ParamForm(theme, NgramCacheParams)
     qtbot.addWidget(form)
     answers = ["/caches/large.bin", ""]
-    asked: list[tuple[str, FileUse]] = []
+    asked: list[tuple[str, str]] = []
+    for dialog in ("getOpenFileName", "getSaveFileName"):
 
-    def choose(_parent: QWidget, folder: str, use: FileUse) -> str:
-        asked.append((folder, use))
-        return answers.pop(0)
+        def choose(
+            _parent: QWidget, _title: str, folder: str, *, dialog: str = dialog, **_: object
+        ) -> tuple[str, str]:
+            asked.append((folder, dialog))
+            return answers.pop(0), ""
 
+        monkeypatch.setattr(QFileDialog, dialog, choose)
     static, dynamic = form.field("lookup_cache_static"), form.field("lookup_cache_dynamic")
     assert isinstance(static, FileField) and isinstance(dynamic, FileField)
-    static._choose = dynamic._choose = choose
     with qtbot.waitSignal(form.changed):
         static.button.click()
     assert form.value() == NgramCacheParams(lookup_cache_static="/caches/large.bin")
@@ -318,8 +323,8 @@ def test_a_file_is_chosen_with_the_systems_dialog(qtbot: QtBot, theme: Theme) ->
     dynamic.button.click()
     assert form.value().lookup_cache_dynamic == "/caches/new.bin"
     assert asked == [
-        (str(Path.home()), FileUse.READ),
-        ("/caches", FileUse.READ),
-        (str(Path.home()), FileUse.WRITTEN),
+        (str(Path.home()), "getOpenFileName"),
+        ("/caches", "getOpenFileName"),
+        (str(Path.home()), "getSaveFileName"),
     ]
     assert static.button.accessibleName() == "Choose the file lookup_cache_static"

@@ -23,6 +23,14 @@ def askers(qtbot: QtBot) -> Iterator[Askers]:
     made.close()
 
 
+def until_all_are_idle(qtbot: QtBot, askers: Askers) -> None:
+    """Whatever the threads were at is over, and what it said was delivered."""
+    together, last = threading.Barrier(THREADS), [Heard(askers) for _ in range(THREADS)]
+    for one in last:
+        one.question.ask(lambda: together.wait(5))
+    qtbot.waitUntil(lambda: all("end" in one.said for one in last))
+
+
 class Heard:
     """Everything that a question said, and where."""
 
@@ -52,7 +60,7 @@ def test_only_the_latest_asking_is_answered(qtbot: QtBot, askers: Askers) -> Non
     heard.question.ask(lambda: "new")
     qtbot.waitUntil(lambda: "end" in heard.said)
     gate.set()
-    qtbot.wait(150)
+    until_all_are_idle(qtbot, askers)
     assert heard.said == ["new", "end"]
 
 
@@ -71,7 +79,7 @@ def test_what_is_dropped_ends_early_and_says_nothing(qtbot: QtBot, askers: Asker
     assert first.wait(5)
     heard.question.drop()
     gate.set()
-    qtbot.wait(200)
+    until_all_are_idle(qtbot, askers)
     assert heard.said == [] and len(made) <= 3 and not heard.question.pending
 
 
@@ -112,5 +120,8 @@ def test_after_closing_nothing_is_delivered_and_the_threads_end(qtbot: QtBot) ->
     mailbox.close()
     askers.close()
     qtbot.waitUntil(lambda: not any(one.is_alive() for one in ours))
-    qtbot.wait(100)
+    open_one, told = Mailbox(), []
+    open_one.post(lambda: told.append(True))
+    qtbot.waitUntil(lambda: told == [True])
+    open_one.close()
     assert heard.said == []
