@@ -326,8 +326,10 @@ class Engine:
     def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:
         """`begun` gets each of them that has begun: what is to be finished."""
         around = Surroundings(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
-        for _name, drafter in answer.drafters:
+        for name, drafter in answer.drafters:
+            start = time.perf_counter()
             drafter.begin(answer.truth.ids, around)
+            answer.begin_seconds[name] = time.perf_counter() - start
             begun.append(drafter)
             if not answer.length.lazy:
                 drafter.read(answer.truth.ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -81,6 +81,7 @@ class Generation:
     end_ids: frozenset[int]  # empty where the end of generation is ignored
     text: TextStream
     finish: FinishReason | None = None
+    begin_seconds: dict[str, float] = field(default_factory=dict)  # by the name of the strategy
     draft_reading: float = 0.0  # seconds: the prompt, where a draft model reads it within a round
 
     @property
@@ -101,6 +102,7 @@ class Verified(msgspec.Struct, frozen=True):
     drafted: float
     verified: float
     sampled: float
+    accepting: float
     ended: float
     native: float
     draft: Draft
@@ -159,9 +161,13 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
 
         accepted = min(outcome.accepted, len(emitted))
         truth = run.truth.ids
+        accepting = 0.0
         for other, drafter in run.drafters:
             own = other == name or not name
+            learning = time.perf_counter()
             drafter.observe(truth, proposal if own else Proposal(), accepted if own else 0)
+            if other == name:
+                accepting = time.perf_counter() - learning
         ended = time.perf_counter()
         run.draft_reading = run.draft_reading or draft.reading
         if draft.attempts is not None:
@@ -173,6 +179,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
             drafted - began,
             verified - drafted,
             ended - settled,
+            accepting,
             ended - began,
             run.native_seconds() - native,
             draft,
@@ -208,6 +215,8 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
             target_top=top,
             draft_top=tuple(last.proposal.thoughts.top),
             read_seconds=last.draft.reading,
+            accept_seconds=last.accepting,
+            begin_seconds=run.begin_seconds if last.index == 0 else {},
         ),
         last.text,
     )

@@ -45,7 +45,13 @@ _JUDGED_BY: Mapping[Verification, frozenset[str]] = {
     Verification.MATCH: frozenset({"target_id", "draw"}),
     Verification.BLOCK: frozenset({"u", "h"}),
 }
-_SINCE = {"h": (1, 1), "asked": (1, 2), "read_seconds": (1, 3)}
+_SINCE = {
+    "h": (1, 1),
+    "asked": (1, 2),
+    "read_seconds": (1, 3),
+    "accept_seconds": (1, 6),
+    "begin_seconds": (1, 6),
+}
 """The format that a field came with."""
 
 
@@ -156,7 +162,7 @@ class Consistency:
     def _times(self, one: Round) -> Iterator[str]:
         parts = one.draft_seconds + one.verify_seconds + one.sample_seconds
         shortest = min(one.draft_seconds, one.verify_seconds, one.sample_seconds, one.native_seconds)
-        if min(shortest, one.read_seconds) < 0:
+        if min(shortest, one.read_seconds, one.accept_seconds, *one.begin_seconds.values()) < 0:
             yield "a part of it took less than no time"
         if parts > one.seconds + _TICK:
             yield f"its parts took {parts:g} s, and the whole {one.seconds:g} s"
@@ -164,6 +170,10 @@ class Consistency:
             yield f"llama.cpp took {one.native_seconds:g} s of {parts:g} s"
         if one.read_seconds > one.draft_seconds + _TICK:
             yield f"its draft was read for {one.read_seconds:g} s of {one.draft_seconds:g} s"
+        if one.accept_seconds > one.sample_seconds + _TICK:
+            yield f"learning what was accepted took {one.accept_seconds:g} s of {one.sample_seconds:g} s"
+        if set(one.begin_seconds) - set(self._names if one.index == 0 else ()):
+            yield f"{', '.join(one.begin_seconds)} began in it"
         if one.offset < self._end - _TICK:
             yield "it starts before the round before ends"
 

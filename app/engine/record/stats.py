@@ -30,6 +30,7 @@ class DraftStatistics:
     drafted: int = 0
     verdicts: dict[Verdict, int] = field(default_factory=lambda: dict.fromkeys(Verdict, 0))
     draft_seconds: float = 0.0
+    accept_seconds: float = 0.0  # learning what was accepted
     longest_draft: int = 0
     blocks: int = 0  # rounds whose draft was judged as a block
     accept_lengths: list[int] = field(default_factory=list)
@@ -46,6 +47,7 @@ class DraftStatistics:
         self.blocks += any(token.h is not None for token in one.drafted)
         self.drafted += length
         self.draft_seconds += one.draft_seconds
+        self.accept_seconds += one.accept_seconds
         self.longest_draft = max(self.longest_draft, length)
         while len(self.accept_lengths) <= accepted:
             self.accept_lengths.append(0)
@@ -132,6 +134,8 @@ class Statistics(DraftStatistics):
     """How often each strategy was asked for a draft; empty where traces before format 1.2 do not tell."""
     ends: dict[str, int] = field(default_factory=dict)
     """Why drafts ended, also those that did not come about -> rounds. In order of appearance."""
+    begin_seconds: dict[str, float] = field(default_factory=dict)
+    """What each strategy took to begin; empty where traces before format 1.6 do not tell."""
     fruitless_seconds: float = 0.0  # drafting in rounds where none came
     target_seconds: float = 0.0  # target passes
     sample_seconds: float = 0.0
@@ -170,6 +174,8 @@ class Statistics(DraftStatistics):
         if one.draft_end:
             self.ends[one.draft_end] = self.ends.get(one.draft_end, 0) + 1
         self.attempts += bool(one.drafted or (one.draft_end if one.asked is None else one.asked))
+        for name, seconds in one.begin_seconds.items():
+            self.begin_seconds[name] = self.begin_seconds.get(name, 0.0) + seconds
         for name in one.asked or ():
             self.calls[name] = self.calls.get(name, 0) + 1
         if one.drafted:
@@ -276,8 +282,8 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
     - #gen tokens, #acc tokens: drafted and accepted tokens of this strategy. llama.cpp also counts
       as accepted what agrees behind an end of generation; here that is ignored, never judged.
     - #acc rate/pos ends at the last position where a draft was ever accepted.
-    - dur b and a are printed as 0: rounds do not record them. (In llama.cpp they are next to nothing
-      too: the prompt is decoded on its draft outside of b, and draft-simple's accept is empty.)
+    - dur b is what the strategy took to begin, dur a to learn what was accepted of its drafts; 0 where traces
+      before format 1.6 do not tell. (The prompt is decoded on the draft outside of b, as in llama.cpp.)
       dur g is the drafting time of this strategy's rounds. A round has one time for all strategies
       that it asked: it counts for the one that drafted, or, where none did, for the last.
     """
@@ -290,6 +296,7 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
     seconds = drafts.draft_seconds
     if name == strategies[-1]:
         seconds += statistics.fruitless_seconds
+    begin = statistics.begin_seconds.get(name, 0.0)
     means = ""
     if drafts.drafted_rounds > 0:
         accepted = drafts.accepted_at[: len(drafts.accept_lengths) - 1]
@@ -300,5 +307,5 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
         f"#calls(b,g,a) = {1:4d} {calls:6d} {drafts.drafted_rounds:6d}, "
         f"#gen drafts = {drafts.drafted_rounds:6d}, #acc drafts = {drafts.accepted_drafts:5d}, "
         f"#gen tokens = {drafts.drafted:6d}, #acc tokens = {drafts.accepted:5d}{means}, "
-        f"dur(b,g,a) = {0:.3f}, {seconds * 1000:.3f}, {0:.3f} ms"
+        f"dur(b,g,a) = {begin * 1000:.3f}, {seconds * 1000:.3f}, {drafts.accept_seconds * 1000:.3f} ms"
     )

@@ -25,7 +25,7 @@ FORMAT = "1.6"
 # 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
 # draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler;
 # 1.5: DRY, what the chat template was told, and what it can be told about thinking; 1.6: fill in the middle,
-# and prompts that were given as tokens
+# prompts that were given as tokens, and what strategies took to begin and to learn
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)
@@ -205,7 +205,8 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
     """What makes a round one that cannot be, behind the rounds before it and `emitted` tokens; "" where
     nothing does. Views count on it: they find rounds by their index and draw what is measured."""
     before = trace.rounds[-1].offset if trace.rounds else 0.0
-    times = (item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds)
+    times = [item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds]
+    times += [item.accept_seconds, *item.begin_seconds.values()]
     tops = (*item.target_top, *item.draft_top)
     given = [value for token in item.drafted for value in (token.q, token.p or 0.0, token.draft_p or 0.0)]
     given += [token.p for token in item.emitted]

@@ -324,3 +324,10 @@ def test_an_end_without_a_token_is_found(traces: dict[str, Trace]) -> None:
     assert trace.totals is not None
     ended = replace(trace.totals, finish_reason=FinishReason.END, text="")
     assert "Totals: the model ended it, but nothing was emitted." in recheck(Trace(trace.header, [], ended))
+
+
+def test_strategies_begin_in_the_first_round_alone(engine: Engine) -> None:
+    trace = answer(engine, strategy="draft-simple:n_max=2", max_tokens=8, ignore_eos=True)
+    assert recheck(trace) == []
+    trace.rounds[1] = replace(trace.rounds[1], begin_seconds={"draft-simple": 0.1})
+    assert any("draft-simple began in it" in str(one) for one in recheck(trace))

@@ -85,7 +85,7 @@ PARTLY = {
     **dict.fromkeys(
         [
             *("round.offset", "round.seconds", "round.draft_seconds", "round.verify_seconds"),
-            *("round.sample_seconds", "round.native_seconds", "totals.seconds"),
+            *("round.sample_seconds", "round.native_seconds", "round.accept_seconds", "totals.seconds"),
         ],
         BOUNDED,
     ),

@@ -347,3 +347,19 @@ def test_pooled_answers_are_sums_whose_ratios_are_pooled(several: list[list[Roun
     assert {name: one.drafted for name, one in pooled.strategies.items()} == {
         name: one.drafted for name, one in together.strategies.items()
     }
+
+
+def test_lines_tell_what_beginning_and_learning_took(engine: Engine) -> None:
+    strategy = "ngram-mod:n_match=2:n_min=0+draft-simple:n_max=3"
+    trace = answer(engine, "abcabcabd abc" * 4, strategy=strategy, max_tokens=24, ignore_eos=True)
+    statistics = Statistics.of(trace.rounds)
+    first, *others = trace.rounds
+    assert list(first.begin_seconds) == ["ngram-mod", "draft-simple"]
+    assert min(first.begin_seconds.values()) > 0 and not any(one.begin_seconds for one in others)
+    for one in trace.rounds:
+        assert (0 < one.accept_seconds <= one.sample_seconds) if one.drafted else one.accept_seconds == 0
+    for name in first.begin_seconds:
+        line = llama_cpp_lines(statistics, ["ngram-mod", "draft-simple"])[-2 if name == "ngram-mod" else -1]
+        learned = sum(one.accept_seconds for one in trace.rounds if one.strategy == name)
+        begun = first.begin_seconds[name]
+        assert f"dur(b,g,a) = {begun * 1000:.3f}, " in line and line.endswith(f", {learned * 1000:.3f} ms")
