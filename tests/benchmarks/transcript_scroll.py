@@ -28,6 +28,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
 from app.engine.types import Round  # noqa: E402
+from app.ui.state.answer import AnswerModel  # noqa: E402
 from app.ui.theme import Theme  # noqa: E402
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn  # noqa: E402
 from tests.ui.traces import make_header, simulate  # noqa: E402
@@ -118,13 +119,13 @@ class Bench:
         print(f"   collector: {self._longest_pause:5.1f} ms", flush=True)
 
     def begin(self) -> None:
-        self.view.set_turns([UserTurn("u", "Write a lot.")])
-        self.view.begin_answer(AnswerTurn("a", "demo 32M"))
-        self.view.set_header(make_header())
+        self.answer = AnswerModel(live=True)
+        self.view.set_turns([UserTurn("Write a lot."), AnswerTurn(self.answer, "demo 32M")])
+        self.answer.begin(make_header())
 
     def arriving(self, rounds: list[Round], rate: float) -> Iterator[Callable[[], object]]:
         for batch in batches(rounds, rate):
-            yield lambda batch=batch: self.view.append_rounds(batch)
+            yield lambda batch=batch: self.answer.add(batch)
 
     def scrolling(self, step: int) -> Iterator[Callable[[], object]]:
         """From the end to the beginning: everything is laid out on the way."""
@@ -163,11 +164,11 @@ def main() -> None:
         rounds = rounds_of(options.tokens, text)
         bench.begin()
         bench.report(f"arriving{name}", bench.arriving(rounds, options.rate))
-        bench.view.finish(None)
+        bench.answer.end(None)
         bench.report(f"scrolling up{name}", bench.scrolling(60))
         bench.report(f"jumping{name}", bench.jumping())
         bench.report(f"repainting all{name}", bench.repainting())
-    bench.view.set_turns([AnswerTurn("a", "demo 32M", simulate(SAMPLE * 300, seed=3))])
+    bench.view.set_turns([AnswerTurn(AnswerModel(simulate(SAMPLE * 300, seed=3)), "demo 32M")])
     bench.report("switching to rendered, and back", [
         lambda: bench.view.set_rendered(True),
         lambda: bench.view.set_rendered(False),

@@ -219,7 +219,7 @@ def ask_window(window: object, request: GenerationRequest) -> float:
         turn(lambda: session.activity == "ready")
     finally:
         session.generate = generate
-    trace = controller.trace
+    trace = controller.shown.answer.trace
     return len(trace.token_ids) / trace.totals.seconds
 
 

@@ -80,7 +80,7 @@ def test_escape_in_a_message_that_is_edited_gives_the_keyboard_back(desk: Desk) 
     desk.until_ready()
     desk.ask("hello")
     desk.prompt.setFocus()
-    desk.page.transcript.edit(desk.items()[0].id)
+    desk.page.transcript.edit(desk.items()[0].turn)
     assert not desk.prompt.hasFocus()
     press(Key.Key_Escape)
     assert desk.prompt.hasFocus()
@@ -190,7 +190,7 @@ def test_a_value_that_is_being_typed_counts_when_the_answer_is_asked_again(desk:
     type_somewhere(desk, "5")
     press(Key.Key_R, Ctrl)
     desk.answered()
-    assert desk.controller.trace is not None and desk.controller.trace.header.max_tokens == 5
+    assert desk.trace is not None and desk.trace.header.max_tokens == 5
 
 
 def test_a_value_that_is_being_typed_is_saved_with_the_window(windows: Windows, desk: Desk) -> None:

@@ -125,7 +125,7 @@ def test_how_an_answer_ended_is_said_once(windows: Windows) -> None:
     answer = desk.ask("Hello")
     assert desk.notes() == ["The answer reached its length limit."]
     assert answer.caption == ""
-    desk.page.transcript.set_note(answer.id, None)
+    answer.answer.end(answer.answer.totals, None)
     assert answer.caption == "Ended at the token limit"
 
 

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.base.paths import Paths, find_paths
+from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 from app.ui.state.engine_session import BUSY, Activity
@@ -130,7 +131,13 @@ class Desk:
 
     def tokens(self) -> int:
         answers = self.answers()
-        return sum(len(one.emitted) for one in answers[-1].rounds) if answers else 0
+        return sum(len(one.emitted) for one in answers[-1].answer.rounds) if answers else 0
+
+    @property
+    def trace(self) -> Trace | None:
+        """Of the answer that the numbers are about."""
+        answer = self.controller.shown.answer
+        return answer.trace if answer is not None else None
 
     def texts(self) -> list[str]:
         return [item.text for item in self.items()]

@@ -1,10 +1,12 @@
-"""One answer on its way: from the request, through the store, into the views."""
+"""One answer on its way: from the engine into the store and into its model."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
+from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import UserError
 from app.engine.process.messages import Failed, PromptProgress
@@ -13,35 +15,30 @@ from app.engine.types import FinishReason, Role, Round, Totals, TraceHeader
 from app.saved.chats.conversation import Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES, AnswerRecorder
 from app.saved.chats.store import ChatStore
+from app.ui.state.answer import AnswerModel, Note
+
+_HINTS = {
+    FinishReason.LENGTH: "The limit is set in the sampling panel.",
+    FinishReason.CONTEXT: "Start a new chat, or raise the context size of the target.",
+}
+CONTINUE = "Continue"
 
 
-class AnswerViews(Protocol):
-    """What shows an answer. It shows only what belongs to the chat on the screen."""
+class Answering(QObject):
+    """Takes the events of one run (a RunSink): every round goes into the store and into the answer's model.
 
-    def answer_progress(self, answering: Answering, text: str) -> None: ...
-
-    def answer_started(self, answering: Answering) -> None: ...
-
-    def answer_rounds(self, answering: Answering, rounds: list[Round], context_used: int) -> None: ...
-
-    def answer_finished(self, answering: Answering, totals: Totals) -> None: ...
-
-    def answer_failed(self, answering: Answering, failed: Failed) -> None: ...
-
-    def answer_not_saved(self, error: UserError) -> None: ...
-
-
-class Answering:
-    """Takes the events of one run (a RunSink), saves every round and tells the views.
-
-    The question is in the store before the engine is asked. Where the engine refuses it, it goes back to the
-    prompt box and out of the store.
+    The question is in the store before the engine is asked. Where the engine refuses it, it is taken out of
+    the store again.
     """
+
+    saved = Signal()  # the chat is another one in the store
+    not_saved = Signal(object)  # UserError
+    refused = Signal(object)  # Failed: nothing was decoded
+    over = Signal()  # it is refused, or as it stays
 
     def __init__(
         self,
         store: ChatStore,
-        views: AnswerViews,
         chat: Conversation,
         at: int,
         question: str | None,
@@ -51,13 +48,13 @@ class Answering:
         """The answer to `question` in place of turn `at` and all behind it; None answers the question that
         stands before `at` already. `target_name` is the model's that answers. `begun` is the answer as far as
         it is there: this one goes on with it."""
+        super().__init__()
         self._store = store
-        self._views = views
+        self.answer = AnswerModel(live=True)
         self.chat = chat
         self.question = question
         self.at = at
         self.target_name = target_name
-        self.trace: Trace | None = None
         self._begun = begun
         self._recorder: AnswerRecorder | None = None
         self._before: Conversation | None = None  # the chat without the question, once that is in the store
@@ -69,79 +66,86 @@ class Answering:
 
     def save_question(self) -> None:
         """Before the engine is asked: a crash from now on leaves the question."""
-        try:
+        with self._saving():
             self._ask()
-        except UserError as error:
-            self._views.answer_not_saved(error)
 
     def run_progress(self, progress: PromptProgress) -> None:
         whose = "the prompt" if progress.role is Role.TARGET else "the prompt (draft)"
-        told = f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens"
-        self._views.answer_progress(self, told)
+        self.answer.tell(f"Reading {whose}, {progress.done:,} of {progress.total:,} tokens")
 
     def run_started(self, header: TraceHeader) -> None:
         begun = self._begun
+        rounds: list[Round] = []
         if begun is not None:
-            header = msgspec.structs.replace(begun.header, max_tokens=header.max_tokens)
-        self.trace = Trace(header, list(begun.rounds) if begun is not None else [])
-        try:
+            header, rounds = msgspec.structs.replace(begun.header, max_tokens=header.max_tokens), begun.rounds
+        kept = False
+        with self._saving():
             self._ask()  # the disk may take by now what it refused
             self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
-            for one in self.trace.rounds:
+            for one in rounds:
                 self._recorder.add(one)
-        except UserError as error:
+            kept = True
+        if not kept:
             self._remember(Answer(""))
-            self._views.answer_not_saved(error)
-        self._views.answer_started(self)
+        self.answer.begin(header, rounds)
+        self.saved.emit()
 
     def run_rounds(self, rounds: list[Round], context_used: int) -> None:
-        if self.trace is None:
+        if self.answer.trace is None:
             return
         if self._begun is not None and self._begun.rounds:
             last = self._begun.rounds[-1]
             rounds = [_moved(one, last.index + 1, last.offset + last.seconds) for one in rounds]
-        self.trace.rounds.extend(rounds)
         for one in rounds:
-            try:
+            with self._saving():
                 if self._recorder is not None:
                     self._recorder.add(one)
-            except UserError as error:
-                self._views.answer_not_saved(error)
-        self._views.answer_rounds(self, rounds, context_used)
+        self.answer.add(rounds)
 
     def run_finished(self, totals: Totals) -> None:
         if self._begun is not None and self._begun.totals is not None:
             totals = totals_of_both(self._begun.totals, totals)
-        if self.trace is not None:
-            self.trace.totals = totals
-        self._remember(Answer(self._name, totals.text, NOTES.get(totals.finish_reason, ""), totals.error))
-        if self._recorder is not None:
-            try:
+        words = NOTES.get(totals.finish_reason, "")
+        self._remember(Answer(self._name, totals.text, words, totals.error))
+        with self._saving():
+            if self._recorder is not None:
                 self.chat = self._recorder.finish(totals)
-            except UserError as error:
-                self._views.answer_not_saved(error)
-        self._views.answer_finished(self, totals)
+        action = CONTINUE if totals.finish_reason is FinishReason.LENGTH else ""
+        note = Note(words, _HINTS.get(totals.finish_reason, ""), action) if words else None
+        self._end(totals, note)
 
     def run_failed(self, failed: Failed) -> None:
-        if self.trace is not None:
+        trace = self.answer.trace
+        if trace is None:
+            with self._saving():
+                if self._before is not None:
+                    self.chat = self._store.take_back(self.chat, self._before)
+            self.refused.emit(failed)
+        else:
             note = NOTES[FinishReason.FAILED]
-            self._remember(Answer(self._name, self.trace.text, note, failed.message, failed.hint))
-        if self._recorder is not None:
-            try:
-                self.chat = self._recorder.fail(failed.message, failed.hint)
-            except UserError as error:
-                self._views.answer_not_saved(error)
-        if self.trace is None and self._before is not None:
-            try:
-                self.chat = self._store.take_back(self.chat, self._before)
-            except UserError as error:
-                self._views.answer_not_saved(error)
-        self._views.answer_failed(self, failed)
+            self._remember(Answer(self._name, trace.text, note, failed.message, failed.hint))
+            with self._saving():
+                if self._recorder is not None:
+                    self.chat = self._recorder.fail(failed.message, failed.hint)
+        self._end(None, Note(failed.message, failed.hint, "Answer again" if failed.gone else ""))
+
+    def _end(self, totals: Totals | None, note: Note | None) -> None:
+        self.answer.end(totals, note)
+        self.saved.emit()
+        self.over.emit()
 
     def close(self) -> None:
         """Before the window goes: what came is on the disk, and nothing more comes."""
         if self._recorder is not None:
             self._recorder.close()
+
+    @contextmanager
+    def _saving(self) -> Iterator[None]:
+        """What the disk refuses is told, and the answer goes on."""
+        try:
+            yield
+        except UserError as error:
+            self.not_saved.emit(error)
 
     def _ask(self) -> None:
         if self.question is not None and self._before is None:

@@ -1,11 +1,10 @@
-"""The button that measures the baseline of the answer on the screen, and where its numbers are shown."""
+"""Measures the baseline of the answer on the screen, when asked to."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
-from app.engine.record.trace import Trace
 from app.saved.chats.conversation import Answer
 from app.saved.chats.measurement import Measurement
 from app.saved.chats.store import ChatStore
@@ -13,109 +12,89 @@ from app.ui.chat.asking import loaded_alike
 from app.ui.chat.baseline import BaselineMeasurement
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
+from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import Activity, EngineSession
-from app.ui.window.status_bar import StatusBar
 
 
 class BaselineController(QObject):
-    """One measurement at a time. It belongs to its answer: it is kept beside it, and shown with it."""
+    """One measurement at a time. It belongs to its answer, and is kept beside it."""
 
-    ended = Signal()  # the engine is free again
+    progressed = Signal(object)  # the share that is done; None: nothing is measured any more
 
     def __init__(
         self,
         page: ChatPage,
-        status: StatusBar,
         store: ChatStore,
         chat: ChatController,
         session: EngineSession,
     ) -> None:
         super().__init__()
         self._page = page
-        self._status = status
         self._store = store
         self._chat = chat
         self._session = session
-        self._at_work: BaselineMeasurement | None = None
-        self._shown: tuple[Trace, Measurement | None] | None = None  # of the answer on the screen
-        status.measure_baseline_requested.connect(self._measure)
-        chat.shown.answer_shown.connect(self._show)
-
-    @property
-    def is_measuring(self) -> bool:
-        return self._at_work is not None
+        chat.shown.answer_shown.connect(self._load)
 
     @Slot()
-    def _measure(self) -> None:
-        request, trace = self._chat.request_of_answer(), self._chat.trace
+    def measure(self) -> None:
+        """Answer again without drafts and with them, or say why that cannot be."""
+        request, answer = self._chat.request_of_answer(), self._chat.shown.answer
         if self._session.activity is not Activity.READY:
             return
-        if request is None or trace is None:
+        if request is None or answer is None or answer.trace is None:
             self._page.prompt.show_error(
                 "Only an answer of this chat can be measured.", "Send its prompt, then measure that answer."
             )
             return
+        trace = answer.trace
         if self._session.pair is None or not loaded_alike(self._session.pair, trace.header.pair):
             self._page.prompt.show_error(
                 "This answer was made with another pair, or loaded in another way.",
                 "Load it as it was, or answer again with this one.",
             )
             return
-        chat_id, answer = self._chat.chat_id, self._chat.shown.answer
-        self._at_work = BaselineMeasurement(
+        chat_id, stored = self._chat.chat_id, self._chat.shown.stored
+        measurement = BaselineMeasurement(
             self._session,
             request,
             trace.header,
             len(trace.token_ids),
-            self._status.set_measuring,
-            lambda measurement, why: self._measured(trace, chat_id, answer, measurement, why),
+            self.progressed.emit,
+            lambda measurement, why: self._measured(answer, chat_id, stored, measurement, why),
         )
-        if self._status.measure.hasFocus():  # it cannot be pressed while it measures
-            self._page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
-        self._status.set_measuring(0.0)
-        self._at_work.start()
+        self.progressed.emit(0.0)
+        measurement.start()
 
     def _measured(
         self,
-        trace: Trace,
+        answer: AnswerModel,
         chat_id: str,
-        answer: Answer | None,
+        stored: Answer | None,
         measurement: Measurement | None,
         why_not: str,
     ) -> None:
-        self._at_work = None
-        self._status.set_measuring(None)
         if measurement is None:
             self._page.prompt.show_error(f"The baseline was not measured: {why_not}")
-        elif answer is not None and answer.trace:
+        else:
+            answer.measure(measurement)
             try:
-                self._store.keep_measurement(chat_id, answer, measurement)
+                if stored is not None and stored.trace:
+                    self._store.keep_measurement(chat_id, stored, measurement)
             except UserError as error:
                 self._page.prompt.show_error(error.message, error.hint)
-        # Another answer may be on the screen by now, or this one read anew from the disk.
-        self._shown = (trace, measurement)
-        self._show()
-        self.ended.emit()
+            self._load()  # the answer may have been read anew from the disk meanwhile
+        self.progressed.emit(None)
 
     @Slot()
-    def _show(self) -> None:
-        """Show the measurement of the answer on the screen, if there is one."""
-        trace = self._chat.trace
-        if trace is None:
-            self._shown = None
-            self._status.set_statistics(None)
-        elif self._shown is None or self._shown[0] is not trace:
-            self._shown = (trace, self._load())
-        measurement = self._shown[1] if self._shown is not None else None
-        self._page.instruments.set_measurement(measurement)
-        self._status.set_measurement(measurement)
-
-    def _load(self) -> Measurement | None:
-        answer = self._chat.shown.answer
-        if answer is None:
-            return None
+    def _load(self) -> None:
+        """What was measured for the answer on the screen, if anything was."""
+        answer, stored = self._chat.shown.answer, self._chat.shown.stored
+        if answer is None or stored is None or answer.measurement is not None:
+            return
         try:
-            return self._store.load_measurement(self._chat.chat_id, answer)
+            measurement = self._store.load_measurement(self._chat.chat_id, stored)
         except UserError as error:
             self._page.prompt.show_error(error.message, error.hint)
-            return None
+            return
+        if measurement is not None:
+            answer.measure(measurement)

@@ -5,27 +5,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.errors import UserError
 from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
-from app.engine.types import FinishReason, GenerationRequest
+from app.engine.types import GenerationRequest
 from app.saved.chats.conversation import Answer, Conversation
-from app.saved.chats.recorder import NOTES
 from app.saved.chats.store import ChatStore
+from app.ui.chat.answering import CONTINUE
 from app.ui.chat.answers_controller import AnswersController
 from app.ui.chat.asking import loaded_alike, request_for, request_to_go_on, why_not
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import ChatListController
-from app.ui.chat.round_links import RoundLinks
 from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine_session import BUSY, Activity, EngineSession, EngineState
 from app.ui.state.settings_in_use import SettingsInUse
+from app.ui.transcript import AnswerTurn, UserTurn
+from app.ui.widgets.notice import WayOut
+
+STOP = "stop"  # the cause of a notice
 
 
 class ChatController(QObject):
     """Joins the parts of the Chat place, each with one thing to do, and obeys what is asked in it."""
+
+    actions_changed = Signal()  # what can be done with the chat on the screen
 
     def __init__(
         self, page: ChatPage, store: ChatStore, session: EngineSession, settings: SettingsInUse
@@ -39,7 +44,6 @@ class ChatController(QObject):
         self.shown = ShownChat(page, store, self._new())
         self.answers = AnswersController(page, store, session, self.shown)
         self.chats = ChatListController(page, store, session, self.shown, self.answers)
-        self._links = RoundLinks(page, self.shown)
         self._connect()
         self.chats.refresh()
         self.shown.show(self.shown.chat)
@@ -60,16 +64,13 @@ class ChatController(QObject):
         self.chats.deleted.connect(self._deleted)
         self.chats.restored.connect(self.open_chat)
         self._session.changed.connect(self._engine_changed)
+        self._session.stop_overdue.connect(self._stop_overdue)
+        self.shown.answer_shown.connect(self.actions_changed)
 
     @property
     def chat_id(self) -> str:
         """Of the chat on the screen; "" while it is new."""
         return self.shown.id
-
-    @property
-    def trace(self) -> Trace | None:
-        """The answer that the instruments show."""
-        return self.shown.trace
 
     @property
     def question(self) -> str:
@@ -103,33 +104,34 @@ class ChatController(QObject):
         self.shown.show(self._new("chat"))
         self.send(text)
 
-    @Slot(str, str)
-    def _edit(self, turn_id: str, text: str) -> None:
+    @Slot(object, str)
+    def _edit(self, turn: UserTurn, text: str) -> None:
         """Send a changed message and continue from there."""
         self._page.prompt.setFocus()
-        self._ask(max(0, int(turn_id)), text)
+        self._ask(turn.at or 0, text)
 
-    @Slot(str)
-    def _regenerate_turn(self, turn_id: str) -> None:
-        at, turns = int(turn_id), self.shown.chat.turns
-        if at < 0:
+    @Slot(object)
+    def _regenerate_turn(self, turn: AnswerTurn) -> None:
+        turns = self.shown.chat.turns
+        if turn.at is None:
             self._page.prompt.show_error("This answer was read from a trace file.", "Ask in a chat instead.")
-        elif 0 < at < len(turns) and isinstance(turns[at], Answer):
-            self._ask(at, None)
+        elif 0 < turn.at < len(turns) and isinstance(turns[turn.at], Answer):
+            self._ask(turn.at, None)
 
-    @Slot(str)
-    def _note_acted(self, turn_id: str) -> None:
+    @Slot(object)
+    def _note_acted(self, turn: AnswerTurn) -> None:
         """The one thing to do that a note offers: to go on, or to answer again."""
-        turn = self.shown.chat.turns[int(turn_id)]
         self._page.prompt.setFocus()  # the note goes, and Qt would go on to just anything
-        if isinstance(turn, Answer) and turn.note == NOTES[FinishReason.LENGTH]:
-            self._go_on(int(turn_id))
+        note = turn.answer.note
+        if turn.at is not None and note is not None and note.action == CONTINUE:
+            self._go_on(turn.at)
         else:
-            self._regenerate_turn(turn_id)
+            self._regenerate_turn(turn)
 
     def _go_on(self, at: int) -> None:
         """Write more of the answer that ended at its length limit; what is there stays as it is."""
-        trace, pair = self.shown.trace_of(str(at)), self._session.pair
+        answer, pair = self.shown.answer_at(at), self._session.pair
+        trace = answer.trace if answer is not None else None
         show_error = self._page.prompt.show_error
         if self._session.activity is not Activity.READY:
             show_error(*why_not(self._session.activity))
@@ -172,10 +174,10 @@ class ChatController(QObject):
 
     def request_of_answer(self) -> GenerationRequest | None:
         """The request behind the answer that the instruments show, to be measured again."""
-        at, trace = self.shown.turn, self.shown.trace
-        if at is None or trace is None:
+        at, answer = self.shown.turn, self.shown.answer
+        if at is None or answer is None or answer.header is None:
             return None
-        header = trace.header
+        header = answer.header
         return dataclasses.replace(
             request_for(self.shown.chat, at, None, self._settings.now),
             strategy=header.strategy,
@@ -193,6 +195,15 @@ class ChatController(QObject):
         else:
             self._session.stop()
 
+    @Slot()
+    def _stop_overdue(self) -> None:
+        self._page.prompt.notices.tell(
+            "The engine has not stopped yet.",
+            "Ending it keeps every word that came. A new engine then loads the same pair.",
+            WayOut("End the engine now", self._session.end_engine),
+            STOP,
+        )
+
     # ------------------------------------------------------------------ waiting for the models
 
     def _take_back(self) -> None:
@@ -209,6 +220,9 @@ class ChatController(QObject):
         if activity is before.activity:
             return
         self._page.prompt.set_busy(activity in BUSY or self._waiting is not None)
+        if activity is not Activity.STOPPING:
+            self._page.prompt.notices.withdraw(STOP)
+        self.actions_changed.emit()
         if activity is Activity.READY:  # why nothing could be asked holds no longer
             for message, _hint in map(why_not, Activity):
                 self._page.prompt.notices.withdraw(message)

@@ -71,8 +71,8 @@ class CostCard(PlotCard):
                 item.setData(np.empty(0), np.empty(0))
             self.canvas.set_level(None)
             return
-        self.canvas.set_span(-0.5, self.record.cost.longest + 0.5)
-        cost = self.record.cost
+        self.canvas.set_span(-0.5, self.answer.cost.longest + 0.5)
+        cost = self.answer.cost
         best = max(range(len(factors)), key=factors.__getitem__)
         here = cost.over_rounds
         self._line.setData(np.arange(len(factors)), np.array(factors))
@@ -84,7 +84,7 @@ class CostCard(PlotCard):
         self.canvas.set_level(1.0, "no gain")
 
     def show_numbers(self) -> None:
-        cost, alpha = self.record.cost, self.record.statistics.alpha
+        cost, alpha = self.answer.cost, self.answer.statistics.alpha
         self.value.setText(numbers.factor(cost.over_rounds))
         even = cost.break_even(max(1, round(cost.mean_length or 1))) if cost.lengths else None
         if alpha is not None and cost.c is not None:
@@ -93,7 +93,7 @@ class CostCard(PlotCard):
         else:
             self.facts.setText("")
         self.facts.setVisible(bool(self.facts.text()))
-        advice = self.record.advice()
+        advice = self.answer.advice()
         if advice is not None and advice.finding is Finding.NO_BASELINE:
             advice = None  # the plot says so
         self.advice.setText(advice.text if advice is not None else "")
@@ -106,34 +106,34 @@ class CostCard(PlotCard):
         return f"k = {index}: {numbers.factor(factors[index])} predicted"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
-        cost, alpha = self.record.cost, self.record.statistics.alpha
+        cost, alpha = self.answer.cost, self.answer.statistics.alpha
         names = ("k", "alpha", "c", "v", "predicted_factor")
         return names, ((k, alpha, cost.c, cost.v(k), factor) for k, factor in enumerate(self._factors()))
 
     def _factors(self) -> list[float]:
         """The predicted factor of every k; empty where too little was measured."""
-        alpha = self.record.statistics.alpha
+        alpha = self.answer.statistics.alpha
         if alpha is None:
             return []
-        predicted = [self.record.cost.predicted(alpha, k) for k in range(self.record.cost.longest + 1)]
+        predicted = [self.answer.cost.predicted(alpha, k) for k in range(self.answer.cost.longest + 1)]
         factors = [factor for factor in predicted if factor is not None]
         return factors if len(factors) == len(predicted) else []
 
     def _show_message(self, known: bool) -> None:
-        record = self.record
+        answer = self.answer
         text = "" if known else "Needs a measured baseline: passes over single tokens to compare with."
-        if record.header is None:
+        if answer.header is None:
             text = self.empty
-        elif not record.drafts:
+        elif not answer.drafts:
             text = self.none
-        elif not known and record.statistics.drafted == 0:
-            text = "Nothing was drafted yet." if record.live else "Nothing was drafted."
-        elif not known and record.statistics.alpha is None:
+        elif not known and answer.statistics.drafted == 0:
+            text = "Nothing was drafted yet." if answer.live else "Nothing was drafted."
+        elif not known and answer.statistics.alpha is None:
             text = "Drafts are judged as blocks: no α of single tokens to predict from."
         if text != self.message.text():
             self.set_message(text)
 
     @Slot(object)
     def _hover(self, k: int | None) -> None:
-        inside = k is not None and 0 <= k <= self.record.cost.longest
+        inside = k is not None and 0 <= k <= self.answer.cost.longest
         self.read_out(k if inside else None)

@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from app.engine.types import FinishReason
-from app.ui.instruments.record import Record
 from app.ui.instruments.styles import flat_button
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
@@ -27,10 +27,10 @@ class Head(QWidget):
     all_requested = Signal()
     fold_requested = Signal()
 
-    def __init__(self, theme: Theme, record: Record) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._record = record
+        self.answer = AnswerModel()  # that is told of
         self.scope = GivingLabel()
         self.reset = QToolButton()
         self.fold = QToolButton()
@@ -49,29 +49,29 @@ class Head(QWidget):
         self.reset.clicked.connect(self._reset_clicked)
         self.fold.clicked.connect(self.fold_requested)
 
-    def show_record(self) -> None:
+    def show_numbers(self) -> None:
         """Update the words; called at most ten times a second."""
-        record = self._record
-        statistics = record.statistics
+        answer = self.answer
+        statistics = answer.statistics
         words = [
             f"{count(number)} {noun}{'s' * (number != 1)}"
             for number, noun in ((statistics.rounds, "round"), (statistics.emitted, "token"))
         ]
-        if record.start:
-            words.insert(0, f"since round {count(record.start)}")
-        if record.totals is not None and record.totals.finish_reason in _ENDINGS:
-            words.append(_ENDINGS[record.totals.finish_reason])
-        text = " · ".join(words) if record.header is not None else ""
+        if answer.start:
+            words.insert(0, f"since round {count(answer.start)}")
+        if answer.totals is not None and answer.totals.finish_reason in _ENDINGS:
+            words.append(_ENDINGS[answer.totals.finish_reason])
+        text = " · ".join(words) if answer.header is not None else ""
         self.scope.setText(text)
         self.scope.setToolTip(as_text(text))
-        if record.start:
+        if answer.start:
             name, tip = "All rounds", "Count all rounds of this answer again"
         else:
             name, tip = "Reset", "Start the statistics again with the next round"
         self.reset.setText(name)
         self.reset.setToolTip(tip)
         self.reset.setAccessibleName(tip)
-        self.reset.setEnabled(bool(record.rounds))
+        self.reset.setEnabled(answer.cursor > 0)
 
     def apply_theme(self) -> None:
         theme, palette = self._theme, self._theme.palette
@@ -83,7 +83,7 @@ class Head(QWidget):
 
     @Slot()
     def _reset_clicked(self) -> None:
-        if self._record.start:
+        if self.answer.start:
             self.all_requested.emit()
         else:
             self.reset_requested.emit()

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
 from app.ui.instruments.canvas import Canvas
-from app.ui.instruments.record import Record
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.export import (
     Cell,
@@ -39,10 +39,10 @@ class PlotCard(QWidget):
     """Shown where the strategy drafts nothing and the plot would have nothing to show."""
     file_name = ""
 
-    def __init__(self, theme: Theme, record: Record, ask: ChooseFile = choose_file) -> None:
+    def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
         super().__init__()
         self._theme = theme
-        self.record = record
+        self.answer = AnswerModel()  # that is drawn
         self._ask = ask
         self.title = QLabel(self.name)
         self.note = GivingLabel(self.definition)
@@ -148,7 +148,7 @@ class PlotCard(QWidget):
         menu.setFont(self._theme.sans())
         menu.addAction("Save picture as PNG…", self.save_picture)
         table = menu.addAction("Save data as CSV…", self.save_table)
-        table.setEnabled(self.record.last >= self.record.start)
+        table.setEnabled(self.answer.last >= self.answer.start)
         return menu
 
     @Slot()

@@ -14,13 +14,14 @@ from app.ui.instruments.bars import DraftBars
 from app.ui.instruments.canvas import Tick
 from app.ui.instruments.draft_ends import DraftEnds
 from app.ui.instruments.plot_card import PlotCard
-from app.ui.state.series import RATE_WINDOW
+from app.ui.state.series import RATE_WINDOW, Bins
 from app.ui.widgets.export import Cell
 from app.ui.widgets.words import numbers
 
 _DOT_PIXELS = 2  # room that a dot or bar has at least; more rounds than that are grouped
 _BAR_PIXELS = 3
 _LINE_PIXELS = 2
+_MOST_BINS = 1000
 _NICE = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
 
 
@@ -79,7 +80,7 @@ class AcceptancePlot(PlotCard):
         self._pooled.setPen(pg.mkPen(palette.fate(Origin.ACCEPTED), width=1.8))
 
     def draw(self, first: int, last: int) -> None:
-        series, width = self.record.series, self.canvas.plot_width
+        series, width = self.answer.series, self.canvas.plot_width
         dots = series.bins(first, last, width // _DOT_PIXELS)
         self.canvas.set_note(_grouped(dots.step, "dot"))
         whole = dots.acceptance == 1
@@ -90,22 +91,22 @@ class AcceptancePlot(PlotCard):
         self._pooled.setData(line.right - 1, line.pooled)
 
     def show_numbers(self) -> None:
-        self.value.setText(numbers.ratio(self.record.statistics.acceptance_rate))
+        self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
 
     def read(self, index: int) -> str:
-        one = self.record.rounds[index]
-        pooled = numbers.ratio(self.record.series.pooled_at(index))
+        one = self.answer.rounds[index]
+        pooled = numbers.ratio(self.answer.series.pooled_at(index))
         if not one.drafted:
             return f"round {numbers.count(index)}: no draft, so far {pooled}"
         return f"round {numbers.count(index)}: {one.accepted} of {len(one.drafted)} accepted, so far {pooled}"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
         names = ("round", "drafted", *Verdict, "pooled_acceptance_rate")
-        rounds = self.record.rounds[self.record.start :]
-        pooled = self.record.series.pooled_at
+        rounds = self.answer.rounds[self.answer.start :]
+        pooled = self.answer.series.pooled_at
         return names, (
             (r.index, len(r.drafted), *map(r.count, Verdict), pooled(at))
-            for at, r in enumerate(rounds, self.record.start)
+            for at, r in enumerate(rounds, self.answer.start)
         )
 
 
@@ -124,7 +125,6 @@ class SpeedPlot(PlotCard):
     file_name = "tokens-per-second"
 
     def set_up(self) -> None:
-        self._highest = 0.0
         self._plain = pg.PlotCurveItem(antialias=True, connect="finite")
         self._rate = pg.PlotCurveItem(antialias=True, connect="finite")
         for item in (self._plain, self._rate):
@@ -137,30 +137,34 @@ class SpeedPlot(PlotCard):
         self._plain.setPen(pg.mkPen(self._theme.palette.faint, width=1.5))
 
     def draw(self, first: int, last: int) -> None:
-        bins = self.record.series.bins(first, last, self.canvas.plot_width // _LINE_PIXELS)
-        rate, plain = bins.rate, np.full(len(bins.rate), np.nan)
-        if self.record.clocks is not None:
-            rate, plain = (clock.rate(bins.before, bins.behind) for clock in self.record.clocks)
+        bins = self.answer.series.bins(first, last, self.canvas.plot_width // _LINE_PIXELS)
+        rate, plain = self._lines(bins)
         self._rate.setData(bins.right - 1, rate)
         self._plain.setData(bins.right - 1, plain)
+        if self.answer.live:  # the axis is that of all rounds: it is calm while more of them come
+            every = self.answer.series.bins(self.answer.start, self.answer.last, _MOST_BINS)
+            rate, plain = self._lines(every)
         drawn = [run[np.isfinite(run)] for run in (rate, plain)]
         if not any(map(len, drawn)):
-            self._highest = 0.0
             self.canvas.set_ticks([Tick(0, "0"), Tick(100, "")])
             self.canvas.set_level(None)
             return
-        measurement = self.record.measurement
+        measurement = self.answer.measurement
         baseline = measurement.baseline_speed if measurement is not None else None
-        # While an answer grows the axis only grows.
-        floor = self._highest if self.record.live else 0.0
-        self._highest = max(floor, *(_usual(run) * 1.08 for run in drawn), (baseline or 0) * 1.15)
-        top = nice_above(self._highest)
+        top = nice_above(max(*(_usual(run) * 1.08 for run in drawn), (baseline or 0) * 1.15))
         self.canvas.set_ticks([Tick(value, f"{value:,g}") for value in (0, top / 2, top)])
         self.canvas.set_level(baseline, f"baseline {numbers.significant(baseline)}")
 
+    def _lines(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens/s in each group, with the strategy and, where it was measured, without."""
+        if self.answer.clocks is None:
+            return bins.rate, np.full(len(bins.rate), np.nan)
+        with_strategy, without = (clock.rate(bins.before, bins.behind) for clock in self.answer.clocks)
+        return with_strategy, without
+
     def show_numbers(self) -> None:
-        own = self.record.statistics.tokens_per_second
-        measurement = self.record.measurement
+        own = self.answer.statistics.tokens_per_second
+        measurement = self.answer.measurement
         if measurement is None:
             shown, note, about = own, self.definition, self.tooltip
         else:
@@ -172,9 +176,9 @@ class SpeedPlot(PlotCard):
             label.setToolTip(about)
 
     def read(self, index: int) -> str:
-        one = self.record.rounds[index]
+        one = self.answer.rounds[index]
         rate, plain = self._rates(index)
-        if self.record.measurement is not None:
+        if self.answer.measurement is not None:
             return (
                 f"round {numbers.count(index)}: {numbers.per_second(rate)}, "
                 f"baseline {numbers.significant(plain)}"
@@ -186,7 +190,7 @@ class SpeedPlot(PlotCard):
 
     def _rates(self, index: int) -> tuple[float | None, float | None]:
         """What the lines show at a round: the rate with the strategy and, where it was measured, without."""
-        series, clocks = self.record.series, self.record.clocks
+        series, clocks = self.answer.series, self.answer.clocks
         if clocks is None:
             return series.rate_at(index), None
         before, behind = (np.array([tokens]) for tokens in series.tokens_at(index))
@@ -199,11 +203,11 @@ class SpeedPlot(PlotCard):
             "round", "offset_s", "seconds", "draft_s", "verify_s", "sample_s", "emitted",
             f"tokens_per_second_over_{RATE_WINDOW}_rounds", "baseline_tokens_per_second",
         )  # fmt: skip
-        rounds = self.record.rounds[self.record.start :]
+        rounds = self.answer.rounds[self.answer.start :]
         return names, (
             (r.index, r.offset, r.seconds, r.draft_seconds, r.verify_seconds, r.sample_seconds,
              len(r.emitted), *self._rates(at))
-            for at, r in enumerate(rounds, self.record.start)
+            for at, r in enumerate(rounds, self.answer.start)
         )  # fmt: skip
 
 
@@ -240,23 +244,23 @@ class LengthPlot(PlotCard):
         self.ends.setStyleSheet(f"color: {self._theme.palette.secondary}")
 
     def draw(self, first: int, last: int) -> None:
-        bins = self.record.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
+        bins = self.answer.series.bins(first, last, self.canvas.plot_width // _BAR_PIXELS)
         self._bars.set_bins(bins)
-        length = self.record.statistics.draft_length
+        length = self.answer.statistics.draft_length
         drafts = f"drafts of {numbers.significant(length)}" if length is not None else ""
         self.canvas.set_note(", ".join(filter(None, (_grouped(bins.step, "bar"), drafts))))
-        longest = self.record.statistics.longest_draft
+        longest = self.answer.statistics.longest_draft
         self._set_top(longest + 1 if longest else 4)
 
     def show_numbers(self) -> None:
-        statistics = self.record.statistics
+        statistics = self.answer.statistics
         self.value.setText(numbers.significant(statistics.tau))
-        self.note.setText(self.definition if self.record.drafts else "nothing is drafted")
+        self.note.setText(self.definition if self.answer.drafts else "nothing is drafted")
         self.ends.show_ends(statistics.ends)
-        self.ends.setVisible(self.record.drafts)
+        self.ends.setVisible(self.answer.drafts)
 
     def read(self, index: int) -> str:
-        one = self.record.rounds[index]
+        one = self.answer.rounds[index]
         emitted = len(one.emitted)
         return (
             f"round {numbers.count(index)}: {len(one.drafted)} drafted, "
@@ -265,7 +269,7 @@ class LengthPlot(PlotCard):
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
         names = ("round", "strategy", "drafted", "accepted", "emitted", "origin_of_last")
-        rounds = self.record.rounds[self.record.start :]
+        rounds = self.answer.rounds[self.answer.start :]
         return names, (
             (r.index, r.strategy, len(r.drafted), r.accepted, len(r.emitted),
              str(r.emitted[-1].origin) if r.emitted else None)

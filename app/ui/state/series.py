@@ -67,10 +67,12 @@ class RunClock:
 
 
 class RoundSeries:
-    """Grows with an answer. Statistics, and so all that is drawn, begin at round `start`."""
+    """Grows with an answer. Statistics, and so all that is drawn, begin at round `start` and end before round
+    `end`."""
 
     def __init__(self) -> None:
         self.start = 0
+        self.end = 0
         self._count = 0
         # Column i holds the sums over the rounds before i.
         self._sums = np.zeros((_SUMS, 1024))
@@ -91,7 +93,7 @@ class RoundSeries:
         self._sums[:, first + 1 : behind + 1] += self._sums[:, first, None]
         self._begin[first:behind] = values[_SUMS]
         self._end[first:behind] = values[_SUMS] + values[_SUMS + 1]
-        self._count = behind
+        self._count = self.end = behind
 
     def rate_at(self, index: int) -> float | None:
         """Tokens/s over the RATE_WINDOW rounds that end with this one."""
@@ -103,6 +105,10 @@ class RoundSeries:
         """Tokens of the answer before the rounds of `rate_at`, and behind them."""
         emitted = self._sums[_EMITTED]
         return float(emitted[self._window(index)]), float(emitted[index + 1])
+
+    def tokens_before(self, index: int) -> int:
+        """Tokens that the answer had before this round."""
+        return int(self._sums[_EMITTED, index])
 
     def _window(self, index: int) -> int:
         return max(index + 1 - RATE_WINDOW, min(self.start, index))
@@ -124,12 +130,12 @@ class RoundSeries:
         Groups are powers of two long and begin at multiples of their length, so that a group once
         complete never changes while an answer grows.
         """
-        first, last = max(first, self.start), min(last, self._count - 1)
+        first, last = max(first, self.start), min(last, self.end - 1)
         step = 1
         while (last - first + 1) / step > max(most, 1):
             step *= 2
         left = np.arange(first - first % step, last + 1, step)
-        right = np.minimum(left + step, self._count)
+        right = np.minimum(left + step, self.end)
         left = np.maximum(left, self.start)
         size = right - left
         sums = self._sums[:, right] - self._sums[:, left]

@@ -2,14 +2,13 @@
 
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.legend import Legend
-from app.ui.transcript.text.turns import AnswerTurn, Note, SystemTurn, Turn, UserTurn
+from app.ui.transcript.text.turns import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.view import TranscriptView
 
 __all__ = [
     "AnswerTurn",
     "FindBar",
     "Legend",
-    "Note",
     "SystemTurn",
     "TranscriptView",
     "Turn",

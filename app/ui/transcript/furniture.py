@@ -29,7 +29,7 @@ class Furniture(QObject):
         self._view = view
         self._stack = view.stack
         viewport = view.viewport()
-        self._notes: dict[str, NoteCard] = {}
+        self._notes: dict[Item, NoteCard] = {}
         self._pointed: Item | None = None
         self.editor: TurnEditor | None = None
         self._edited: TextItem | None = None
@@ -56,7 +56,7 @@ class Furniture(QObject):
         for card in self._notes.values():
             card.hide()
             card.deleteLater()
-        self._notes = {item.id: self._note(item) for item in self._stack.items if item.note}
+        self._notes = {item: self._note(item) for item in self._stack.items if item.note}
         self._pointed = None
         self.actions.hide()
         self.measure()
@@ -65,7 +65,7 @@ class Furniture(QObject):
     def measure(self) -> None:
         """Notes are as high as their words need in the column."""
         for index, item in enumerate(self._stack.items):
-            card = self._notes.get(item.id)
+            card = self._notes.get(item)
             height = 0
             if card is not None:
                 height = card.heightForWidth(item.setting.width) + _NOTE_GAP
@@ -80,13 +80,13 @@ class Furniture(QObject):
         left, width = self._view.column
         top = self._view.scroller.top
         for index, item in enumerate(self._stack.items):
-            card = self._notes.get(item.id)
+            card = self._notes.get(item)
             if card is not None:
                 y = self._stack.top(index) + item.note_top + _NOTE_GAP - top
                 card.setGeometry(left, y, width, item.note_height - _NOTE_GAP)
                 card.show()
         if self.editor is not None and self._edited is not None:
-            y = self._stack.top(self._stack.index_of(self._edited.id)) + self._edited.body_top - top
+            y = self._stack.top(self._stack.index_of(self._edited.turn)) + self._edited.body_top - top
             edge = round(12 * self._theme.scale)
             self.editor.setGeometry(left - edge, y, width + 2 * edge, self._edited.editor_height)
         bar = self.find_bar
@@ -147,7 +147,7 @@ class Furniture(QObject):
         editor.hide()
         editor.deleteLater()
         if item in self._stack.items:
-            self._view.resize_item(item.id)
+            self._view.resize_item(item.turn)
 
     def open_find(self) -> None:
         self.find_bar.open()
@@ -162,7 +162,7 @@ class Furniture(QObject):
     def _note(self, item: Item) -> NoteCard:
         assert item.note is not None
         card = NoteCard(self._theme, item.note, self._view.viewport())
-        card.action_asked.connect(lambda: self._view.note_action.emit(item.id))
+        card.action_asked.connect(lambda: self._view.note_action.emit(item.turn))
         return card
 
     def _place_actions(self) -> None:
@@ -175,10 +175,10 @@ class Furniture(QObject):
         live = isinstance(item, AnswerItem) and item.live
         editable = isinstance(item, TextItem) and item.editable
         self.actions.offer(
-            item.id, edit=editable and quiet, regenerate=answer and quiet and self._view.regenerates
+            item.turn, edit=editable and quiet, regenerate=answer and quiet and self._view.regenerates
         )
         left, width = self._view.column
-        y = self._stack.top(self._stack.index_of(item.id)) - self._view.scroller.top
+        y = self._stack.top(self._stack.index_of(item.turn)) - self._view.scroller.top
         line = item.setting.styles.label_height
         self.actions.move(left + width - self.actions.width(), y + (line - 6 - self.actions.height()) // 2)
         self.actions.setVisible(not live)
@@ -213,15 +213,18 @@ class Furniture(QObject):
 
     @Slot()
     def _copy(self) -> None:
-        self._view.copy_turn(self.actions.turn_id)
+        if self.actions.turn is not None:
+            self._view.copy_turn(self.actions.turn)
 
     @Slot()
     def _edit(self) -> None:
-        self._view.edit(self.actions.turn_id)
+        if self.actions.turn is not None:
+            self._view.edit(self.actions.turn)
 
     @Slot()
     def _regenerate(self) -> None:
-        self._view.regenerate_requested.emit(self.actions.turn_id)
+        if self.actions.turn is not None:
+            self._view.regenerate_requested.emit(self.actions.turn)
 
     @Slot()
     def _to_end(self) -> None:
@@ -233,7 +236,7 @@ class Furniture(QObject):
         edited = self._edited
         self.close_editor(keep=False)
         if edited is not None:
-            self._view.edit_submitted.emit(edited.id, text)
+            self._view.edit_submitted.emit(edited.turn, text)
 
     @Slot()
     def _cancelled(self) -> None:
@@ -243,4 +246,4 @@ class Furniture(QObject):
     def _resized(self) -> None:
         if self.editor is not None and self._edited is not None:
             self._edited.editor_height = self.editor.wanted_height()
-            self._view.resize_item(self._edited.id)
+            self._view.resize_item(self._edited.turn)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QRectF, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript.hover_card import HoverCard
 from app.ui.transcript.layout.stack import Stack, Token
@@ -19,7 +20,6 @@ class Hover(QObject):
     """At most one token is pointed at."""
 
     changed = Signal()
-    round_changed = Signal(str, int)  # turn, round; -1 where no round is pointed at
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Hover(QObject):
         self._to_viewport = to_viewport
         self.card = HoverCard(theme, area)
         self.token: Token | None = None
-        self._round: tuple[str, int] | None = None
+        self._answer: AnswerModel | None = None  # whose round is pointed at
         self._timer = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._timer.timeout.connect(self._show_card)
 
@@ -75,15 +75,13 @@ class Hover(QObject):
         if token == self.token:
             return
         self.token = token
-        pointed = None
-        if token is not None:
-            pointed = (self._stack.items[token.item].id, token.span.round)
-        if pointed != self._round:
-            left, self._round = self._round, pointed
-            if pointed is not None:
-                self.round_changed.emit(*pointed)
-            elif left is not None:
-                self.round_changed.emit(left[0], -1)
+        item = self._stack.answer(token.item) if token is not None else None
+        answer = item.answer if item is not None else None
+        if self._answer is not None and self._answer is not answer:
+            self._answer.point(None)
+        self._answer = answer
+        if answer is not None and token is not None:
+            answer.point(token.span.round)
         self.changed.emit()
 
     def _hide_card(self) -> None:

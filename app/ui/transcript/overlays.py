@@ -6,9 +6,10 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from app.ui.state.answer import Note
 from app.ui.theme import Theme
 from app.ui.theme.style import hover, set_role
-from app.ui.transcript.text.turns import Note
+from app.ui.transcript.text.turns import Turn
 from app.ui.widgets.icons import IconButton
 
 
@@ -21,7 +22,7 @@ class TurnActions(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self.turn_id = ""
+        self.turn: Turn | None = None
         self.copy = IconButton(theme, "copy", "Copy", self)
         self.edit = IconButton(theme, "pencil", "Edit and send again", self)
         self.regenerate = IconButton(theme, "refresh", "Regenerate", self)
@@ -41,9 +42,9 @@ class TurnActions(QWidget):
         """Whether the keyboard is here."""
         return any(button.hasFocus() for button in (self.copy, self.edit, self.regenerate))
 
-    def offer(self, turn_id: str, edit: bool, regenerate: bool) -> None:
+    def offer(self, turn: Turn, edit: bool, regenerate: bool) -> None:
         """Choose what is offered, and for which turn."""
-        self.turn_id = turn_id
+        self.turn = turn
         self.edit.setVisible(edit)
         self.regenerate.setVisible(regenerate)
         self.adjustSize()

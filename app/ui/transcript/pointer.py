@@ -67,7 +67,7 @@ class Pointer(QObject):
         item = self._stack.items[position.item]
         if isinstance(item, TextItem) and item.editable and not self._view.live:
             self._selecting = False
-            self._view.edit_asked.emit(item.id)
+            self._view.edit_asked.emit(item.turn)
             return
         self._selecting = True
         self._selection.start(position, Grain.WORD)
@@ -99,7 +99,7 @@ class Pointer(QObject):
         near = (point - self._pressed_at).manhattanLength() < 4
         token = self._token(point) if near and self._selection.empty else None
         if token is not None:
-            self._view.token_clicked.emit(self._stack.items[token.item].id, token.span.round)
+            self._view.token_clicked.emit(self._stack.items[token.item].turn, token.span.round)
         clipboard = QGuiApplication.clipboard()
         if clipboard.supportsSelection() and not self._selection.empty:
             clipboard.setText(self._selection.text(), clipboard.Mode.Selection)
@@ -127,7 +127,7 @@ class Pointer(QObject):
             self._walk_rounds(1 if event.key() == Qt.Key.Key_Down else -1)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._hover.token:
             token = self._hover.token
-            self._view.token_clicked.emit(self._stack.items[token.item].id, token.span.round)
+            self._view.token_clicked.emit(self._stack.items[token.item].turn, token.span.round)
         elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
             return self._view.folding.toggle_seen()
         elif event.key() == Qt.Key.Key_Escape:

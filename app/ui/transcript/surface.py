@@ -34,14 +34,14 @@ from app.ui.transcript.pointer import Pointer
 from app.ui.transcript.scrolling import Scroller
 from app.ui.transcript.selection import Selection
 from app.ui.transcript.text.paragraphs import Kind
+from app.ui.transcript.text.turns import Turn
 
 
 class Surface(QAbstractScrollArea):
     """Shows a stack of items; what they are is the view's affair."""
 
-    round_hovered = Signal(str, int)  # turn, round; -1 when no round is pointed at any more
-    token_clicked = Signal(str, int)  # turn, round
-    edit_asked = Signal(str)  # turn
+    token_clicked = Signal(object, int)  # turn, round
+    edit_asked = Signal(object)  # turn
     setting_changed = Signal()  # another width, font or appearance
     settled = Signal()  # everything has its place: widgets that stand in the text follow
     pointed = Signal(float)  # the pointer is at this height of the column
@@ -67,7 +67,6 @@ class Surface(QAbstractScrollArea):
         self.finder = Finder(self.stack)
         self.hover = Hover(theme, self, self.stack, self.to_viewport)
         self.hover.changed.connect(viewport.update)
-        self.hover.round_changed.connect(self.round_hovered)
         self.folding = Folding(self, self.stack)
         self.pointer = Pointer(self, self.stack, self.selection, self.hover)
         theme.changed.connect(self._theme_changed)
@@ -145,9 +144,9 @@ class Surface(QAbstractScrollArea):
         """The height in the viewport below which something may lie over the text."""
         return self.viewport().height()
 
-    def resize_item(self, turn_id: str) -> None:
+    def resize_item(self, turn: Turn) -> None:
         """A widget inside an item has another height."""
-        self.stack.touch(self.stack.index_of(turn_id))
+        self.stack.touch(self.stack.index_of(turn))
         self.settle()
 
     def show_position(self, position: Position) -> None:

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QPoint, QRect, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QRect, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
-from app.engine.types import Round, Totals, TraceHeader
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.items import TextItem
+from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.stack import Place, Token
 from app.ui.transcript.surface import Surface
-from app.ui.transcript.text.turns import AnswerTurn, Note, Turn
+from app.ui.transcript.text.turns import Turn
 from app.ui.widgets.throttle import Throttle
 
 
 class TranscriptView(Surface):
-    """Shows a chat. It is given turns and rounds; what the user wants done comes out as signals.
+    """Shows a chat. It is given turns, and follows their answers; what the user wants done comes out as
+    signals."""
 
-    One answer may be live: `begin_answer`, `append_rounds` for every batch, `finish`.
-    """
-
-    edit_submitted = Signal(str, str)  # turn, new text
-    regenerate_requested = Signal(str)  # turn
-    note_action = Signal(str)  # turn whose note's button was pressed
+    edit_submitted = Signal(object, str)  # turn, new text
+    regenerate_requested = Signal(object)  # turn
+    note_action = Signal(object)  # turn whose note's button was pressed
     suggestion_chosen = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -36,7 +34,6 @@ class TranscriptView(Surface):
         self.setAccessibleName("Chat")
         self._rendered = False
         self.regenerates = True  # offers to; what is only looked at cannot be answered again
-        self._live: AnswerItem | None = None
         self._furniture = Furniture(theme, self)
         self._seldom = Throttle(self._refresh_seldom, self)
         self.edit_asked.connect(self.edit)
@@ -45,34 +42,33 @@ class TranscriptView(Surface):
 
     def set_turns(self, turns: Sequence[Turn]) -> None:
         """Show a stored chat, from its end."""
-        self._live = None
         self._forget_places()
+        self._leave(self.stack.items)
         self.stack.set_turns(list(turns), self._rendered)
+        for item in self.stack.items:
+            self._follow(item)
         self._search_again(0)
         self._furniture.rebuild()
         self.scroll_to_end()
 
+    @property
+    def turns(self) -> list[Turn]:
+        return [item.turn for item in self.stack.items]
+
     def add_turn(self, turn: Turn) -> None:
         """Add a turn at the end and go there."""
-        self.stack.add(turn, self._rendered)
+        self._follow(self.stack.add(turn, self._rendered))
         self._search_again(len(self.stack) - 1)
         self._furniture.rebuild()
         self.scroll_to_end()
 
-    def remove_from(self, turn_id: str) -> None:
+    def remove_from(self, turn: Turn) -> None:
         """Take away a turn and all behind it; KeyError where there is no such turn."""
-        index = self.stack.index_of(turn_id)
-        if self._live in self.stack.items[index:]:
-            self._live = None
+        index = self.stack.index_of(turn)
+        self._leave(self.stack.items[index:])
         self._forget_places()
         self.stack.remove_from(index)
         self._search_again(index)
-        self._furniture.rebuild()
-        self.settle()
-
-    def set_note(self, turn_id: str, note: Note | None) -> None:
-        """Tell something at a turn, or (None) stop telling it."""
-        self.stack.items[self.stack.index_of(turn_id)].set_note(note)
         self._furniture.rebuild()
         self.settle()
 
@@ -86,61 +82,55 @@ class TranscriptView(Surface):
         self._furniture.empty.set_words(title, line)
         self.refresh()
 
-    # -------------------------------------------------------------------------------- the live answer
+    # ------------------------------------------------------------------------------ answers that change
 
     @property
     def live(self) -> bool:
         return self._live is not None
 
-    def begin_answer(self, turn: AnswerTurn) -> None:
-        """Add an answer that rounds will come for. The view keeps its own list of them: whoever owns
-        the trace appends to it, too."""
-        self.add_turn(turn)
-        self._live = self.stack.answer(len(self.stack) - 1)
-        if self._live is not None:
-            self._live.live = True
-        self.refresh()
+    @property
+    def _live(self) -> AnswerItem | None:
+        """The answer that is not all there yet: the last one, if any."""
+        item = self.stack.items[-1] if self.stack.items else None
+        return item if isinstance(item, AnswerItem) and item.live else None
 
-    def set_header(self, header: TraceHeader) -> None:
-        """What is being generated, once the engine has understood it."""
-        if self._live is not None:
-            self._live.start(header)
-            self._live_changed()
+    def _follow(self, item: Item) -> None:
+        if isinstance(item, AnswerItem):
+            for signal in _changes(item.answer):
+                signal.connect(self._catch_up)
 
-    def set_progress(self, text: str) -> None:
-        """Say what goes on before the first round comes, such as "Reading the prompt"."""
-        if self._live is not None:
-            self._live.set_progress(text)
-            self._live_changed()
+    def _leave(self, items: Sequence[Item]) -> None:
+        for item in items:
+            if isinstance(item, AnswerItem):
+                for signal in _changes(item.answer):
+                    signal.disconnect(self._catch_up)
 
-    def append_rounds(self, rounds: Sequence[Round]) -> None:
-        """Show one batch of rounds."""
-        if self._live is None or not rounds:
-            return
-        last = len(self._live.blocks) - 1
-        self._live.append(rounds)
-        item = len(self.stack) - 1
-        self.stack.touch(item)
-        if not self._rendered:
-            self._search_again(item)
-        self._seldom.request()
-        if self.folding.fold_over(self._live):
-            self.settle()
-        else:
-            self.settle_from(item, last)
+    @Slot()
+    def _catch_up(self) -> None:
+        """Show what has become of the answers."""
+        for index, item in enumerate(self.stack.items):
+            if isinstance(item, AnswerItem) and item.behind:
+                self._catch_up_with(index, item)
 
-    def finish(self, totals: Totals | None) -> None:
-        """The live answer is over. None: it broke off, and what came stays."""
-        if self._live is None:
-            return
-        live, self._live = self._live, None
-        live.finish(totals)
-        self.folding.fold_over(live)
-        index = self.stack.items.index(live)
-        self.selection.clamp()
-        self._search_again(index)
+    def _catch_up_with(self, index: int, item: AnswerItem) -> None:
+        last, note, was_live = len(item.blocks) - 1, item.note, item.live
+        added = item.catch_up()
+        if not added:
+            self.selection.clear()
+            self.hover.clear()
+        folded = self.folding.fold_over(item)
         self.stack.touch(index)
-        self.settle()
+        if item.note is not note:
+            self._furniture.rebuild()
+        if not item.live:
+            self.selection.clamp()
+        if not (self._rendered and item.live):
+            self._search_again(index)
+        self._seldom.request()
+        if added and item.live and was_live and not folded and last >= 0:
+            self.settle_from(index, last)
+        else:
+            self.settle()
 
     # --------------------------------------------------------------------------------------- looks
 
@@ -170,9 +160,9 @@ class TranscriptView(Surface):
         self.scroller.to_end()
         self.refresh()
 
-    def show_round(self, turn_id: str, round_index: int) -> None:
+    def show_round(self, turn: Turn, round_index: int) -> None:
         """Bring a round into view and point at its first token."""
-        index = self.stack.index_of(turn_id)
+        index = self.stack.index_of(turn)
         answer = self.stack.answer(index)
         span = answer.first_token(round_index, self.drafts_shown) if answer is not None else None
         if span is not None:
@@ -210,18 +200,18 @@ class TranscriptView(Surface):
     def selected_text(self) -> str:
         return self.selection.text()
 
-    def text_of(self, turn_id: str) -> str:
+    def text_of(self, turn: Turn) -> str:
         """A turn's text, as it was emitted; KeyError where there is no such turn."""
-        return self.stack.items[self.stack.index_of(turn_id)].text
+        return self.stack.items[self.stack.index_of(turn)].text
 
-    def copy_turn(self, turn_id: str) -> None:
+    def copy_turn(self, turn: Turn) -> None:
         """Put a whole turn's text on the clipboard, as it was emitted."""
-        QGuiApplication.clipboard().setText(self.text_of(turn_id))
+        QGuiApplication.clipboard().setText(self.text_of(turn))
 
-    @Slot(str)
-    def edit(self, turn_id: str) -> None:
+    @Slot(object)
+    def edit(self, turn: Turn) -> None:
         """Open the editor of a message that the user sent; not while an answer is written."""
-        item = self.stack.items[self.stack.index_of(turn_id)]
+        item = self.stack.items[self.stack.index_of(turn)]
         if isinstance(item, TextItem) and item.editable and not self.live:
             self._forget_places()
             self._furniture.open_editor(item)
@@ -238,17 +228,17 @@ class TranscriptView(Surface):
         item = self.stack.items[index]
         answer = isinstance(item, AnswerItem)
         words = "Copy answer" if answer else "Copy message"
-        menu.addAction(words, lambda: self.copy_turn(item.id))
+        menu.addAction(words, lambda: self.copy_turn(item.turn))
         if isinstance(item, AnswerItem) and item.folds:
             self.folding.offer(menu, item, Place(index, item.block_at(y - self.stack.top(index))))
         menu.addAction("Select all", self.select_all)
         menu.addAction("Find…", self.open_find)
         menu.addSeparator()
         if answer and self.regenerates:
-            again = menu.addAction("Regenerate", lambda: self.regenerate_requested.emit(item.id))
+            again = menu.addAction("Regenerate", lambda: self.regenerate_requested.emit(item.turn))
             again.setEnabled(not self.live)
         elif isinstance(item, TextItem) and item.editable:
-            edit = menu.addAction("Edit and send again", lambda: self.edit(item.id))
+            edit = menu.addAction("Edit and send again", lambda: self.edit(item.turn))
             edit.setEnabled(not self.live)
         return menu
 
@@ -285,10 +275,6 @@ class TranscriptView(Surface):
             self.finder.refresh(item)
             self._furniture.recount()
 
-    def _live_changed(self) -> None:
-        self.stack.touch(len(self.stack) - 1)
-        self.settle()
-
     def _refresh_seldom(self) -> None:
         """What people read, and rendering: ten times a second at most."""
         if self._live is None:
@@ -299,7 +285,8 @@ class TranscriptView(Surface):
             self._live.refresh_rendered()
             self.selection.clamp()
             self._search_again(item)
-            self._live_changed()
+            self.stack.touch(item)
+            self.settle()
             return
         self.viewport().update(self.label_rect(item))
         self.folding.repaint_lines(item)
@@ -318,3 +305,8 @@ class TranscriptView(Surface):
         self.selection.clear()
         self.hover.clear()
         self._furniture.close_editor()
+
+
+def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:
+    """What tells that an answer is not as it was."""
+    return answer.began, answer.grew, answer.moved, answer.told, answer.ended

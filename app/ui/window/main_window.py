@@ -31,12 +31,11 @@ from app.ui.settings.settings_page import SettingsPage
 from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.presets.presets_controller import PresetsController
 from app.ui.state.chat_side import ChatSide
-from app.ui.state.engine_session import EngineSession
+from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.typing import settle_typing
 from app.ui.widgets.lazy_place import PlaceWidget
-from app.ui.window.activity_controller import ActivityController
 from app.ui.window.header import Header
 from app.ui.window.look_controller import LookController
 from app.ui.window.rail import Place, Rail
@@ -91,9 +90,9 @@ class MainWindow(QMainWindow):
         self.rail = Rail(theme, self.places)
         self._build()
 
-        header, page, status, prompt = self.header, self.page, self.status, self.page.prompt
+        header, page, prompt = self.header, self.page, self.page.prompt
         self.controller = ChatController(page, chat_store, session, settings)
-        self.baseline = BaselineController(page, status, chat_store, self.controller, session)
+        self.baseline = BaselineController(page, chat_store, self.controller, session)
         self.pair = PairController(header.target, header.draft, prompt.notices, session, settings)
         self.chips = ChipsController(
             header.strategy,
@@ -111,11 +110,11 @@ class MainWindow(QMainWindow):
         )
         self.drafters = DraftersController(self.settings_page.drafters, drafters, session, settings)
         self.look = LookController(theme, page, header, settings)
-        self.activity = ActivityController(header, status, prompt, session, self.controller, self.baseline)
         self._connect()
         self._add_shortcuts()
         self._show_settings()
-        self.activity.show()
+        self._show_answer()
+        self._show_actions()
         self.controller.open_last(settings.now.last_chat)
 
     def _chat(self) -> QWidget:
@@ -156,7 +155,15 @@ class MainWindow(QMainWindow):
         header.stop.clicked.connect(self.controller.stop)
         header.regenerate.clicked.connect(self.controller.regenerate)
         header.clear.clicked.connect(self.controller.clear)
-        page.instruments.statistics_changed.connect(self.status.set_statistics)
+        session, shown = self.session, self.controller.shown
+        session.changed.connect(self.status.show_engine)
+        session.changed.connect(self._show_context)  # another pair has room for more or less
+        session.stop_overdue.connect(lambda: header.stop.setEnabled(True))  # asked again, it offers again
+        shown.answer_shown.connect(self._show_answer)
+        shown.context_changed.connect(self._show_context)
+        self.controller.actions_changed.connect(self._show_actions)
+        self.status.measure_baseline_requested.connect(self._measure)
+        self.baseline.progressed.connect(self.status.set_measuring)
         page.prompt.mode_changed.connect(lambda mode: settings.change(mode=mode))
         page.splitter.splitterMoved.connect(lambda _position, _index: settings.save_soon())
         self.controller.shown.chat_changed.connect(lambda chat_id: settings.change(last_chat=chat_id))
@@ -219,6 +226,39 @@ class MainWindow(QMainWindow):
             self.settings.save(geometry=_written(self.saveGeometry()), splitters=splitters)
         except UserError as error:
             self.page.prompt.show_error(error.message, error.hint)
+
+    # ------------------------------------------------------------------ around the chat
+
+    @Slot()
+    def _show_answer(self) -> None:
+        """The numbers are about another answer."""
+        shown = self.controller.shown
+        self.status.set_answer(shown.answer)
+        for part in (self.header, self.status):
+            part.set_recorded(shown.recording is not None)
+        self._show_context()
+
+    @Slot()
+    def _show_context(self) -> None:
+        shown = self.controller.shown
+        pair = shown.recording.header.pair if shown.recording is not None else self.session.pair
+        self.status.set_context(shown.context_used, pair.target.n_ctx if pair is not None else None)
+
+    @Slot()
+    def _measure(self) -> None:
+        self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)  # the button cannot be pressed meanwhile
+        self.baseline.measure()
+
+    @Slot()
+    def _show_actions(self) -> None:
+        """What can be done now is not what could be done before."""
+        activity, header = self.session.activity, self.header
+        for button in (header.stop, header.regenerate, self.status.measure):
+            if button.hasFocus():  # it may be gone or unusable now, and Qt would go on to just anything
+                self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
+        header.set_busy(activity in BUSY)
+        header.stop.setEnabled(activity is not Activity.STOPPING)
+        header.regenerate.setEnabled(self.controller.can_regenerate)
 
     # ------------------------------------------------------------------ places
 

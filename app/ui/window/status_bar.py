@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
+from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
-from app.saved.chats.measurement import Measurement
 from app.ui.instruments import definitions
 from app.ui.instruments.styles import flat_button
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.text.tips import as_text
@@ -18,6 +22,15 @@ from app.ui.widgets.words import numbers
 
 EDGE, SPACING = 18, 22  # pixels
 LONGEST_STATE = "Reading prompt 100 %"
+_WORDS = {
+    Activity.EMPTY: "No model loaded",
+    Activity.LOADING: "Loading",
+    Activity.READY: "Ready",
+    Activity.READING: "Reading prompt",
+    Activity.GENERATING: "Generating",
+    Activity.STOPPING: "Stopping",
+    Activity.LENT: "Measuring in Compare",
+}
 
 
 class Readout(QWidget):
@@ -65,17 +78,16 @@ class Readout(QWidget):
 
 
 class StatusBar(QWidget):
-    """Told by the window what happens; asks it for one thing, a measured baseline."""
+    """Shows what the engine does and the numbers of one answer; asks for one thing, a measured baseline."""
 
     measure_baseline_requested = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._statistics: Statistics | None = None
-        self._measurement: Measurement | None = None
-        self._busy = False
-        self._measuring = ""
+        self.answer: AnswerModel | None = None
+        self._engine = EngineState()
+        self._measuring: float | None = None  # the share of the baseline that is measured
         self._recorded = False
         self.state = GivingLabel()
         self.state.setAccessibleName("Engine")
@@ -104,30 +116,34 @@ class StatusBar(QWidget):
         self.measure.clicked.connect(self.measure_baseline_requested)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
-        self.set_state("Starting", busy=True)
         self.set_context(None, None)
 
-    def set_state(self, text: str, busy: bool) -> None:
-        """What the engine is doing, in a few words; `busy` while it does it."""
-        self._busy = busy
-        self.state.setText(text)
-        self.state.setToolTip(as_text(text))
+    @Slot(object)
+    def show_engine(self, state: EngineState) -> None:
+        """What the engine is doing, in a few words."""
+        self._engine = state
         self._show_state()
         self._show_baseline()
 
-    def set_statistics(self, statistics: Statistics | None) -> None:
-        """α, τ and tokens/s of the answer so far; None: there is no answer."""
-        self._statistics = statistics
-        self._numbers.request()
-
-    def set_measurement(self, measurement: Measurement | None) -> None:
-        """The measured baseline of the answer; None: it was not measured."""
-        self._measurement = measurement
+    def set_answer(self, answer: AnswerModel | None) -> None:
+        """Show the numbers of another answer; None: there is none."""
+        for one, connect in ((self.answer, False), (answer, True)):
+            for signal, slot in self._signals(one) if one is not None else ():
+                signal.connect(slot) if connect else signal.disconnect(slot)
+        self.answer = answer
         self._numbers.now()
 
+    def _signals(self, answer: AnswerModel) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        return (
+            *((signal, self._numbers.request) for signal in (answer.began, answer.grew, answer.moved)),
+            *((signal, self._numbers.now) for signal in (answer.ended, answer.measured)),
+        )
+
+    @Slot(object)
     def set_measuring(self, fraction: float | None) -> None:
         """The baseline is being measured, `fraction` of it done; None: no longer."""
-        self._measuring = "" if fraction is None else numbers.percent(fraction)
+        self._measuring = fraction
+        self._show_state()
         self._show_baseline()
 
     def set_context(self, used: int | None, size: int | None) -> None:
@@ -148,23 +164,21 @@ class StatusBar(QWidget):
         """Threads and devices in use, such as "1 thread · CPU"."""
         self.device.setText(text)
 
-    def set_prompt_speed(self, tokens_per_second: float | None, first_token_seconds: float | None) -> None:
-        """Numbers of the prompt, told in the tooltip of tokens/s."""
-        self.speed.setToolTip(
-            f"{definitions.TOKENS_PER_SECOND}\n"
-            f"Prompt: {numbers.per_second(tokens_per_second)}. "
-            f"First token after {numbers.duration(first_token_seconds)}."
-        )
-
     def _show_numbers(self) -> None:
-        statistics = self._statistics or Statistics()
+        statistics = self.answer.statistics if self.answer is not None else Statistics()
         self.alpha.set_value(numbers.ratio(statistics.alpha))
         self.tau.set_value(numbers.significant(statistics.tau))
         self.speed.set_value(numbers.significant(statistics.tokens_per_second))
+        told = definitions.TOKENS_PER_SECOND
+        if self.answer is not None and self.answer.totals is not None:
+            first = numbers.duration(self.answer.totals.first_token_seconds)
+            told += f"\nPrompt: {numbers.per_second(self.answer.prompt_speed)}. First token after {first}."
+        self.speed.setToolTip(told)
         self._show_baseline()
 
     def _show_baseline(self) -> None:
-        measurement = self._measurement if not self._measuring else None
+        answer, measuring = self.answer, self._measuring is not None
+        measurement = answer.measurement if answer is not None and not measuring else None
         self.measure.setVisible(measurement is None and not self._recorded)
         self.speed_up.setVisible(measurement is not None)
         if measurement is not None:
@@ -175,14 +189,14 @@ class StatusBar(QWidget):
             factor = numbers.factor(measurement.factor)
             self.speed_up.setText(f"{factor} measured, {measured} against baseline {baseline}")
             self.speed_up.setToolTip(definitions.SPEED_UP)
-        share = f" {self._measuring}" if self._measuring else ""
-        self.measure.setText(f"Measuring baseline{share}" if share else "Measure baseline")
-        answered = self._statistics is not None and self._statistics.rounds > 0
-        self.measure.setEnabled(answered and not self._busy and not self._measuring)
+        share = numbers.percent(self._measuring) if self._measuring is not None else ""
+        self.measure.setText(f"Measuring baseline {share}" if share else "Measure baseline")
+        answered = answer is not None and answer.statistics.rounds > 0
+        self.measure.setEnabled(answered and not self._busy and not measuring)
         self.measure.setToolTip(self._why_not(answered))
 
     def _why_not(self, answered: bool) -> str:
-        if self._measuring:
+        if self._measuring is not None:
             return "Answering again, first without drafts and then with them."
         if not answered:
             return "Needs an answer to measure against."
@@ -190,7 +204,15 @@ class StatusBar(QWidget):
             return "Possible once the engine is ready."
         return "Answers again, first without drafts and then with them, and compares the speeds."
 
+    @property
+    def _busy(self) -> bool:
+        return self._engine.activity not in (Activity.EMPTY, Activity.READY)
+
     def _show_state(self) -> None:
+        measuring = self._measuring is not None and self._engine.activity is Activity.GENERATING
+        text = "Measuring" if measuring else state_words(self._engine)
+        self.state.setText(text)
+        self.state.setToolTip(as_text(text))
         palette = self._theme.palette
         colour = palette.text if self._busy else palette.secondary
         self.state.setStyleSheet(f"color: {colour}")
@@ -244,3 +266,16 @@ class StatusBar(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(900, self.height())
+
+
+def state_words(state: EngineState) -> str:
+    """What the engine does, and how far it is."""
+    match state.reading:
+        case PromptProgress(done=done, total=total):
+            return f"Reading prompt {100 * done // total if total else 0} %"
+        case LoadProgress(role=role, stage=LoadStage.TESTING):
+            return f"Testing {role}"
+        case LoadProgress(role=role, fraction=fraction):
+            return f"Loading {role} {fraction * 100:.0f} %"
+        case None:
+            return _WORDS[state.activity]

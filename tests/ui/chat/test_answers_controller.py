@@ -58,10 +58,10 @@ def test_the_engine_is_killed_in_mid_answer(windows: Windows, slow: Callable[...
         isinstance(answer, Answer) and answer.text == text and answer.error.startswith("The engine stopped")
     )
     trace = read_trace(desk.paths.chats / chat.id / answer.trace)
-    assert trace.totals is None and len(trace.rounds) == len(desk.answers()[0].rounds)
+    assert trace.totals is None and len(trace.rounds) == len(desk.answers()[0].answer.rounds)
     desk.until_ready()
     assert desk.window.status.state.text() == "Ready" and desk.header.regenerate.isEnabled()
-    desk.page.transcript.note_action.emit("1")
+    desk.page.transcript.note_action.emit(desk.items()[1].turn)
     desk.until_streaming(5)
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
@@ -82,7 +82,7 @@ def test_a_disk_that_refuses_traces(windows: Windows, monkeypatch: pytest.Monkey
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
     assert chat.turns[-1].text == item.text, "the text is saved at the end"
     desk.ask("and on")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and item.text.strip("\ufffd")[:3] in trace.header.prompt
     assert desk.error() == ""
 
@@ -99,7 +99,7 @@ def test_a_disk_that_refuses_everything(windows: Windows, monkeypatch: pytest.Mo
         assert "The chat was not saved: no space left on device" in desk.error()
         desk.ask("two")
         assert [desk.texts()[at] for at in (0, 2)] == ["one", "two"]
-        trace = desk.controller.trace
+        trace = desk.trace
         assert trace is not None and "one" in trace.header.prompt
     desk.ask("three")
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
@@ -180,7 +180,7 @@ def test_a_question_is_on_disk_before_the_engine_is_asked(
     monkeypatch.setattr(desk.session, "generate", look)
     first = desk.ask("first").text
     desk.ask("second")
-    desk.page.transcript.edit_submitted.emit("2", "changed")
+    desk.page.transcript.edit_submitted.emit(desk.items()[2].turn, "changed")
     desk.answered()
     assert found == [["first"], ["first", first, "second"], ["first", first, "changed"]]
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
@@ -196,11 +196,11 @@ def test_a_question_that_is_refused_leaves_the_chat_as_it_was(windows: Windows) 
     before, words = ChatStore(desk.paths.chats).load(desk.controller.chat_id), desk.texts()
     desk.ask_refused(too_long)
     assert desk.texts() == words and desk.page.prompt.text() == too_long
-    desk.page.transcript.edit_submitted.emit("0", too_long)
+    desk.page.transcript.edit_submitted.emit(desk.items()[0].turn, too_long)
     desk.until(lambda: "context" in desk.error() and not desk.busy())
     assert desk.texts() == words
     assert ChatStore(desk.paths.chats).load(before.id).turns == before.turns
-    assert desk.page.instruments.statistics.rounds > 0, "the answer has its trace again"
+    assert desk.page.instruments.answer.statistics.rounds > 0, "the answer has its trace again"
     desk.ask("and on")
     assert desk.texts()[:2] == words and len(desk.texts()) == 4
 
@@ -209,7 +209,7 @@ def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
     desk = windows.open(max_tokens=24)
     first = desk.ask("hello")
     begun, fates = first.text, desk.fates()[0]
-    assert len(desk.controller.trace.token_ids) == 24
+    assert len(desk.trace.token_ids) == 24
     for whole in (48, 72):
         (note,) = [note for note in desk.page.transcript.findChildren(NoteCard) if note.isVisible()]
         assert note.action.text() == "Continue"
@@ -217,12 +217,12 @@ def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
         note.action.click()
         assert desk.prompt.hasFocus()
         item = desk.answered()
-        trace = desk.controller.trace
+        trace = desk.trace
         assert len(trace.token_ids) == whole and trace.header.max_tokens == whole
         assert item.text.startswith(begun) and desk.texts() == ["hello", trace.text]
         assert desk.fates()[0][: len(fates)] == fates, "what was there keeps its colours"
         assert recheck(trace) == [] and desk.error() == ""
-        assert desk.page.instruments.statistics.emitted == whole
+        assert desk.page.instruments.answer.statistics.emitted == whole
         begun, fates = item.text, desk.fates()[0]
     chat = desk.controller.chat_id
     windows.close(desk)
@@ -231,5 +231,5 @@ def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
     assert again.fates()[0] == fates
     again.ask("more")
     assert len([note for note in again.page.transcript.findChildren(NoteCard) if note.isVisible()]) == 2
-    again.page.transcript.note_action.emit("1")
+    again.page.transcript.note_action.emit(again.items()[1].turn)
     assert "Only the last answer" in again.error()

@@ -180,7 +180,7 @@ def test_the_numbers_do_not_go_to_another_answer(windows: Windows) -> None:
     desk.until(desk.window.status.measure.isEnabled)
     desk.window.status.measure.click()
     desk.controller.new_chat()
-    desk.until(lambda: not desk.window.baseline.is_measuring)
+    desk.until(lambda: desk.window.status.measure.text() == "Measure baseline")
     desk.until_ready()
     assert not desk.window.status.speed_up.isVisible()
     assert "measured" not in desk.page.instruments.speed.note.text()

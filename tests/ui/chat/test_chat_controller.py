@@ -34,7 +34,7 @@ def test_enter_on_the_empty_prompt_sends_the_demo_prompt(windows: Windows) -> No
     assert desk.texts()[0].startswith("Write a small Python function")
     assert desk.tokens() == 24 and item.text
     assert {"accepted", "resampled"} <= {fate for _text, fate, _round, _place in desk.fates()[0]}
-    assert desk.page.instruments.statistics.emitted == 24
+    assert desk.page.instruments.answer.statistics.emitted == 24
     assert desk.chats() == ["Write a small Python function that removes duplicates from…"]
     assert desk.notes() == ["The answer reached its length limit."]
     assert desk.error() == ""
@@ -86,7 +86,7 @@ def test_that_the_models_load_is_said_until_they_are_there(windows: Windows) -> 
     desk = windows.open()
     desk.ask("first")
     desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
-    desk.page.transcript.regenerate_requested.emit("1")
+    desk.page.transcript.regenerate_requested.emit(desk.items()[1].turn)
     assert desk.error().startswith("The models are still loading.")
     desk.until_ready()
     assert desk.error() == ""
@@ -138,18 +138,18 @@ def test_regenerate_and_edit(windows: Windows) -> None:
     assert desk.fates() == before, "greedy repeats itself"
     assert [desk.texts()[at] for at in (0, 2)] == ["one", "two"]
     # The button of an answer further up: what stands behind it goes.
-    desk.page.transcript.regenerate_requested.emit("1")
+    desk.page.transcript.regenerate_requested.emit(desk.items()[1].turn)
     desk.answered()
     assert desk.texts() == ["one", desk.texts()[1]] and desk.fates() == before[:1]
     desk.ask("two")
-    desk.page.transcript.edit("0")
+    desk.page.transcript.edit(desk.items()[0].turn)
     editor = desk.page.transcript._furniture.editor
     assert editor is not None
     editor.submitted.emit("other")
     desk.answered()
     assert desk.texts()[0] == "other" and len(desk.items()) == 2
     assert desk.fates() != before[:1]
-    prompt = desk.controller.trace.header.prompt if desk.controller.trace else ""
+    prompt = desk.trace.header.prompt if desk.trace else ""
     assert "other" in prompt and "one" not in prompt and "two" not in prompt
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
     assert [turn.text for turn in chat.turns] == desk.texts()
@@ -164,16 +164,16 @@ def test_a_message_that_is_being_edited_keeps_its_new_text(windows: Windows) -> 
         lambda: (desk.header.regenerate.click(), desk.answered()),
         lambda: desk.ask("two"),
     ):
-        transcript.edit("0")
+        transcript.edit(desk.items()[0].turn)
         editor = transcript._furniture.editor
         assert editor is not None
         editor.field.setPlainText("one and a half")
         leave()
-        transcript.edit("0")
+        transcript.edit(desk.items()[0].turn)
         editor = transcript._furniture.editor
         assert editor is not None and editor.field.toPlainText() == "one and a half"
         desk.press(Qt.Key.Key_Escape, editor.field)
-        transcript.edit("0")
+        transcript.edit(desk.items()[0].turn)
         editor = transcript._furniture.editor
         assert editor is not None and editor.field.toPlainText() == "one", "Esc is a way back"
         desk.press(Qt.Key.Key_Escape, editor.field)
@@ -231,7 +231,7 @@ def test_a_system_prompt_that_is_just_typed_counts(windows: Windows) -> None:
     desk.page.prompt._system.edit.set_text("In verse.")
     desk.controller.regenerate()
     desk.answered()
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and "In verse." in trace.header.prompt
     desk.page.prompt._system.edit.set_text("In prose.")
     desk.controller.new_chat()
@@ -269,7 +269,7 @@ def test_completion_mode_and_system_prompt(windows: Windows) -> None:
     desk = windows.open()
     desk.page.prompt._system.edit.set_text("Answer in verse.")
     desk.ask("hello")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None
     assert "Answer in verse." in trace.header.prompt and "<|im_start|>user\nhello" in trace.header.prompt
     assert desk.texts()[0] == "Answer in verse."
@@ -279,12 +279,12 @@ def test_completion_mode_and_system_prompt(windows: Windows) -> None:
     desk.page.prompt.set_mode("completion")
     assert "only this is sent" in desk.prompt.placeholderText()
     desk.ask("Once upon")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and trace.header.prompt == "Once upon"
     for act in (lambda: desk.type(" and"), desk.controller.regenerate):
         act()
         desk.answered()
-        trace = desk.controller.trace
+        trace = desk.trace
         assert trace is not None and trace.header.prompt == " and", "nothing is joined in silently"
     assert desk.saved()["mode"] == "completion"
 

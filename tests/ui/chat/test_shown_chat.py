@@ -41,11 +41,11 @@ def test_switching_chats_while_one_is_answering(slow: Callable[..., Desk]) -> No
     desk.until_streaming(before + 5)
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and trace.totals is not None
     assert trace.totals.finish_reason is FinishReason.CANCELLED
     assert desk.answers()[-1].text == trace.totals.text == trace.text
-    assert [one.index for one in desk.answers()[-1].rounds] == list(range(len(trace.rounds)))
+    assert [one.index for one in desk.answers()[-1].answer.rounds] == list(range(len(trace.rounds)))
 
 
 def test_an_answer_finishes_while_another_chat_is_shown(windows: Windows) -> None:
@@ -64,12 +64,12 @@ def test_an_answer_finishes_while_another_chat_is_shown(windows: Windows) -> Non
 def test_what_is_copied_never_holds_rejected_tokens(windows: Windows) -> None:
     desk = windows.open(max_tokens=60)
     item = desk.ask("abcabcabd abc")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None
     struck = [span for span in spans_of(trace) if span.struck]
     assert struck, "there is something that must not be copied"
     emitted = b"".join(token.piece for one in trace.rounds for token in one.emitted)
-    desk.page.transcript.copy_turn(item.id)
+    desk.page.transcript.copy_turn(item.turn)
     assert QGuiApplication.clipboard().text() == text_of(spans_of(trace)) == trace.text
     assert trace.text == emitted.decode("utf-8", errors="ignore") or "\ufffd" in trace.text
     desk.page.transcript.select_all()
@@ -96,19 +96,19 @@ def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Pat
     read = read_trace(tmp_path / "a.jsonl")
     desk.window.show_trace(read, tmp_path / "a.jsonl")
     assert desk.answers()[0].text == trace.text
-    assert desk.page.instruments.statistics.rounds == len(trace.rounds)
+    assert desk.page.instruments.answer.statistics.rounds == len(trace.rounds)
     assert desk.chats() == []
     desk.page.instruments.acceptance.canvas.clicked.emit(1)
     token = desk.page.transcript.hover.token
     assert token is not None and token.span.round == 1
-    desk.page.transcript.regenerate_requested.emit("-1")
+    desk.page.transcript.regenerate_requested.emit(desk.items()[-1].turn)
     assert "read from a trace file" in desk.error()
     desk.window.status.measure_baseline_requested.emit()
     assert "Only an answer of this chat" in desk.error()
     desk.ask("a chat of its own")
     assert len(desk.items()) == 2 and desk.texts()[0] == "a chat of its own"
     desk.window.show_trace(read, tmp_path / "a.jsonl")
-    desk.page.transcript.edit_submitted.emit("-2", "changed")
+    desk.page.transcript.edit_submitted.emit(desk.items()[0].turn, "changed")
     desk.answered()
     assert len(desk.items()) == 2 and desk.texts()[0] == "changed"
     assert len(desk.chats()) == 2
@@ -118,7 +118,7 @@ def test_the_context_is_that_of_the_chat_on_the_screen(windows: Windows, tmp_pat
     desk = windows.open(max_tokens=20)
     context = desk.window.status.context.value
     desk.ask("hello")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None
     size = trace.header.pair.target.n_ctx
     first = f"{trace.header.prompt_tokens + len(trace.token_ids):,} / {size:,}"
@@ -179,10 +179,10 @@ def test_the_words_of_a_chat_are_shown_whatever_became_of_the_trace(
     desk.controller.open_chat(chat_id)
     (answer,) = desk.answers()
     assert answer.text == words
-    assert (desk.page.instruments.statistics.rounds > 0) == some_colours
+    assert (desk.page.instruments.answer.statistics.rounds > 0) == some_colours
     assert "tokens of this answer are" in desk.notes()[0] or desk.notes()[0].startswith("The answer reached")
     transcript = desk.page.transcript
-    transcript.copy_turn(answer.id)
+    transcript.copy_turn(answer.turn)
     assert QGuiApplication.clipboard().text() == words
     assert transcript.find(words.split("\n")[0][-3:])[1]
     transcript.select_all()
@@ -217,7 +217,7 @@ def test_an_opened_trace_says_what_was_asked_and_that_it_is_a_recording(
     desk.page.prompt.system_changed.emit("Be short.")
     first = desk.ask("hello").text
     desk.ask("and then?")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and "<|im_start|>" in trace.header.prompt
     file = tmp_path / "answer.jsonl"
     write_trace(file, trace)

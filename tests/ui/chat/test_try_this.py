@@ -71,7 +71,7 @@ def choose(desk: Desk, title: str) -> None:
     """Choose a prompt in the menu and wait for the answer."""
     press_shortcut(desk)
     row(desk, title).click()
-    desk.until(lambda: desk.controller.trace is not None and desk.controller.trace.totals is not None)
+    desk.until(lambda: desk.trace is not None and desk.trace.totals is not None)
     desk.until_ready()
 
 
@@ -137,7 +137,7 @@ def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> N
     desk.ask("mine")
     choose(desk, "Copied")
     assert desk.texts()[0] == "Copied abcabc" and len(desk.items()) == 2, "in a chat of its own"
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and trace.header.strategy == "prompt-lookup:max_ngram_size=2"
     assert desk.header.strategy._value == "prompt-lookup:max_ngram_size=2"
     assert said(desk) == (
@@ -147,7 +147,7 @@ def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> N
     )
     assert row(desk, "Copied").current and not row(desk, "Code").current
     choose(desk, "Warm")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None
     assert trace.header.sampling == Sampling(temperature=0.7, top_k=9, seed=5), "the rest stays"
     assert desk.header.sampling._value == "temperature 0.7"
@@ -170,7 +170,7 @@ def test_a_prompt_that_changes_nothing_says_what_to_look_for_only(bundled: Windo
 def test_a_smaller_draft_is_loaded_and_the_first_one_put_back(bundled: Windows) -> None:
     desk = opened(bundled, draft=ModelOptions(BUNDLED_DRAFT, threads=1))
     choose(desk, "Small")
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and trace.header.pair.draft is not None
     assert trace.header.pair.draft.path.endswith("small-draft.gguf")
     assert "draft small-draft.gguf (was draft.gguf)" in said(desk)[1]
@@ -206,7 +206,7 @@ def test_what_is_chosen_while_the_models_load_is_asked_when_they_are_there(bundl
     desk = bundled.open(ready=False, target=ModelOptions(BUNDLED_TARGET), draft=ModelOptions(BUNDLED_DRAFT))
     choose(desk, "Alone")
     assert desk.texts()[0] == "Alone abcabc" and said(desk)[0] == look("Alone")
-    assert desk.controller.trace is not None and desk.controller.trace.header.strategy == "none"
+    assert desk.trace is not None and desk.trace.header.strategy == "none"
 
 
 def test_the_remark_belongs_to_its_chat(bundled: Windows) -> None:
@@ -231,7 +231,7 @@ def test_it_is_a_message_where_new_chats_are_bare_text(bundled: Windows) -> None
     desk = opened(bundled, mode="completion")
     choose(desk, "Code")
     assert desk.page.prompt._mode.choice() == "chat"
-    assert desk.controller.trace is not None and "<|im_start|>" in desk.controller.trace.header.prompt
+    assert desk.trace is not None and "<|im_start|>" in desk.trace.header.prompt
     desk.controller.new_chat()
     assert desk.page.prompt._mode.choice() == "completion"
 

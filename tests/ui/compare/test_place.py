@@ -91,18 +91,18 @@ def test_the_race_stands_at_its_end_and_goes_back(windows: Windows) -> None:
     assert not stage.following
     race = stage.race
     assert race is not None
-    rounds = [card.rounds for card in stage.lanes.cards]
+    rounds = [card.answer.cursor for card in stage.lanes.cards]
     assert rounds == [len(race.lanes[lane].times) for lane in range(4)]
     stage.bar.slider.setValue(0)
-    assert [card.rounds for card in stage.lanes.cards] == [0, 0, 0, 0]
+    assert [card.answer.cursor for card in stage.lanes.cards] == [0, 0, 0, 0]
     middle = race.seconds / 2
     stage.bar.slider.setValue(1000)
     assert stage.bar.at == pytest.approx(middle)
-    shown = [card.rounds for card in stage.lanes.cards]
+    shown = [card.answer.cursor for card in stage.lanes.cards]
     assert shown == [race.at(middle)[lane].rounds for lane in range(4)]
     stage.bar.play.click()
     desk.until(lambda: not stage.bar.playing)
-    assert [card.rounds for card in stage.lanes.cards] == rounds
+    assert [card.answer.cursor for card in stage.lanes.cards] == rounds
     first = race._by_finish()[0]
     assert stage.lanes.cards[first].caption.text().startswith("this run: 1st")
 
@@ -113,7 +113,7 @@ def test_lanes_show_the_text_of_their_runs_and_whether_it_is_the_baselines(windo
     measured(desk, place)
     records = place.works.session.records
     for lane, card in enumerate(place.outcome.stage.lanes.cards):
-        assert card.text.text_of("answer") == records[Job(0, 0, lane)].text
+        assert card.text.text_of(card.text.turns[0]) == records[Job(0, 0, lane)].text
         expected = "" if lane == 0 else "identical"
         if lane == 0 or records[Job(0, 0, lane)].identical_to_baseline:
             assert card.badge.text() == expected

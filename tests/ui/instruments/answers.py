@@ -22,6 +22,8 @@ from app.engine.types import (
     Verification,
 )
 from app.saved.chats.measurement import Measurement
+from app.ui.instruments import InstrumentsPanel
+from app.ui.state.answer import AnswerModel
 
 WORDS = (
     " the", " values", "(", "):", "\n", "    ", "return", " sum", " average", " of", " list",
@@ -74,6 +76,21 @@ def replace_offset(one: Round, offset: float) -> Round:
 def trace(rounds: int, strategy: str = "draft-simple:n_max=4", **how: object) -> Trace:
     made = answer(rounds, **how)  # type: ignore[arg-type]
     return Trace(header(strategy), made, totals(made))
+
+
+def begin(panel: InstrumentsPanel, head: TraceHeader) -> AnswerModel:
+    """Another answer begins."""
+    model = AnswerModel(live=True)
+    panel.set_answer(model)
+    model.begin(head)
+    return model
+
+
+def show(panel: InstrumentsPanel, whole: Trace) -> AnswerModel:
+    """An answer that is over."""
+    model = AnswerModel(whole)
+    panel.set_answer(model)
+    return model
 
 
 def measurement(speed_up: float = 2.0, rounds: int = 60) -> Measurement:

@@ -13,7 +13,7 @@ from app.engine.strategy import StrategySpec
 from app.engine.types import Round
 from app.saved.chats.measurement import Measurement
 from app.ui.widgets.words import numbers
-from tests.ui.instruments.answers import answer, header, measurement, totals
+from tests.ui.instruments.answers import answer, begin, header, measurement, totals
 
 ROUNDS = answer(60)  # the drafts of some are empty: passes over one token were measured
 
@@ -21,17 +21,17 @@ ROUNDS = answer(60)  # the drafts of some are empty: passes over one token were 
 def test_it_waits_in_words(panel) -> None:
     assert panel.cost.message.text() == panel.cost.empty
     assert panel.cost.advice.isHidden()
-    panel.start_answer(header("none"))
+    begin(panel, header("none"))
     assert panel.cost.message.text() == panel.cost.none
-    panel.start_answer(header())
+    begin(panel, header())
     assert panel.cost.message.text() == "Nothing was drafted yet."
 
 
 def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
     drafted = [one for one in ROUNDS if len(one.drafted) == 4]
-    panel.start_answer(header())
-    panel.add_rounds(drafted)
-    panel.finish(totals(drafted))
+    begin(panel, header())
+    panel.answer.add(drafted)
+    panel.answer.end(totals(drafted))
     assert panel.cost.message.text().startswith("Needs a measured baseline")
     assert panel.cost.advice.isHidden()  # it would say the same
 
@@ -41,18 +41,18 @@ def test_blocks_have_no_alpha_to_predict_from(panel) -> None:
         return replace(one, drafted=tuple(replace(token, h=0.5) for token in one.drafted))
 
     rounds = [judged_as_a_block(one) for one in ROUNDS]
-    panel.start_answer(header("draft-simple:verify=block"))
-    panel.add_rounds(rounds)
-    panel.finish(totals(rounds))
+    begin(panel, header("draft-simple:verify=block"))
+    panel.answer.add(rounds)
+    panel.answer.end(totals(rounds))
     assert "judged as blocks" in panel.cost.message.text()
     assert panel.cost.facts.isHidden()
     assert panel.cost.advice.text()  # what drafting costs and saves is known all the same
 
 
 def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
-    panel.start_answer(header())
-    panel.add_rounds(ROUNDS)
-    panel.finish(totals(ROUNDS))
+    begin(panel, header())
+    panel.answer.add(ROUNDS)
+    panel.answer.end(totals(ROUNDS))
     cost, alpha = CostModel.of(ROUNDS), Statistics.of(ROUNDS).alpha
     assert alpha is not None
     x, y = panel.cost._line.getData()
@@ -67,9 +67,9 @@ def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
 
 def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
     long = answer(40, k=30)
-    panel.start_answer(header("suffix"))
-    panel.add_rounds(long)
-    panel.finish(totals(long))
+    begin(panel, header("suffix"))
+    panel.answer.add(long)
+    panel.answer.end(totals(long))
     mean = CostModel.of(long).mean_length
     assert mean is not None and mean > LONGEST + 1
     (x,), _ = panel.cost._here.getData()
@@ -79,24 +79,24 @@ def test_an_answer_with_long_drafts_lies_inside_the_picture(panel) -> None:
     last = int(panel.cost._line.getData()[0][-1])
     panel.cost.canvas.hovered.emit(last)
     assert panel.cost.canvas.reading.startswith(f"k = {last}: ")
-    panel.start_answer(header())
-    panel.add_rounds(ROUNDS)
-    panel.finish(totals(ROUNDS))
+    begin(panel, header())
+    panel.answer.add(ROUNDS)
+    panel.answer.end(totals(ROUNDS))
     assert panel.cost.canvas.box.viewRange()[0][1] == pytest.approx(LONGEST + 0.5)
 
 
 def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
-    panel.start_answer(header())
-    panel.add_rounds(ROUNDS)
-    panel.finish(totals(ROUNDS))
+    begin(panel, header())
+    panel.answer.add(ROUNDS)
+    panel.answer.end(totals(ROUNDS))
     own = CostModel.of(ROUNDS).over_rounds
     assert panel.cost.value.text() == numbers.factor(own)
     measured = measurement()
     slower = [replace(one, verify_seconds=1.0) for one in measured.baseline.rounds]
     measured = Measurement(Trace(header("none"), slower), measured.strategy)
-    panel.set_measurement(measured)
+    panel.answer.measure(measured)
     assert panel.cost.value.text() == numbers.factor(measured.cost.over_rounds) != numbers.factor(own)
-    panel.set_measurement(None)
+    panel.answer.measure(None)
     assert panel.cost.value.text() == numbers.factor(own)
 
 
@@ -107,10 +107,10 @@ def test_advice_goes_by_the_measurement_alone(panel) -> None:
         replace(one, seconds=9 * one.seconds, verify_seconds=9 * one.verify_seconds)
         for one in measured.strategy.rounds
     ]
-    panel.start_answer(header())
-    panel.add_rounds(slow)
-    panel.finish(totals(slow))
-    panel.set_measurement(measured)
+    begin(panel, header())
+    panel.answer.add(slow)
+    panel.answer.end(totals(slow))
+    panel.answer.measure(measured)
     spec = StrategySpec.parse(header().strategy)
     expected = advise(spec, Statistics.of(measured.strategy.rounds), measured.cost, measured.factor)
     assert expected is not None and expected.text == panel.cost.advice.text()
@@ -118,11 +118,11 @@ def test_advice_goes_by_the_measurement_alone(panel) -> None:
 
 
 def test_a_draft_length_is_read_out(panel) -> None:
-    panel.start_answer(header())
-    panel.add_rounds(ROUNDS)
-    panel.finish(totals(ROUNDS))
+    begin(panel, header())
+    panel.answer.add(ROUNDS)
+    panel.answer.end(totals(ROUNDS))
     panel.cost.canvas.hovered.emit(4)
-    alpha = panel.statistics.alpha
+    alpha = panel.answer.statistics.alpha
     expected = numbers.factor(CostModel.of(ROUNDS).predicted(alpha, 4))
     assert panel.cost.canvas.reading == f"k = 4: {expected} predicted"
     panel.cost.canvas.hovered.emit(99)
@@ -130,8 +130,8 @@ def test_a_draft_length_is_read_out(panel) -> None:
 
 
 def test_the_table_has_a_line_for_every_length(panel) -> None:
-    panel.start_answer(header())
-    panel.add_rounds(ROUNDS)
+    begin(panel, header())
+    panel.answer.add(ROUNDS)
     names, rows = panel.cost.table()
     lines = list(rows)
     assert len(lines) == LONGEST + 1

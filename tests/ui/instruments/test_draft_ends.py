@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.instruments.draft_ends import DraftEnds
 from app.ui.widgets.words.draft_end import end_words
-from tests.ui.instruments.answers import answer, header, totals
+from tests.ui.instruments.answers import answer, begin, header, totals
 
 ENDS = {"p_min": 4, "no match": 31, "n_max": 1_200}
 
@@ -51,10 +51,10 @@ def test_the_plot_of_lengths_shows_it(panel) -> None:
         msgspec.structs.replace(one, draft_end="n_max" if len(one.drafted) == 4 else "p_min")
         for one in answer(40)
     ]
-    panel.start_answer(header())
-    panel.add_rounds(rounds)
-    panel.finish(totals(rounds))
+    begin(panel, header())
+    panel.answer.add(rounds)
+    panel.answer.end(totals(rounds))
     full = sum(len(one.drafted) == 4 for one in rounds)
     assert panel.length.ends.text() == f"{full}× at n_max · {40 - full}× below p_min"
-    panel.start_answer(header("none"))
+    begin(panel, header("none"))
     assert panel.length.ends.isHidden()

@@ -16,7 +16,16 @@ from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel
 from app.ui.instruments.canvas import Canvas
 from app.ui.widgets.words import numbers
-from tests.ui.instruments.answers import answer, header, measurement, replace_offset, totals, trace
+from tests.ui.instruments.answers import (
+    answer,
+    begin,
+    header,
+    measurement,
+    replace_offset,
+    show,
+    totals,
+    trace,
+)
 from tests.ui.windows import PATIENCE
 
 
@@ -52,14 +61,14 @@ def test_before_the_first_answer_it_says_what_will_appear(panel) -> None:
 
 def test_an_answer_in_batches(panel, qtbot) -> None:
     rounds = answer(60)
-    panel.start_answer(header())
+    begin(panel, header())
     assert panel.acceptance.message.text() == "Waiting for the first round."
     for at in range(0, 60, 7):
-        panel.add_rounds(rounds[at : at + 7])
+        panel.answer.add(rounds[at : at + 7])
     qtbot.waitUntil(panel.acceptance.message.isHidden, timeout=PATIENCE)
-    panel.finish(totals(rounds))
+    panel.answer.end(totals(rounds))
     expected = Statistics.of(rounds)
-    assert panel.statistics == expected
+    assert panel.answer.statistics == expected
     assert values(panel) == [
         numbers.ratio(expected.acceptance_rate),
         numbers.significant(expected.tokens_per_second),
@@ -71,37 +80,36 @@ def test_an_answer_in_batches(panel, qtbot) -> None:
 
 def test_batches_and_a_whole_trace_look_the_same(panel) -> None:
     rounds = answer(60)
-    panel.start_answer(header())
+    begin(panel, header())
     for one in rounds:
-        panel.add_rounds([one])
-    panel.finish(totals(rounds))
+        panel.answer.add([one])
+    panel.answer.end(totals(rounds))
     grown = [card.grab().toImage() for card in panel.cards]
-    panel.show_trace(trace(60))
+    show(panel, trace(60))
     assert [card.grab().toImage() for card in panel.cards] == grown
 
 
 def test_no_rounds_change_nothing(panel) -> None:
-    panel.start_answer(header())
-    panel.add_rounds([])
+    begin(panel, header())
+    panel.answer.add([])
     assert panel.acceptance.message.text() == "Waiting for the first round."
 
 
 def test_numbers_change_at_most_ten_times_a_second(panel, qtbot) -> None:
     rounds = answer(90)
-    seen: list[int] = []
-    panel.start_answer(header())
-    panel.statistics_changed.connect(lambda statistics: seen.append(statistics.rounds))
+    seen: list[str] = []
+    begin(panel, header())
     for at in range(0, 90, 9):
-        panel.add_rounds(rounds[at : at + 9])
-        shown = panel.table.shown
-    assert len(seen) <= 2, "ten batches at once"
-    assert shown is None or shown.index < 89
-    qtbot.waitUntil(lambda: seen[-1:] == [90], timeout=PATIENCE)
+        panel.answer.add(rounds[at : at + 9])
+        seen.append(panel.head.scope.text())
+    assert len(set(seen)) <= 2, "ten batches at once"
+    assert not seen[-1].startswith("90 rounds")
+    qtbot.waitUntil(lambda: panel.head.scope.text().startswith("90 rounds"), timeout=PATIENCE)
     assert panel.table.shown == rounds[-1]
 
 
 def test_strategy_none_has_no_acceptance(panel) -> None:
-    panel.show_trace(trace(30, "none", k=0))
+    show(panel, trace(30, "none", k=0))
     assert panel.acceptance.message.text() == panel.acceptance.none
     assert panel.acceptance.value.text() == "–"
     assert panel.length.value.text() == "–"
@@ -112,9 +120,9 @@ def test_strategy_none_has_no_acceptance(panel) -> None:
 
 def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
     made = trace(64)
-    panel.show_trace(made)
+    show(panel, made)
     before = panel.speed.canvas.grab().toImage()
-    panel.set_measurement(measurement(2.0, 64))
+    panel.answer.measure(measurement(2.0, 64))
     assert panel.speed.note.text() == f"{numbers.factor(2)} measured"
     canvas = panel.speed.canvas
     after = canvas.grab().toImage()
@@ -122,47 +130,47 @@ def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
     row = [after.pixelColor(x, y) for x in range(60, canvas.width() - 4)]
     dashed = sum(colour != before.pixelColor(x, y) for x, colour in enumerate(row, 60))
     assert dashed > len(row) / 3
-    panel.set_measurement(None)
+    panel.answer.measure(None)
     assert panel.speed.note.text() == panel.speed.definition
     assert canvas.grab().toImage() == before
 
 
 def test_factor_number_and_lines_are_those_of_one_measurement(panel) -> None:
     """The answer itself came at another speed: it says nothing about the factor."""
-    panel.show_trace(trace(64))
+    show(panel, trace(64))
     own = panel.speed.value.text()
-    panel.set_measurement(measurement(2.13, 64))
+    panel.answer.measure(measurement(2.13, 64))
     assert panel.speed.note.text() == "2.13× measured"
     assert panel.speed.value.text() == "213" != own
     assert f"came at {own}" in panel.speed.value.toolTip()
     panel.speed.canvas.hovered.emit(40)
     assert panel.speed.canvas.reading == f"round 40: 213{numbers.SPACE}tok/s, baseline 100"
-    panel.show_trace(trace(20))
+    show(panel, trace(20))
     assert panel.speed.note.text() == panel.speed.definition, "another answer was not measured"
 
 
 def test_a_measured_run_that_ended_earlier_ends_its_line(panel) -> None:
-    panel.show_trace(trace(64))
-    panel.set_measurement(measurement(2.0, 30))
+    show(panel, trace(64))
+    panel.answer.measure(measurement(2.0, 30))
     panel.speed.canvas.hovered.emit(60)
     assert panel.speed.canvas.reading == "round 60: –, baseline –"
 
 
 def test_why_an_answer_ended_early_is_said(panel) -> None:
     rounds = answer(10)
-    panel.start_answer(header())
-    panel.add_rounds(rounds)
-    panel.finish(totals(rounds, FinishReason.CANCELLED))
+    begin(panel, header())
+    panel.answer.add(rounds)
+    panel.answer.end(totals(rounds, FinishReason.CANCELLED))
     assert panel.head.scope.text().endswith("· stopped")
 
 
 def test_the_next_answer_starts_empty(panel) -> None:
-    panel.show_trace(trace(20))
-    panel.pin_round(4)
-    panel.start_answer(header())
+    show(panel, trace(20))
+    panel.answer.pin(4)
+    begin(panel, header())
     assert values(panel) == ["–", "–", "–"]
     assert panel.table.shown is None
-    panel.clear()
+    panel.set_answer(None)
     assert panel.acceptance.message.text() == panel.acceptance.empty
 
 
@@ -171,27 +179,27 @@ def test_the_next_answer_starts_empty(panel) -> None:
 
 def test_reset_counts_from_the_next_round(panel, qtbot) -> None:
     rounds = answer(60)
-    panel.start_answer(header())
-    panel.add_rounds(rounds[:40])
+    begin(panel, header())
+    panel.answer.add(rounds[:40])
     qtbot.waitUntil(panel.head.reset.isEnabled, timeout=PATIENCE)
     QTest.mouseClick(panel.head.reset, Qt.MouseButton.LeftButton)
     assert values(panel) == ["–", "–", "–"]
     assert panel.acceptance.message.text() == "Begins with the next round."
-    panel.add_rounds(rounds[40:])
-    panel.finish(totals(rounds))
-    assert panel.statistics == Statistics.of(rounds[40:])
+    panel.answer.add(rounds[40:])
+    panel.answer.end(totals(rounds))
+    assert panel.answer.statistics == Statistics.of(rounds[40:])
     assert panel.head.scope.text().startswith("since round 40 · 20 rounds")
     assert panel.head.reset.text() == "All rounds"
     QTest.mouseClick(panel.head.reset, Qt.MouseButton.LeftButton)
-    assert panel.statistics == Statistics.of(rounds)
+    assert panel.answer.statistics == Statistics.of(rounds)
     assert panel.head.reset.text() == "Reset"
 
 
 def test_a_reset_ends_with_the_answer(panel) -> None:
-    panel.show_trace(trace(20))
+    show(panel, trace(20))
     panel.reset()
-    panel.show_trace(trace(20))
-    assert panel.statistics.rounds == 20
+    show(panel, trace(20))
+    assert panel.answer.statistics.rounds == 20
     assert panel.head.reset.text() == "Reset"
 
 
@@ -200,9 +208,9 @@ def test_a_reset_ends_with_the_answer(panel) -> None:
 
 def test_hover_reads_a_round_in_every_plot(panel, qtbot) -> None:
     made = trace(64)
-    panel.show_trace(made)
+    show(panel, made)
     seen: list[object] = []
-    panel.round_hovered.connect(seen.append)
+    panel.answer.pointed.connect(lambda: seen.append(panel.answer.pointed_at))
     for card in panel.cards:
         hover(card.canvas, 23)
         one = made.rounds[23]
@@ -218,7 +226,7 @@ def test_hover_reads_a_round_in_every_plot(panel, qtbot) -> None:
 
 def test_what_is_read_out(panel) -> None:
     made = trace(64)
-    panel.show_trace(made)
+    show(panel, made)
     index = next(i for i, one in enumerate(made.rounds) if one.rejected and one.accepted)
     one = made.rounds[index]
     so_far = Statistics.of(made.rounds[: index + 1])
@@ -235,22 +243,22 @@ def test_what_is_read_out(panel) -> None:
 def test_hover_on_an_empty_plot_reads_nothing(panel) -> None:
     hover(panel.acceptance.canvas, 10)
     assert not panel.acceptance.canvas.reading
-    panel.start_answer(header())
+    begin(panel, header())
     hover(panel.acceptance.canvas, 12)
     assert not panel.acceptance.canvas.reading
 
 
 def test_a_click_pins_a_round_until_the_next(panel) -> None:
     rounds = answer(64)
-    panel.start_answer(header())
-    panel.add_rounds(rounds[:50])
+    begin(panel, header())
+    panel.answer.add(rounds[:50])
     pinned: list[object] = []
-    panel.round_pinned.connect(pinned.append)
+    panel.answer.pinned.connect(lambda: pinned.append(panel.answer.pinned_at))
     canvas = panel.length.canvas
     QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
     leave(canvas)
-    panel.add_rounds(rounds[50:])
-    panel.finish(totals(rounds))
+    panel.answer.add(rounds[50:])
+    panel.answer.end(totals(rounds))
     assert panel.table.shown == rounds[12]
     assert panel.table.unpin.isVisible()
     QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
@@ -261,18 +269,18 @@ def test_a_click_pins_a_round_until_the_next(panel) -> None:
 
 def test_the_text_can_point_at_a_round(panel) -> None:
     made = trace(64)
-    panel.show_trace(made)
-    panel.preview_round(7)
+    show(panel, made)
+    panel.answer.point(7)
     assert panel.table.shown == made.rounds[7]
-    panel.preview_round(None)
+    panel.answer.point(None)
     assert panel.table.shown == made.rounds[-1]
-    panel.preview_round(640)
+    panel.answer.point(640)
     assert panel.table.shown == made.rounds[-1]
 
 
 def test_keys_walk_through_the_rounds(panel) -> None:
     made = trace(64)
-    panel.show_trace(made)
+    show(panel, made)
     canvas = panel.speed.canvas
     canvas.setFocus()
     QTest.keyClick(canvas, Qt.Key.Key_Left)
@@ -302,7 +310,7 @@ def wheel(canvas: Canvas, index: int, modifiers: Qt.KeyboardModifier) -> bool:
 
 
 def test_ctrl_and_wheel_zoom_all_plots_a_double_click_ends_it(panel) -> None:
-    panel.show_trace(trace(400))
+    show(panel, trace(400))
     canvas = panel.acceptance.canvas
     whole = [canvas.round_at(x) for x in (canvas.plot_rect().left(), canvas.plot_rect().right())]
     under = canvas.round_at(point(canvas, 300).x())
@@ -322,7 +330,7 @@ def test_ctrl_and_wheel_zoom_all_plots_a_double_click_ends_it(panel) -> None:
 
 
 def test_the_wheel_alone_is_left_to_the_panel(panel) -> None:
-    panel.show_trace(trace(400))
+    show(panel, trace(400))
     canvas = panel.acceptance.canvas
     before = canvas.round_at(0)
     wheel(canvas, 300, Qt.KeyboardModifier.NoModifier)
@@ -330,7 +338,7 @@ def test_the_wheel_alone_is_left_to_the_panel(panel) -> None:
 
 
 def test_dragging_moves_a_zoomed_plot(panel) -> None:
-    panel.show_trace(trace(400))
+    show(panel, trace(400))
     canvas = panel.acceptance.canvas
     for _ in range(8):
         wheel(canvas, 200, Qt.KeyboardModifier.ControlModifier)
@@ -351,7 +359,7 @@ def test_everything_is_reached_by_the_keyboard(panel) -> None:
 
 
 def test_the_plot_that_the_keyboard_reached_has_a_ring(panel, theme) -> None:
-    panel.show_trace(trace(20))
+    show(panel, trace(20))
     canvas = panel.speed.canvas
     corner = canvas.plot_rect().toRect().bottomLeft() - QPoint(0, 20)
 
@@ -381,7 +389,7 @@ def bar_pixel(panel: InstrumentsPanel, image: QImage, index: int, value: float) 
 
 def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
     made = trace(32)
-    panel.show_trace(made)
+    show(panel, made)
     palette = theme.palette
     image = panel.length.canvas.grab().toImage()
     own = {
@@ -406,7 +414,7 @@ def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
 
 def test_dots_stand_at_each_rounds_acceptance(panel, theme) -> None:
     made = trace(32)
-    panel.show_trace(made)
+    show(panel, made)
     whole = panel.acceptance._whole.getData()
     partial = panel.acceptance._partial.getData()
     drafted = [one for one in made.rounds if one.drafted]
@@ -416,7 +424,7 @@ def test_dots_stand_at_each_rounds_acceptance(panel, theme) -> None:
 
 
 def test_a_long_answer_is_drawn_in_as_many_pieces_as_fit(panel) -> None:
-    panel.show_trace(trace(20_000))
+    show(panel, trace(20_000))
     width = panel.acceptance.canvas.plot_width
     for data in (
         panel.acceptance._whole.getData(),
@@ -429,9 +437,9 @@ def test_a_long_answer_is_drawn_in_as_many_pieces_as_fit(panel) -> None:
     for card, pixels, mark in ((panel.acceptance, 2, "dot"), (panel.length, 3, "bar")):
         step = next(2**n for n in range(20) if 20_000 / 2**n <= width // pixels)
         assert card.canvas.note.split(", ")[0] == f"{step} rounds per {mark}"
-    panel.show_trace(trace(32))
+    show(panel, trace(32))
     assert panel.acceptance.canvas.note == "" and "rounds per" not in panel.length.canvas.note
-    panel.show_trace(trace(20_000))
+    show(panel, trace(20_000))
     hover(panel.acceptance.canvas, 10_000)
     assert panel.table.shown is not None
     assert abs(panel.table.shown.index - 10_000) < 20_000 / width
@@ -440,20 +448,20 @@ def test_a_long_answer_is_drawn_in_as_many_pieces_as_fit(panel) -> None:
 def test_the_speed_axis_only_grows_while_an_answer_grows(panel, qtbot) -> None:
     fast = answer(10, k=8, alpha=0.99)
     slow = answer(80, k=0)
-    panel.start_answer(header())
-    panel.add_rounds(fast)
+    begin(panel, header())
+    panel.answer.add(fast)
     qtbot.waitUntil(panel.speed.message.isHidden, timeout=PATIENCE)
     top = panel.speed.canvas._ticks[-1].value
     last = fast[-1].offset + fast[-1].seconds
-    panel.add_rounds([replace_offset(one, last + one.offset) for one in slow])
+    panel.answer.add([replace_offset(one, last + one.offset) for one in slow])
     panel.speed.canvas.zoomed.emit(0.2, 80)
     assert panel.speed.canvas._ticks[-1].value == top, "only slow rounds are in sight"
-    panel.finish(totals(slow))
+    panel.answer.end(totals(slow))
     assert panel.speed.canvas._ticks[-1].value < top
 
 
 def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
-    panel.show_trace(trace(32))
+    show(panel, trace(32))
     theme.set_mode("dark")
     palette = theme.palette
     assert palette.dark
@@ -461,7 +469,7 @@ def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
         image = card.canvas.grab().toImage()
         assert image.pixelColor(1, 1) == QColor(palette.ground)
     image = panel.length.canvas.grab().toImage()
-    one = next(one for one in panel._record.rounds if one.accepted)
+    one = next(one for one in panel.answer.rounds if one.accepted)
     assert bar_pixel(panel, image, one.index, 0.5) == QColor(palette.fate("accepted"))
     assert panel.acceptance._pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
 
@@ -477,8 +485,8 @@ def test_a_larger_scale_enlarges_the_numbers(panel, theme) -> None:
 
 def test_csv_of_every_plot_has_a_line_a_round(panel, dialog) -> None:
     made = trace(50)
-    panel.show_trace(made)
-    panel.set_measurement(measurement(2.0, 50))
+    show(panel, made)
+    panel.answer.measure(measurement(2.0, 50))
     panel._count_from(10)
     for card in panel.cards:
         card.save_table()
@@ -504,7 +512,7 @@ def test_csv_of_every_plot_has_a_line_a_round(panel, dialog) -> None:
 
 
 def test_png_is_twice_the_size_and_as_shown(panel, dialog, theme) -> None:
-    panel.show_trace(trace(50))
+    show(panel, trace(50))
     panel.length.save_picture()
     image = QImage(str(dialog.folder / "tokens-per-round.png"))
     assert image.width() == (panel.length.width() + 24) * 2
@@ -514,7 +522,7 @@ def test_png_is_twice_the_size_and_as_shown(panel, dialog, theme) -> None:
 
 
 def test_no_file_where_the_dialog_is_dismissed(panel, dialog, tmp_path) -> None:
-    panel.show_trace(trace(50))
+    show(panel, trace(50))
     dialog.folder = None
     panel.speed.save_table()
     panel.speed.save_picture()
@@ -523,7 +531,7 @@ def test_no_file_where_the_dialog_is_dismissed(panel, dialog, tmp_path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_named_where_the_export_was_asked(panel, dialog, tmp_path) -> None:
-    panel.show_trace(trace(50))
+    show(panel, trace(50))
     dialog.folder = tmp_path / "missing"
     panel.speed.save_table()
     assert panel.speed.notice.isVisible()
@@ -535,7 +543,7 @@ def test_a_folder_that_cannot_be_written_is_named_where_the_export_was_asked(pan
 def test_the_menu_offers_data_only_where_there_is_some(panel) -> None:
     menu = panel.speed.menu()
     assert [action.isEnabled() for action in menu.actions()] == [True, False]
-    panel.show_trace(trace(50))
+    show(panel, trace(50))
     menu = panel.speed.menu()
     assert [action.text() for action in menu.actions()] == [
         "Save picture as PNG…",

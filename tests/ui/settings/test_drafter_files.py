@@ -90,8 +90,8 @@ def test_a_drafter_is_offered_used_kept_and_taken_away(windows: Windows, tmp_pat
     assert desk.saved()["drafters"] == [str(PHRASE_TRIE)]
     answer = desk.ask("On the other hand, as soon")
     assert desk.error() == ""
-    assert desk.controller.trace is not None
-    assert desk.controller.trace.header.strategy == "phrase-trie:n_max=3"
+    assert desk.trace is not None
+    assert desk.trace.header.strategy == "phrase-trie:n_max=3"
     assert answer.rounds
     windows.close(desk)
 
@@ -196,7 +196,7 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
     def strategies_used() -> set[str | None]:
         desk.ask("aaaa")
         assert desk.error() == ""
-        trace = desk.controller.trace
+        trace = desk.trace
         assert trace is not None
         return {one.strategy for one in trace.rounds if one.drafted}
 

@@ -4,22 +4,51 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint
 
-from app.ui.transcript import TranscriptView
+from app.engine.types import Round
+from app.ui.state.answer import AnswerModel, Note
+from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.stack import Position, Token
 from app.ui.transcript.text.spans import Span
+from tests.ui.traces import make_header
+
+_KINDS = {"s": SystemTurn, "u": UserTurn, "a": AnswerTurn}
 
 
-def answer(view: TranscriptView, turn_id: str = "a") -> AnswerItem:
-    item = view.stack.items[view.stack.index_of(turn_id)]
+def turn(view: TranscriptView, kind: str) -> SystemTurn | UserTurn | AnswerTurn:
+    """The first turn of a kind: "s" system prompt, "u" user, "a" answer."""
+    return next(one for one in view.turns if isinstance(one, _KINDS[kind]))
+
+
+def last(view: TranscriptView) -> AnswerModel:
+    """The model of the last answer."""
+    return next(one.answer for one in reversed(view.turns) if isinstance(one, AnswerTurn))
+
+
+def add(view: TranscriptView, rounds: list[Round]) -> None:
+    """Rounds come for the last answer."""
+    model = last(view)
+    if model.trace is None:
+        model.begin(make_header())
+    model.add(rounds)
+
+
+def note(view: TranscriptView, told: Note | None) -> None:
+    """The first answer is over, and something is told below it."""
+    model = turn(view, "a").answer
+    model.end(model.totals, told)
+
+
+def answer(view: TranscriptView, kind: str = "a") -> AnswerItem:
+    item = view.stack.items[view.stack.index_of(turn(view, kind))]
     assert isinstance(item, AnswerItem)
     return item
 
 
-def token(view: TranscriptView, text: str, fate: str, turn_id: str = "a") -> Token:
+def token(view: TranscriptView, text: str, fate: str, kind: str = "a") -> Token:
     """The first token of that text and fate."""
-    index = view.stack.index_of(turn_id)
-    for block in answer(view, turn_id).blocks:
+    index = view.stack.index_of(turn(view, kind))
+    for block in answer(view, kind).blocks:
         for span in block.paragraph.spans:  # type: ignore[attr-defined]
             if span.text == text and span.fate == fate:
                 return Token(index, span)
@@ -32,9 +61,9 @@ def centre(view: TranscriptView, wanted: Token) -> QPoint:
     return rect.center().toPoint()
 
 
-def position(view: TranscriptView, text: str, turn_id: str = "a", end: bool = False) -> Position:
+def position(view: TranscriptView, text: str, kind: str = "a", end: bool = False) -> Position:
     """Where a text that stands in one block begins, or ends."""
-    index = view.stack.index_of(turn_id)
+    index = view.stack.index_of(turn(view, kind))
     for row, block in enumerate(view.stack.items[index].blocks):
         at = block.text.find(text)
         if at >= 0:
@@ -42,9 +71,9 @@ def position(view: TranscriptView, text: str, turn_id: str = "a", end: bool = Fa
     raise AssertionError(f"no text {text!r}")
 
 
-def point(view: TranscriptView, text: str, turn_id: str = "a", end: bool = False) -> QPoint:
+def point(view: TranscriptView, text: str, kind: str = "a", end: bool = False) -> QPoint:
     """The left edge of a text (or the right one), in the viewport."""
-    where = position(view, text, turn_id, end)
+    where = position(view, text, kind, end)
     if end:
         rect = view.stack.rects(where._replace(offset=where.offset - 1), where.offset)[0]
         return view.to_viewport(rect).toRect().center() + QPoint(round(rect.width() / 2), 0)
@@ -52,9 +81,9 @@ def point(view: TranscriptView, text: str, turn_id: str = "a", end: bool = False
     return QPoint(round(view.to_viewport(rect).left()), round(view.to_viewport(rect).center().y()))
 
 
-def spans(view: TranscriptView, turn_id: str = "a") -> list[Span]:
+def spans(view: TranscriptView, kind: str = "a") -> list[Span]:
     return [
         span
-        for block in answer(view, turn_id).blocks
+        for block in answer(view, kind).blocks
         for span in block.paragraph.spans  # type: ignore[attr-defined]
     ]

@@ -4,15 +4,17 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import LIGHT
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from tests.ui.pixels import colours_of
 from tests.ui.traces import drawing, make_round, make_trace, simulate
+from tests.ui.transcript.places import add
 
 
 @pytest.fixture
 def chat(view: TranscriptView) -> TranscriptView:
-    view.set_turns([UserTurn("u", "Rewrite mean."), AnswerTurn("a", "demo 32M", drawing())])
+    view.set_turns([UserTurn("Rewrite mean."), AnswerTurn(AnswerModel(drawing()), "demo 32M")])
     return view
 
 
@@ -48,7 +50,7 @@ def test_walks_around_in_both_directions(chat: TranscriptView) -> None:
 
 def test_finds_lines_that_are_continued(view: TranscriptView) -> None:
     text = "alpha beta " * 300
-    view.set_turns([AnswerTurn("a", "m", simulate(text, rate=0.9))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(text, rate=0.9)), "m")])
     assert len(view.stack.items[0].blocks) > 3
     assert view.find("alpha beta")[1] == 300
     assert view.find("beta alpha")[1] == 299
@@ -60,7 +62,7 @@ def test_finds_over_a_newline(chat: TranscriptView) -> None:
 
 def test_scrolls_to_what_it_found(view: TranscriptView) -> None:
     text = "line of text\n" * 100 + "needle\n" + "line of text\n" * 100
-    view.set_turns([AnswerTurn("a", "m", simulate(text))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(text)), "m")])
     view.find("needle")
     match = view.finder.current
     assert match is not None
@@ -85,17 +87,17 @@ def test_the_current_match_is_inverted_and_others_outlined(chat: TranscriptView)
 
 
 def test_matches_grow_while_an_answer_arrives(view: TranscriptView) -> None:
-    view.begin_answer(AnswerTurn("a", "m"))
-    view.append_rounds([make_round(0, [], "one two")])
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    add(view, [make_round(0, [], "one two")])
     assert view.find("two") == (1, 1)
-    view.append_rounds([make_round(1, [" tw"], "o", "two")])
+    add(view, [make_round(1, [" tw"], "o", "two")])
     assert view.finder.total == 2
     assert view.finder.number == 1
 
 
 def test_finding_in_an_empty_chat(view: TranscriptView) -> None:
     assert view.find("x") == (0, 0)
-    view.set_turns([AnswerTurn("a", "m")])
+    view.set_turns([AnswerTurn(AnswerModel(), "m")])
     assert view.find("x") == (0, 0)
 
 
@@ -129,11 +131,11 @@ def test_the_bar_keeps_its_text_and_searches_again(qtbot: QtBot, chat: Transcrip
 
 
 def test_the_bar_counts_on_while_an_answer_arrives(qtbot: QtBot, view: TranscriptView) -> None:
-    view.begin_answer(AnswerTurn("a", "m"))
-    view.append_rounds([make_round(0, [], "two")])
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    add(view, [make_round(0, [], "two")])
     view.open_find()
     qtbot.keyClicks(view.find_bar.field, "two")
-    view.append_rounds([make_round(1, [], " two")])
+    add(view, [make_round(1, [], " two")])
     assert view.find_bar.count.text() == "1 of 2"
 
 
@@ -148,6 +150,6 @@ def test_the_find_bar_is_in_the_menu(chat: TranscriptView) -> None:
 def test_stored_texts_are_searched_when_the_chat_changes(chat: TranscriptView) -> None:
     chat.open_find()
     chat.find_bar.field.setText("mean")
-    chat.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], "no such word")]))])
+    chat.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, [], "no such word")])), "m")])
     assert chat.finder.total == 0
     assert chat.find_bar.count.text() == "none"

@@ -8,12 +8,13 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
+from app.ui.state.answer import AnswerModel, Note
+from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.overlays import NoteCard, TurnActions
 from app.ui.transcript.text.turns import Turn
 from app.ui.transcript.turn_editor import TurnEditor
 from tests.ui.traces import drawing, make_round, simulate
-from tests.ui.transcript.places import point
+from tests.ui.transcript.places import add, note, point, turn
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -22,9 +23,9 @@ LEFT = Qt.MouseButton.LeftButton
 def chat(view: TranscriptView) -> TranscriptView:
     view.set_turns(
         [
-            SystemTurn("s", "Be brief."),
-            UserTurn("u", "Rewrite mean."),
-            AnswerTurn("a", "demo 32M", drawing()),
+            SystemTurn("Be brief."),
+            UserTurn("Rewrite mean."),
+            AnswerTurn(AnswerModel(drawing()), "demo 32M"),
         ]
     )
     view.repaint()
@@ -35,8 +36,8 @@ def actions(view: TranscriptView) -> TurnActions:
     return view._furniture.actions
 
 
-def point_at(qtbot: QtBot, view: TranscriptView, turn_id: str) -> None:
-    top = view.stack.top(view.stack.index_of(turn_id)) - view.scroller.top
+def point_at(qtbot: QtBot, view: TranscriptView, kind: str) -> None:
+    top = view.stack.top(view.stack.index_of(turn(view, kind))) - view.scroller.top
     qtbot.mouseMove(view.viewport(), QPoint(view.column[0] + 200, top + 9))
     qtbot.mouseMove(view.viewport(), QPoint(view.column[0] + 200, top + 10))
 
@@ -49,39 +50,38 @@ def notes(view: TranscriptView) -> list[NoteCard]:
 
 
 def test_a_note_stands_below_its_turn_and_moves_with_it(chat: TranscriptView) -> None:
-    chat.set_note("u", Note("The prompt is too long.", "Shorten it."))
+    note(chat, Note("The prompt is too long.", "Shorten it."))
     (card,) = notes(chat)
     assert card.message.text() == "The prompt is too long."
     assert card.hint.text() == "Shorten it."
     assert not card.action.isVisible()
-    below = chat.stack.top(chat.stack.index_of("a")) - chat.scroller.top
-    assert point(chat, "mean.", "u").y() < card.y() < card.geometry().bottom() < below
+    assert point(chat, "mean.", "u").y() < point(chat, "arithmetic").y() < card.y()
     chat.resize(900, 200)
     before = card.y()
     bar = chat.verticalScrollBar()
     bar.setValue(bar.value() - 50)
     assert card.y() == before + 50
-    chat.set_note("u", None)
+    note(chat, None)
     assert notes(chat) == []
 
 
 def test_the_button_of_a_note_is_told(qtbot: QtBot, chat: TranscriptView) -> None:
-    chat.set_note("a", Note("The engine is gone.", "Nothing is lost.", "Start the engine again"))
+    note(chat, Note("The engine is gone.", "Nothing is lost.", "Start the engine again"))
     (card,) = notes(chat)
     with qtbot.waitSignal(chat.note_action) as told:
         qtbot.mouseClick(card.action, LEFT)
-    assert told.args == ["a"]
+    assert told.args == [turn(chat, "a")]
 
 
 def test_a_long_note_wraps_in_a_narrow_window(chat: TranscriptView) -> None:
-    chat.set_note("u", Note("A message of many words that does not fit into one line. " * 3, "Hint."))
+    note(chat, Note("A message of many words that does not fit into one line. " * 3, "Hint."))
     wide = notes(chat)[0].height()
     chat.resize(300, 600)
     assert notes(chat)[0].height() > wide
 
 
 def test_notes_are_plain_text(chat: TranscriptView) -> None:
-    chat.set_note("u", Note("<b>not bold</b>"))
+    note(chat, Note("<b>not bold</b>"))
     assert notes(chat)[0].message.textFormat() == Qt.TextFormat.PlainText
 
 
@@ -103,14 +103,14 @@ def test_double_click_edits_and_enter_sends(qtbot: QtBot, chat: TranscriptView) 
     qtbot.keyClicks(field.field, "please")
     with qtbot.waitSignal(chat.edit_submitted) as told:
         qtbot.keyClick(field.field, Qt.Key.Key_Return)
-    assert told.args == ["u", "Rewrite mean. Now\nplease"]
+    assert told.args == [turn(chat, "u"), "Rewrite mean. Now\nplease"]
     assert editor(chat) is None
-    assert chat.text_of("u") == "Rewrite mean."  # what becomes of it is the owner's affair
+    assert chat.text_of(turn(chat, "u")) == "Rewrite mean."  # what becomes of it is the owner's affair
 
 
 def test_escape_leaves_everything_as_it_was(qtbot: QtBot, chat: TranscriptView) -> None:
     height = chat.stack.height
-    chat.edit("u")
+    chat.edit(turn(chat, "u"))
     assert chat.stack.height > height
     told: list[object] = []
     chat.edit_submitted.connect(lambda *what: told.append(what))
@@ -120,7 +120,7 @@ def test_escape_leaves_everything_as_it_was(qtbot: QtBot, chat: TranscriptView) 
 
 
 def test_an_empty_message_is_not_sent(qtbot: QtBot, chat: TranscriptView) -> None:
-    chat.edit("u")
+    chat.edit(turn(chat, "u"))
     told: list[object] = []
     chat.edit_submitted.connect(lambda *what: told.append(what))
     editor(chat).field.setPlainText("  \n")
@@ -129,7 +129,7 @@ def test_an_empty_message_is_not_sent(qtbot: QtBot, chat: TranscriptView) -> Non
 
 
 def test_the_editor_grows_with_its_text(qtbot: QtBot, chat: TranscriptView) -> None:
-    chat.edit("u")
+    chat.edit(turn(chat, "u"))
     before = editor(chat).height()
     below = chat.stack.top(2)
     editor(chat).field.setPlainText("a\nb\nc\nd")
@@ -140,12 +140,12 @@ def test_the_editor_grows_with_its_text(qtbot: QtBot, chat: TranscriptView) -> N
 
 
 def test_only_user_messages_are_edited_and_not_while_an_answer_is_written(chat: TranscriptView) -> None:
-    chat.edit("s")
+    chat.edit(turn(chat, "s"))
     assert editor(chat) is None
-    chat.edit("a")
+    chat.edit(turn(chat, "a"))
     assert editor(chat) is None
-    chat.begin_answer(AnswerTurn("b", "m"))
-    chat.edit("u")
+    chat.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    chat.edit(turn(chat, "u"))
     assert editor(chat) is None
 
 
@@ -156,10 +156,10 @@ def test_actions_follow_the_pointer(qtbot: QtBot, chat: TranscriptView) -> None:
     assert not actions(chat).isVisible()
     point_at(qtbot, chat, "u")
     shown = actions(chat)
-    assert shown.isVisible() and shown.turn_id == "u"
+    assert shown.isVisible() and shown.turn is turn(chat, "u")
     assert shown.edit.isVisible() and not shown.regenerate.isVisible()
     point_at(qtbot, chat, "a")
-    assert shown.turn_id == "a"
+    assert shown.turn is turn(chat, "a")
     assert shown.regenerate.isVisible() and not shown.edit.isVisible()
     point_at(qtbot, chat, "s")
     assert not shown.edit.isVisible() and not shown.regenerate.isVisible()
@@ -173,15 +173,15 @@ def test_actions_act(qtbot: QtBot, chat: TranscriptView) -> None:
     assert QGuiApplication.clipboard().text() == drawing().text
     with qtbot.waitSignal(chat.regenerate_requested) as told:
         qtbot.mouseClick(actions(chat).regenerate, LEFT)
-    assert told.args == ["a"]
+    assert told.args == [turn(chat, "a")]
     point_at(qtbot, chat, "u")
     qtbot.mouseClick(actions(chat).edit, LEFT)
     assert editor(chat) is not None
 
 
 def test_while_an_answer_is_written_it_cannot_be_regenerated(qtbot: QtBot, chat: TranscriptView) -> None:
-    chat.begin_answer(AnswerTurn("b", "m"))
-    chat.append_rounds([make_round(0, [], "x")])
+    chat.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    add(chat, [make_round(0, [], "x")])
     point_at(qtbot, chat, "a")
     assert actions(chat).copy.isVisible() and not actions(chat).regenerate.isVisible()
 
@@ -205,7 +205,7 @@ def test_the_menu_offers_what_can_be_done(chat: TranscriptView) -> None:
         "Copy": True, "Copy message": True, "Select all": True, "Find…": True,
         "Edit and send again": True,
     }  # fmt: skip
-    chat.begin_answer(AnswerTurn("b", "m"))
+    chat.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
     assert menu_of(chat, point(chat, "mean", "u"))["Edit and send again"] is False
 
 
@@ -223,9 +223,9 @@ def menu_by_key(view: TranscriptView) -> list[str]:
 
 def test_the_menu_key_reaches_every_message(qtbot: QtBot, view: TranscriptView) -> None:
     turns: list[Turn] = []
-    for number in range(12):
-        turns.append(UserTurn(f"u{number}", "Rewrite mean."))
-        turns.append(AnswerTurn(f"a{number}", "demo 32M", drawing()))
+    for _ in range(12):
+        turns.append(UserTurn("Rewrite mean."))
+        turns.append(AnswerTurn(AnswerModel(drawing()), "demo 32M"))
     view.set_turns(turns)
     view.setFocus()
     qtbot.keyClick(view, Qt.Key.Key_Home)
@@ -250,7 +250,7 @@ def test_an_empty_chat_offers_prompts(qtbot: QtBot, view: TranscriptView) -> Non
     with qtbot.waitSignal(view.suggestion_chosen) as told:
         qtbot.mouseClick(buttons[1], LEFT)
     assert told.args == ["Say this and do that."]
-    view.add_turn(UserTurn("u", "Hi"))
+    view.add_turn(UserTurn("Hi"))
     assert not empty.isVisible()
     view.set_turns([])
     assert empty.isVisible()
@@ -262,8 +262,8 @@ def test_other_words_for_an_empty_chat(view: TranscriptView) -> None:
 
 
 def test_everything_has_a_name_for_screen_readers(qtbot: QtBot, chat: TranscriptView) -> None:
-    chat.set_note("a", Note("Broken.", "Mend it.", "Mend"))
-    chat.edit("u")
+    note(chat, Note("Broken.", "Mend it.", "Mend"))
+    chat.edit(turn(chat, "u"))
     chat.open_find()
     assert chat.accessibleName() == "Chat"
     for button in chat.findChildren(QPushButton):
@@ -275,15 +275,15 @@ def test_everything_has_a_name_for_screen_readers(qtbot: QtBot, chat: Transcript
 
 def test_a_chat_with_many_notes_scrolls(chat: TranscriptView) -> None:
     turns = []
-    for number in range(10):
-        turns.append(UserTurn(f"u{number}", "Hi"))
-        turns.append(AnswerTurn(f"a{number}", "m", simulate("words " * 40), Note("Broken.", "", "Again")))
+    for _ in range(10):
+        turns.append(UserTurn("Hi"))
+        turns.append(AnswerTurn(AnswerModel(simulate("words " * 40), Note("Broken.", "", "Again")), "m"))
     chat.set_turns(turns)
     bar = chat.verticalScrollBar()
     while bar.value():
         bar.setValue(bar.value() - 150)
         for item in chat.stack.items:
-            card = chat._furniture._notes.get(item.id)
+            card = chat._furniture._notes.get(item)
             if card is not None:
-                y = chat.stack.top(chat.stack.index_of(item.id)) + item.note_top - chat.scroller.top
+                y = chat.stack.top(chat.stack.index_of(item.turn)) + item.note_top - chat.scroller.top
                 assert card.y() == y + 10

@@ -7,18 +7,19 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.hover_card import HoverCard
 from tests.ui.traces import drawing, make_round, make_trace, simulate
-from tests.ui.transcript.places import centre, point, token
+from tests.ui.transcript.places import centre, last, point, token, turn
 
 ALT = Qt.KeyboardModifier.AltModifier
 
 
 @pytest.fixture
 def chat(view: TranscriptView) -> TranscriptView:
-    view.set_turns([UserTurn("u", "Rewrite mean."), AnswerTurn("a", "demo 32M", drawing())])
+    view.set_turns([UserTurn("Rewrite mean."), AnswerTurn(AnswerModel(drawing()), "demo 32M")])
     view.repaint()
     return view
 
@@ -56,9 +57,9 @@ def test_the_card_lies_beside_the_token_not_on_it(qtbot: QtBot, chat) -> None:
 
 
 def test_rounds_and_clicks_are_told(qtbot: QtBot, chat) -> None:
-    told: list[tuple[str, int]] = []
-    clicked: list[tuple[str, int]] = []
-    chat.round_hovered.connect(lambda *what: told.append(what))
+    told: list[int | None] = []
+    clicked: list[tuple[object, int]] = []
+    last(chat).pointed.connect(lambda: told.append(last(chat).pointed_at))
     chat.token_clicked.connect(lambda *what: clicked.append(what))
     move(qtbot, chat, centre(chat, token(chat, " arithmetic", "resampled")))
     move(qtbot, chat, centre(chat, token(chat, " the", "accepted")))  # the same round
@@ -66,8 +67,8 @@ def test_rounds_and_clicks_are_told(qtbot: QtBot, chat) -> None:
     move(qtbot, chat, at)
     qtbot.mouseClick(chat.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
     move(qtbot, chat, QPoint(3, 3))
-    assert told == [("a", 3), ("a", 4), ("a", -1)]
-    assert clicked == [("a", 4)]
+    assert told == [3, 4, None]
+    assert clicked == [(turn(chat, "a"), 4)]
 
 
 def test_a_drag_is_no_click(qtbot: QtBot, chat) -> None:
@@ -89,12 +90,12 @@ def test_the_second_click_of_a_double_click_is_none(qtbot: QtBot, chat) -> None:
     qtbot.mouseClick(chat.viewport(), button, none, at)
     qtbot.mouseDClick(chat.viewport(), button, none, at)
     qtbot.mouseRelease(chat.viewport(), button, none, at)
-    assert clicked == [("a", 3)]
+    assert clicked == [(turn(chat, "a"), 3)]
 
 
 def test_a_newline_can_be_pointed_at(qtbot: QtBot, view: TranscriptView) -> None:
     view.set_turns(
-        [AnswerTurn("a", "m", make_trace([make_round(0, ["one"], "\n"), make_round(1, [], "two")]))]
+        [AnswerTurn(AnswerModel(make_trace([make_round(0, ["one"], "\n"), make_round(1, [], "two")])), "m")]
     )
     view.repaint()
     end = point(view, "one", end=True)
@@ -132,7 +133,7 @@ def test_walking_leaves_hidden_drafts_out(qtbot: QtBot, chat) -> None:
 
 
 def test_alt_up_and_down_walk_from_round_to_round(qtbot: QtBot, chat) -> None:
-    chat.show_round("a", 3)
+    chat.show_round(turn(chat, "a"), 3)
     qtbot.keyClick(chat, Qt.Key.Key_Down, ALT)
     assert chat.hover.token.span.round == 4
     qtbot.keyClick(chat, Qt.Key.Key_Up, ALT)
@@ -142,10 +143,10 @@ def test_alt_up_and_down_walk_from_round_to_round(qtbot: QtBot, chat) -> None:
 
 def test_walking_scrolls(qtbot: QtBot, view: TranscriptView) -> None:
     trace = simulate("some words in a line\n" * 100)
-    view.set_turns([AnswerTurn("a", "m", trace)])
-    view.show_round("a", 0)
+    view.set_turns([AnswerTurn(AnswerModel(trace), "m")])
+    view.show_round(turn(view, "a"), 0)
     assert view.verticalScrollBar().value() < 60
-    view.show_round("a", trace.rounds[-1].index)
+    view.show_round(turn(view, "a"), trace.rounds[-1].index)
     assert view.verticalScrollBar().value() > 1000
     for _ in range(60):
         qtbot.keyClick(view, Qt.Key.Key_Left, ALT)
@@ -154,13 +155,13 @@ def test_walking_scrolls(qtbot: QtBot, view: TranscriptView) -> None:
 
 
 def test_enter_chooses_and_escape_ends(qtbot: QtBot, chat) -> None:
-    chat.show_round("a", 3)
+    chat.show_round(turn(chat, "a"), 3)
     with qtbot.waitSignal(chat.token_clicked) as told:
         qtbot.keyClick(chat, Qt.Key.Key_Return)
-    assert told.args == ["a", 3]
-    with qtbot.waitSignal(chat.round_hovered) as told:
-        qtbot.keyClick(chat, Qt.Key.Key_Escape)
-    assert told.args == ["a", -1]
+    assert told.args == [turn(chat, "a"), 3]
+    assert last(chat).pointed_at == 3
+    qtbot.keyClick(chat, Qt.Key.Key_Escape)
+    assert last(chat).pointed_at is None
     assert card(chat).facts is None
 
 
@@ -175,7 +176,7 @@ def test_escape_with_nothing_to_end_is_left_to_the_window(qtbot: QtBot, theme: T
     qtbot.addWidget(window)
     view = TranscriptView(theme, window)
     window.show()
-    view.set_turns([AnswerTurn("a", "m", drawing())])
+    view.set_turns([AnswerTurn(AnswerModel(drawing()), "m")])
     view.select_all()
     qtbot.keyClick(view, Qt.Key.Key_Escape)
     assert window.escaped == 0
@@ -184,7 +185,7 @@ def test_escape_with_nothing_to_end_is_left_to_the_window(qtbot: QtBot, theme: T
 
 
 def test_scrolling_points_at_what_is_now_under_the_pointer(qtbot: QtBot, view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "m", simulate("word " * 2000, rate=0.9))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate("word " * 2000, rate=0.9)), "m")])
     view.repaint()
     at = QPoint(view.column[0] + 100, 300)
     move(qtbot, view, at)
@@ -195,7 +196,7 @@ def test_scrolling_points_at_what_is_now_under_the_pointer(qtbot: QtBot, view: T
 
 
 def test_an_answer_that_is_replaced_is_no_longer_pointed_at(qtbot: QtBot, chat) -> None:
-    chat.show_round("a", 3)
-    chat.remove_from("a")
+    chat.show_round(turn(chat, "a"), 3)
+    chat.remove_from(turn(chat, "a"))
     assert chat.hover.token is None and card(chat).facts is None
     chat.repaint()

@@ -8,10 +8,11 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from tests.ui.traces import make_round, make_trace, simulate
-from tests.ui.transcript.places import position
+from tests.ui.transcript.places import add, last, position, turn
 
 PROSE = (
     "Some paragraphs are so long that they take several lines in the column, and how many is not known"
@@ -25,7 +26,7 @@ def numbered(count: int) -> str:
 
 @pytest.fixture
 def chat(view: TranscriptView) -> TranscriptView:
-    view.set_turns([UserTurn("u", numbered(3)), AnswerTurn("a", "m", simulate(numbered(80), rate=0.7))])
+    view.set_turns([UserTurn(numbered(3)), AnswerTurn(AnswerModel(simulate(numbered(80), rate=0.7)), "m")])
     return view
 
 
@@ -113,8 +114,8 @@ def test_hiding_drafts_keeps_the_place(chat: TranscriptView) -> None:
 
 def begin(view: TranscriptView) -> list:
     trace = simulate(numbered(60), seed=9)
-    view.begin_answer(AnswerTurn("live", "m"))
-    view.set_header(trace.header)
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    last(view).begin(trace.header)
     return trace.rounds
 
 
@@ -122,36 +123,36 @@ def test_the_end_is_followed(chat: TranscriptView) -> None:
     rounds = begin(chat)
     bar = chat.verticalScrollBar()
     for start in range(0, 300, 10):
-        chat.append_rounds(rounds[start : start + 10])
+        add(chat, rounds[start : start + 10])
         assert bar.value() == bar.maximum() == chat.stack.height - chat.viewport().height()
 
 
 def test_who_scrolled_up_is_left_in_peace(qtbot: QtBot, chat: TranscriptView) -> None:
     rounds = begin(chat)
-    chat.append_rounds(rounds[:60])
+    add(chat, rounds[:60])
     bar = chat.verticalScrollBar()
     bar.setValue(bar.value() - 120)
     before = seen(chat)
     button = chat._furniture.to_end
     assert button.isVisible() is True
-    chat.append_rounds(rounds[60:200])
+    add(chat, rounds[60:200])
     after = seen(chat)
     assert {after[key] - before[key] for key in before.keys() & after.keys()} == {0}
     assert bar.value() < bar.maximum() - 500
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert bar.value() == bar.maximum()
     assert not button.isVisible()
-    chat.append_rounds(rounds[200:260])
+    add(chat, rounds[200:260])
     assert bar.value() == bar.maximum()
 
 
 def test_scrolling_back_to_the_end_follows_again(chat: TranscriptView) -> None:
     rounds = begin(chat)
-    chat.append_rounds(rounds[:100])
+    add(chat, rounds[:100])
     bar = chat.verticalScrollBar()
     bar.setValue(bar.value() - 200)
     bar.setValue(bar.maximum())
-    chat.append_rounds(rounds[100:200])
+    add(chat, rounds[100:200])
     assert bar.value() == bar.maximum()
 
 
@@ -179,7 +180,7 @@ def test_larger_type_keeps_the_place_and_widens_the_column(chat: TranscriptView,
 
 
 def test_a_short_chat_has_nothing_to_scroll(view: TranscriptView) -> None:
-    view.set_turns([UserTurn("u", "Hi")])
+    view.set_turns([UserTurn("Hi")])
     assert view.verticalScrollBar().maximum() == 0
     assert not view.verticalScrollBar().isEnabled()
 
@@ -188,7 +189,7 @@ def test_a_paragraph_of_any_length_opens_and_scrolls(view: TranscriptView) -> No
     """Paragraphs that share a line are laid out one after another: not one inside another."""
     words = "word " * 40_000
     rounds = [make_round(index, ["word "] * 4, "word ") for index in range(8_000)]
-    for turns in ([UserTurn("u", words)], [AnswerTurn("a", "m", make_trace(rounds))]):
+    for turns in ([UserTurn(words)], [AnswerTurn(AnswerModel(make_trace(rounds)), "m")]):
         view.set_turns(turns)
         bar = view.verticalScrollBar()
         assert bar.value() == bar.maximum() > 5000
@@ -198,5 +199,5 @@ def test_a_paragraph_of_any_length_opens_and_scrolls(view: TranscriptView) -> No
         view.resize(view.width() - 50, 600)
         view.select_all()
         assert view.selected_text == words
-    view.show_round("a", 7_990)
+    view.show_round(turn(view, "a"), 7_990)
     assert view.hover.token is not None and view.hover.token.span.round == 7_990

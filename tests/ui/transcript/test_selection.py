@@ -7,9 +7,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from app.ui.state.answer import AnswerModel
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from tests.ui.traces import drawing, make_round, make_trace, simulate
-from tests.ui.transcript.places import point
+from tests.ui.transcript.places import point, turn
 
 LEFT = Qt.MouseButton.LeftButton
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -18,7 +19,7 @@ NONE = Qt.KeyboardModifier.NoModifier
 
 @pytest.fixture
 def chat(view: TranscriptView) -> TranscriptView:
-    view.set_turns([UserTurn("u", "Rewrite mean please."), AnswerTurn("a", "demo 32M", drawing())])
+    view.set_turns([UserTurn("Rewrite mean please."), AnswerTurn(AnswerModel(drawing()), "demo 32M")])
     view.repaint()
     return view
 
@@ -101,13 +102,13 @@ def test_escape_ends_the_selection(qtbot: QtBot, chat) -> None:
 
 
 def test_copying_a_turn(chat) -> None:
-    chat.copy_turn("a")
+    chat.copy_turn(turn(chat, "a"))
     assert clipboard() == drawing().text
 
 
 def test_long_lines_are_copied_in_one_piece(qtbot: QtBot, view: TranscriptView) -> None:
     text = "many words in one line " * 200
-    view.set_turns([AnswerTurn("a", "m", simulate(text, rate=0.9))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(text, rate=0.9)), "m")])
     assert len(view.stack.items[0].blocks) > 3
     view.select_all()
     assert view.selected_text == text
@@ -115,7 +116,7 @@ def test_long_lines_are_copied_in_one_piece(qtbot: QtBot, view: TranscriptView) 
 
 def test_triple_click_takes_a_long_line_whole(qtbot: QtBot, view: TranscriptView) -> None:
     text = "first\n" + "many words in one line " * 60 + "\nlast"
-    view.set_turns([AnswerTurn("a", "m", simulate(text, rate=0.9))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(text, rate=0.9)), "m")])
     view.repaint()
     at = point(view, "line many") + QPoint(2, 0)
     qtbot.mouseDClick(view.viewport(), LEFT, NONE, at)
@@ -126,9 +127,11 @@ def test_triple_click_takes_a_long_line_whole(qtbot: QtBot, view: TranscriptView
 def test_every_place_of_a_long_line_is_found_again(view: TranscriptView) -> None:
     """The paragraphs of one line share a line on the screen; a click there finds the right one."""
     text = "wort " * 500
-    view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], word) for word in text.split(" ")]))])
+    view.set_turns(
+        [AnswerTurn(AnswerModel(make_trace([make_round(0, [], word) for word in text.split(" ")])), "m")]
+    )
     joined = "wort" * 500
-    view.set_turns([UserTurn("u", text)])
+    view.set_turns([UserTurn(text)])
     view.resize(500, 2000)
     view.repaint()
     item = view.stack.items[0]
@@ -144,14 +147,14 @@ def test_every_place_of_a_long_line_is_found_again(view: TranscriptView) -> None
 
 
 def test_emoji_are_selected_whole(qtbot: QtBot, view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, ["a😀"], "b好c")]))])
+    view.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, ["a😀"], "b好c")])), "m")])
     view.repaint()
     drag(qtbot, view, point(view, "😀"), point(view, "好", end=True))
     assert view.selected_text == "😀b好"
 
 
 def test_dragging_below_the_edge_scrolls(qtbot: QtBot, view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "m", simulate("line of text\n" * 200))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate("line of text\n" * 200)), "m")])
     view.verticalScrollBar().setValue(0)
     viewport = view.viewport()
     qtbot.mousePress(viewport, LEFT, NONE, QPoint(100, 300))

@@ -7,25 +7,24 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason, Verification
+from app.ui.state.answer import AnswerModel, Note
 from app.ui.theme import Theme
-from app.ui.transcript import AnswerTurn, Note, SystemTurn, TranscriptView, UserTurn
+from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.text.paragraphs import Kind
 from tests.ui.traces import drawing, make_header, make_round, make_totals, make_trace, simulate
-from tests.ui.transcript.places import answer, spans, token
+from tests.ui.transcript.places import add, answer, last, note, spans, token, turn
 
 CODE = "Text before.\n\n```python\ndef f(x):\n    return x\n```\n\nText behind.\n"
 
 
 def test_a_stored_chat(view: TranscriptView) -> None:
-    view.set_turns(
-        [SystemTurn("s", "Be brief."), UserTurn("u", "Hi"), AnswerTurn("a", "demo 32M", drawing())]
-    )
+    view.set_turns([SystemTurn("Be brief."), UserTurn("Hi"), AnswerTurn(AnswerModel(drawing()), "demo 32M")])
     labels = [item.label for item in view.stack.items]
     assert labels == ["System prompt", "You", "demo 32M  ·  19 rounds  ·  greedy"]
-    assert view.text_of("a") == drawing().text
-    assert view.text_of("u") == "Hi"
+    assert view.text_of(turn(view, "a")) == drawing().text
+    assert view.text_of(turn(view, "u")) == "Hi"
     with pytest.raises(KeyError):
-        view.text_of("nobody")
+        view.text_of(UserTurn("Hi"))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def test_a_stored_chat(view: TranscriptView) -> None:
     ],
 )
 def test_the_label_says_how_the_answer_was_made(view, header, words) -> None:
-    view.set_turns([AnswerTurn("a", "m", Trace(header, [make_round(0, [], "x")]))])
+    view.set_turns([AnswerTurn(AnswerModel(Trace(header, [make_round(0, [], "x")])), "m")])
     assert view.stack.items[0].label == f"m  ·  1 round  ·  {words}"
 
 
@@ -55,16 +54,16 @@ def test_the_label_says_how_the_answer_was_made(view, header, words) -> None:
     ],
 )
 def test_the_caption_says_why_it_ended(view, reason: FinishReason, caption: str) -> None:
-    view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], "x")], reason))])
+    view.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, [], "x")], reason)), "m")])
     assert view.stack.items[0].caption == caption
 
 
 def live(view: TranscriptView, trace: Trace, batch: int = 3) -> None:
     """Let a trace arrive."""
-    view.begin_answer(AnswerTurn("a", "demo 32M"))
-    view.set_header(trace.header)
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "demo 32M"))
+    last(view).begin(trace.header)
     for start in range(0, len(trace.rounds), batch):
-        view.append_rounds(trace.rounds[start : start + batch])
+        add(view, trace.rounds[start : start + batch])
 
 
 @pytest.mark.parametrize("drafts_shown", [True, False])
@@ -73,95 +72,91 @@ def test_live_and_stored_show_the_same(view: TranscriptView, drafts_shown: bool)
     trace = simulate(CODE * 5, seed=4, rate=0.7)
     assert trace.totals is not None
     live(view, trace)
-    view.finish(trace.totals)
+    last(view).end(trace.totals)
     shown = [(block.text, block.paragraph.kind) for block in answer(view).blocks]
     picture = view.grab().toImage()
-    view.set_turns([AnswerTurn("a", "demo 32M", trace)])
-    assert view.text_of("a") == trace.totals.text
+    view.set_turns([AnswerTurn(AnswerModel(trace), "demo 32M")])
+    assert view.text_of(turn(view, "a")) == trace.totals.text
     assert [(block.text, block.paragraph.kind) for block in answer(view).blocks] == shown
     assert view.grab().toImage() == picture
     assert Kind.CODE in {kind for _, kind in shown}
 
 
 def test_every_batch_is_seen_at_once(view: TranscriptView) -> None:
-    view.begin_answer(AnswerTurn("a", "m"))
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
     for index in range(5):
-        view.append_rounds([make_round(index, [f" a{index}"], f" b{index}")])
+        add(view, [make_round(index, [f" a{index}"], f" b{index}")])
         assert view.stack.token_rects(token(view, f" b{index}", "bonus"))
 
 
 def test_a_stop_string_never_shows(view: TranscriptView) -> None:
     header = make_header(stop=("\n\nUser:",))
-    view.begin_answer(AnswerTurn("a", "m"))
-    view.set_header(header)
-    view.append_rounds([make_round(0, ["Yes", "."], "\n\nUser")])
-    assert view.text_of("a") == "Yes."
-    view.append_rounds([make_round(1, [":"], " what")])
-    assert view.text_of("a") == "Yes."
-    view.finish(make_totals("Yes.", FinishReason.STOP))
-    assert view.text_of("a") == "Yes."
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    last(view).begin(header)
+    add(view, [make_round(0, ["Yes", "."], "\n\nUser")])
+    assert view.text_of(turn(view, "a")) == "Yes."
+    add(view, [make_round(1, [":"], " what")])
+    assert view.text_of(turn(view, "a")) == "Yes."
+    last(view).end(make_totals("Yes.", FinishReason.STOP))
+    assert view.text_of(turn(view, "a")) == "Yes."
     assert view.stack.items[0].caption == "Ended at a stop string"
 
 
 def test_totals_have_the_last_word(view: TranscriptView) -> None:
     """Should the text differ from what was shown, the totals' text is what stays."""
     live(view, Trace(make_header(), [make_round(0, ["a\n", "b\n"], "c\nd")]))
-    view.finish(make_totals("a\nb"))
-    assert view.text_of("a") == "a\nb"
+    last(view).end(make_totals("a\nb"))
+    assert view.text_of(turn(view, "a")) == "a\nb"
     assert [block.text for block in answer(view).blocks] == ["a", "b"]
 
 
 def test_an_answer_that_broke_off_keeps_what_came(view: TranscriptView) -> None:
     live(view, Trace(make_header(stop=("xyz",)), [make_round(0, ["a"], "x")]))
-    assert view.text_of("a") == "a"
-    view.finish(None)
-    view.set_note("a", Note("The engine is gone.", "Start it again.", "Start the engine again"))
-    assert view.text_of("a") == "ax"
+    assert view.text_of(turn(view, "a")) == "a"
+    last(view).end(None)
+    note(view, Note("The engine is gone.", "Start it again.", "Start the engine again"))
+    assert view.text_of(turn(view, "a")) == "ax"
     assert not view.live
 
 
 def test_progress_shows_until_the_first_round(view: TranscriptView) -> None:
-    view.begin_answer(AnswerTurn("a", "m"))
-    view.set_progress("Reading the prompt")
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    last(view).tell("Reading the prompt")
     assert view.stack.items[0].caption == "Reading the prompt"
-    view.append_rounds([make_round(0, [], "x")])
+    add(view, [make_round(0, [], "x")])
     assert view.stack.items[0].caption == ""
 
 
 def test_the_label_counts_at_most_ten_times_a_second(view: TranscriptView, qtbot: QtBot) -> None:
-    view.begin_answer(AnswerTurn("a", "m"))
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
     labels = []
     for index in range(20):
-        view.append_rounds([make_round(index, [], "x")])
+        add(view, [make_round(index, [], "x")])
         labels.append(view.stack.items[0].label)
     assert len(set(labels)) <= 2
-    qtbot.waitUntil(lambda: view.stack.items[0].label == "m  ·  20 rounds")
-
-
-def test_rounds_without_an_answer_are_dropped(view: TranscriptView) -> None:
-    view.append_rounds([make_round(0, [], "x")])
-    view.finish(make_totals("x"))
-    assert len(view.stack) == 0
+    qtbot.waitUntil(lambda: view.stack.items[0].label.startswith("m  ·  20 rounds"))
 
 
 def test_remove_from(view: TranscriptView) -> None:
-    view.set_turns([UserTurn("u", "Hi"), AnswerTurn("a", "m", drawing()), UserTurn("v", "More")])
+    view.set_turns([UserTurn("Hi"), AnswerTurn(AnswerModel(drawing()), "m"), UserTurn("More")])
     view.select_all()
-    view.remove_from("a")
-    assert [item.id for item in view.stack.items] == ["u"]
+    view.remove_from(turn(view, "a"))
+    assert [type(one) for one in view.turns] == [UserTurn]
     assert view.selected_text == ""
 
 
 def test_removing_the_live_answer_ends_it(view: TranscriptView) -> None:
-    view.begin_answer(AnswerTurn("a", "m"))
-    view.remove_from("a")
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    answer = last(view)
+    view.remove_from(turn(view, "a"))
     assert not view.live
-    view.append_rounds([make_round(0, [], "x")])
+    answer.begin(make_header())
+    answer.add([make_round(0, [], "x")])
     assert len(view.stack) == 0
 
 
 def test_a_completion_of_code_is_set_as_code(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], "a\nb")]), code=True)])
+    view.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, [], "a\nb")])), "m", code=True)])
     assert {block.paragraph.kind for block in answer(view).blocks} == {Kind.CODE}
 
 
@@ -170,7 +165,7 @@ def test_a_completion_goes_on_in_the_code_that_is_open(view: TranscriptView, ren
     before = "Sort a list:\n```python\ndef sort("
     rounds = [make_round(0, [], "values):\n    pass\n```\nThat is all.")]
     view.set_rendered(rendered)
-    view.set_turns([AnswerTurn("a", "m", make_trace(rounds), goes_on_from=before)])
+    view.set_turns([AnswerTurn(AnswerModel(make_trace(rounds)), "m", goes_on_from=before)])
     blocks = answer(view).blocks
     if rendered:
         assert [block.text for block in blocks] == ["values):\n    pass", "That is all."]
@@ -184,7 +179,7 @@ def test_appending_costs_what_it_adds(view: TranscriptView) -> None:
     trace = simulate(CODE * 60, seed=4)
     live(view, trace)
     before = list(answer(view).blocks)
-    view.append_rounds([make_round(len(trace.rounds), ["more"], " text")])
+    add(view, [make_round(len(trace.rounds), ["more"], " text")])
     after = answer(view).blocks
     assert all(old is new for old, new in zip(before, after, strict=False))
     assert len(after) - len(before) <= 1
@@ -194,7 +189,7 @@ def test_appending_costs_what_it_adds(view: TranscriptView) -> None:
 
 def test_copy_of_tokens_is_exact_after_the_chat_changes_width(view: TranscriptView) -> None:
     trace = simulate(CODE * 3, seed=1)
-    view.set_turns([AnswerTurn("a", "m", trace)])
+    view.set_turns([AnswerTurn(AnswerModel(trace), "m")])
     view.resize(300, 300)
     assert "".join(span.text for span in spans(view) if span.counts) == trace.text.replace("\n", "")
 
@@ -202,7 +197,7 @@ def test_copy_of_tokens_is_exact_after_the_chat_changes_width(view: TranscriptVi
 def test_nothing_is_left_behind(qtbot: QtBot, theme: Theme) -> None:
     made = TranscriptView(theme)
     made.show()
-    made.set_turns([AnswerTurn("a", "m", drawing(), Note("Broken.", "", "Again"))])
+    made.set_turns([AnswerTurn(AnswerModel(drawing(), Note("Broken.", "", "Again")), "m")])
     with qtbot.waitSignal(made.destroyed):
         made.deleteLater()
     theme.set_mode("dark")  # reaches nobody

@@ -94,7 +94,7 @@ def test_a_draft_that_cannot_serve_is_told_in_its_own_panel(
         assert desk.header.target_panel._progress.isHidden()
         assert desk.header.target_panel._info is not None, "the target is loaded, and its panel says so"
     desk.ask("hello")
-    assert desk.controller.trace is not None and desk.controller.trace.header.pair.draft is not None
+    assert desk.trace is not None and desk.trace.header.pair.draft is not None
 
 
 def test_a_draft_of_another_vocabulary_says_so_on_its_chip(
@@ -105,8 +105,8 @@ def test_a_draft_of_another_vocabulary_says_so_on_its_chip(
     assert desk.panel_error(desk.header.draft_panel) == ""
     assert "different: through text (" in desk.header.draft.toolTip()
     desk.ask("hello")
-    assert desk.controller.trace is not None
-    assert desk.controller.trace.header.pair.vocabulary.startswith("different: through text (")
+    assert desk.trace is not None
+    assert desk.trace.header.pair.vocabulary.startswith("different: through text (")
 
 
 def test_the_first_pair_cannot_be_loaded(windows: Windows, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_changes_act_at_the_next_answer_and_are_there_after_a_restart(windows: W
     desk.header.sampling_panel.options_changed.emit(AnswerOptions(sampling, 11, ("@@",)))
     desk.ask("two")
     for _ in range(2):
-        header = desk.controller.trace.header if desk.controller.trace else None
+        header = desk.trace.header if desk.trace else None
         assert header is not None
         assert (header.strategy, header.sampling, header.max_tokens, header.stop, header.seed) == (
             "prompt-lookup:max_ngram_size=2", sampling, 11, ("@@",), 5,
@@ -233,7 +233,7 @@ def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
     desk.ask("one")
     desk.ask("two")
     texts, fates, chat_id = desk.texts(), desk.fates(), desk.controller.chat_id
-    notes, statistics = desk.notes(), desk.page.instruments.statistics
+    notes, statistics = desk.notes(), desk.page.instruments.answer.statistics
     desk.page.toggle_sidebar()
     desk.page.legend.drafts_shown.click()
     windows.close(desk)
@@ -242,11 +242,11 @@ def test_the_next_window_shows_the_same_chat(windows: Windows) -> None:
     assert again.texts() == texts == ["Be brief.", "one", texts[2], "two", texts[4]]
     assert again.fates() == fates and {"accepted", "rejected"} <= {token[1] for token in fates[0]}
     assert again.notes() == notes
-    assert again.page.instruments.statistics == statistics
+    assert again.page.instruments.answer.statistics == statistics
     assert again.page.prompt._system.edit.text() == "Be brief."
     assert not again.page.chats.isVisible() and not again.page.transcript.drafts_shown
     again.ask("three")
-    trace = again.controller.trace
+    trace = again.trace
     assert trace is not None and all(word in trace.header.prompt for word in ("Be brief.", "one", "two"))
 
 

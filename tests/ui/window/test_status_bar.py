@@ -9,12 +9,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
+from app.engine.process.messages import LoadProgress, LoadStage, PromptProgress
 from app.engine.record.stats import Statistics
+from app.engine.types import Role
 from app.ui.instruments import definitions
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import Activity, EngineState
 from app.ui.theme import Theme
 from app.ui.widgets.words import numbers
-from app.ui.window.status_bar import StatusBar
-from tests.ui.instruments.answers import answer, measurement
+from app.ui.window.status_bar import StatusBar, state_words
+from tests.ui.instruments.answers import answer, header, measurement, trace
 from tests.ui.windows import PATIENCE
 
 FONTS = Path(__file__).parents[3] / "resources" / "fonts"
@@ -23,6 +27,10 @@ FONTS = Path(__file__).parents[3] / "resources" / "fonts"
 @pytest.fixture
 def theme(qapp) -> Theme:
     return Theme(FONTS, "light")
+
+
+def reading(done: int) -> EngineState:
+    return EngineState(Activity.READING, None, PromptProgress(2, Role.TARGET, done, 1024))
 
 
 @pytest.fixture
@@ -35,16 +43,14 @@ def bar(qtbot, theme) -> StatusBar:
     return widget
 
 
-def fed(bar: StatusBar, qtbot, rounds: int = 60) -> Statistics:
-    statistics = Statistics.of(answer(rounds))
-    bar.set_statistics(statistics)
-    shown = numbers.significant(statistics.tau)
-    qtbot.waitUntil(lambda: bar.tau.value.text() == shown, timeout=PATIENCE)
-    return statistics
+def fed(bar: StatusBar, rounds: int = 60) -> AnswerModel:
+    answer = AnswerModel(trace(rounds))
+    bar.set_answer(answer)
+    return answer
 
 
 def test_before_the_first_answer(bar) -> None:
-    bar.set_state("Ready", busy=False)
+    bar.show_engine(EngineState(Activity.READY))
     assert bar.state.text() == "Ready"
     for readout in (bar.alpha, bar.tau, bar.speed, bar.context):
         assert readout.value.text() == "–"
@@ -54,22 +60,25 @@ def test_before_the_first_answer(bar) -> None:
 
 
 def test_the_numbers_of_an_answer(bar, qtbot) -> None:
-    statistics = fed(bar, qtbot)
+    statistics = fed(bar).statistics
     assert bar.alpha.value.text() == numbers.ratio(statistics.alpha)
     assert bar.speed.value.text() == numbers.significant(statistics.tokens_per_second)
-    bar.set_statistics(None)
-    qtbot.waitUntil(lambda: bar.alpha.value.text() == "–", timeout=PATIENCE)
+    bar.set_answer(None)
+    assert bar.alpha.value.text() == "–"
 
 
 def test_numbers_change_at_most_ten_times_a_second(bar, qtbot) -> None:
-    fed(bar, qtbot)
+    model = AnswerModel(live=True)
+    bar.set_answer(model)
+    model.begin(header())
+    rounds = answer(20)
     shown: list[str] = []
-    for count in range(1, 21):
-        bar.set_statistics(Statistics.of(answer(count)))
+    for one in rounds:
+        model.add([one])
         if bar.speed.value.text() not in shown:
             shown.append(bar.speed.value.text())
     assert len(shown) <= 2
-    expected = numbers.significant(Statistics.of(answer(20)).tokens_per_second)
+    expected = numbers.significant(Statistics.of(rounds).tokens_per_second)
     qtbot.waitUntil(lambda: bar.speed.value.text() == expected, timeout=PATIENCE)
 
 
@@ -78,39 +87,41 @@ def test_every_number_has_its_definition(bar) -> None:
     assert bar.tau.toolTip() == definitions.TAU
     assert bar.speed.toolTip() == definitions.TOKENS_PER_SECOND
     assert bar.context.toolTip() == definitions.CONTEXT
-    bar.set_prompt_speed(1234, 0.031)
-    assert "Prompt: 1,234" in bar.speed.toolTip()
-    assert f"First token after 31.0{numbers.SPACE}ms" in bar.speed.toolTip()
+    model = fed(bar)
+    assert f"Prompt: {numbers.per_second(model.prompt_speed)}" in bar.speed.toolTip()
+    first = numbers.duration(model.totals.first_token_seconds)
+    assert f"First token after {first}" in bar.speed.toolTip()
 
 
 def test_nothing_moves_while_numbers_change(bar, qtbot) -> None:
-    bar.set_state("Ready", busy=False)
+    bar.show_engine(EngineState(Activity.READY))
     bar.set_context(7, 4096)
-    fed(bar, qtbot)
+    fed(bar)
 
     def places() -> list[int]:
         parts = (bar.state, bar.alpha, bar.tau, bar.speed, bar.measure, bar.context, bar.device)
         return [part.mapTo(bar, part.rect().topLeft()).x() for part in parts]
 
+    bar.layout().activate()
     before = places()
-    bar.set_state("Reading prompt 50 %", busy=True)
+    bar.show_engine(reading(512))
     bar.set_context(4096, 4096)
-    fed(bar, qtbot, 3)
+    fed(bar, 3)
     bar.layout().activate()
     assert places() == before
 
 
 def test_the_longest_state_has_room(bar) -> None:
-    bar.set_state("Reading prompt 100 %", busy=True)
+    bar.show_engine(reading(1024))
     assert bar.state.fontMetrics().horizontalAdvance(bar.state.text()) <= bar.state.width()
 
 
 def test_measuring_is_possible_when_an_answer_is_there_and_nothing_runs(bar, qtbot) -> None:
-    bar.set_state("Generating", busy=True)
-    fed(bar, qtbot)
+    bar.show_engine(EngineState(Activity.GENERATING))
+    fed(bar)
     assert not bar.measure.isEnabled()
     assert bar.measure.toolTip() == "Possible once the engine is ready."
-    bar.set_state("Ready", busy=False)
+    bar.show_engine(EngineState(Activity.READY))
     assert bar.measure.isEnabled()
     bar.measure.setFocus(Qt.FocusReason.TabFocusReason)
     with qtbot.waitSignal(bar.measure_baseline_requested):
@@ -118,21 +129,21 @@ def test_measuring_is_possible_when_an_answer_is_there_and_nothing_runs(bar, qtb
 
 
 def test_measuring_shows_how_far_it_is(bar, qtbot) -> None:
-    fed(bar, qtbot)
-    bar.set_state("Ready", busy=False)
+    model = fed(bar)
+    bar.show_engine(EngineState(Activity.READY))
     bar.set_measuring(0.431)
     assert bar.measure.text() == f"Measuring baseline 43{numbers.SPACE}%"
     assert not bar.measure.isEnabled()
     bar.set_measuring(None)
-    bar.set_measurement(measurement(2.13))
+    model.measure(measurement(2.13))
     assert bar.measure.isHidden()
     assert bar.speed_up.text() == "2.13× measured, 213 against baseline 100"
     assert bar.speed_up.toolTip() == definitions.SPEED_UP
 
 
 def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:
-    fed(bar, qtbot)
-    bar.set_state("Ready", busy=False)
+    fed(bar)
+    bar.show_engine(EngineState(Activity.READY))
     bar.set_measuring(0.2)
     bar.set_measuring(None)
     assert bar.measure.text() == "Measure baseline"
@@ -140,10 +151,10 @@ def test_a_broken_off_measurement_can_be_repeated(bar, qtbot) -> None:
 
 
 def test_another_prompt_needs_another_baseline(bar, qtbot) -> None:
-    fed(bar, qtbot)
-    bar.set_state("Ready", busy=False)
-    bar.set_measurement(measurement())
-    bar.set_measurement(None)
+    model = fed(bar)
+    bar.show_engine(EngineState(Activity.READY))
+    model.measure(measurement())
+    model.measure(None)
     assert bar.speed_up.isHidden()
     assert bar.measure.isVisible()
     assert bar.measure.isEnabled()
@@ -163,3 +174,30 @@ def test_a_change_of_theme_recolours_it(bar, theme) -> None:
     image = bar.grab().toImage()
     assert image.pixelColor(2, 10) == QColor(theme.palette.panel)
     assert image.pixelColor(2, 0) == QColor(theme.palette.line)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (EngineState(), "No model loaded"),
+        (EngineState(Activity.LOADING), "Loading"),
+        (
+            EngineState(Activity.LOADING, None, LoadProgress(1, Role.DRAFT, "a.gguf", 0.5)),
+            "Loading draft 50 %",
+        ),
+        (
+            EngineState(
+                Activity.LOADING, None, LoadProgress(1, Role.TARGET, "a.gguf", 1.0, LoadStage.TESTING)
+            ),
+            "Testing target",
+        ),
+        (
+            EngineState(Activity.READING, None, PromptProgress(2, Role.TARGET, 512, 1024)),
+            "Reading prompt 50 %",
+        ),
+        (EngineState(Activity.READING, None, PromptProgress(2, Role.DRAFT, 0, 0)), "Reading prompt 0 %"),
+        (EngineState(Activity.STOPPING), "Stopping"),
+    ],
+)
+def test_the_status_says_what_the_engine_does_and_how_far(state: EngineState, words: str) -> None:
+    assert state_words(state) == words

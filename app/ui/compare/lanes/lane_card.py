@@ -6,9 +6,9 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.engine.record.trace import Trace
 from app.ui.compare.lanes.lane_plot import LanePlot
 from app.ui.compare.lanes.small_theme import SmallTheme
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.transcript import AnswerTurn, TranscriptView
 from app.ui.widgets.export import ChooseFile
@@ -18,19 +18,16 @@ from app.ui.widgets.text.tips import as_text
 WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
 TEXT_HEIGHT = 72  # of the answer, at least
 _ROUND = 8.0
-TURN = "answer"  # the one turn of each lane's text
 
 
 class LaneCard(QWidget):
-    """Shows a trace up to a round, and what it is told about it."""
+    """Shows an answer, and what it is told about it."""
 
     def __init__(self, theme: Theme, name: str, detail: str, choose: ChooseFile) -> None:
         """`name` is what the lane is called, `detail` the whole of it."""
         super().__init__()
         self._theme = theme
-        self._trace: Trace | None = None
-        self._rounds = 0
-        self._finished = False
+        self.answer: AnswerModel | None = None
         self._best = False
         self._at_work = False
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
@@ -82,34 +79,30 @@ class LaneCard(QWidget):
 
     # ------------------------------------------------------------------ the answer
 
-    @property
-    def rounds(self) -> int:
-        """How many rounds are shown."""
-        return self._rounds
-
-    def clear(self, words: str = "") -> None:
-        """No answer: say why."""
-        self._trace, self._rounds, self._finished = None, 0, False
+    def set_answer(self, answer: AnswerModel | None, words: str = "") -> None:
+        """Show another answer; None shows none, and `words` say why."""
+        if answer is not None and answer is self.answer:
+            return
+        if self.answer is not None:
+            for signal in (self.answer.grew, self.answer.moved):
+                signal.disconnect(self._draw)
+        self.answer = answer
+        if answer is not None:
+            for signal in (answer.grew, answer.moved):
+                signal.connect(self._draw)
         self.text.set_empty_words("", words)
-        self.text.set_turns(())
-        self.plot.show_trace(None, 0)
+        self.text.set_turns([AnswerTurn(answer, "")] if answer is not None else [])
+        self._draw()
 
-    def show_trace(self, trace: Trace, rounds: int) -> None:
-        """The answer up to a round; going on costs what is new, going back all of it."""
-        whole = trace.totals is not None and rounds >= len(trace.rounds)
-        rounds = min(rounds, len(trace.rounds))
-        self.plot.show_trace(trace, rounds)
-        if trace is not self._trace or rounds < self._rounds or (self._finished and not whole):
-            self.text.set_turns(())
-            self.text.begin_answer(AnswerTurn(TURN, ""))
-            self.text.set_header(trace.header)
-            self._trace, self._rounds, self._finished = trace, 0, False
-        if rounds > self._rounds:
-            self.text.append_rounds(trace.rounds[self._rounds : rounds])
-            self._rounds = rounds
-        if whole and not self._finished:
-            self.text.finish(trace.totals)
-            self._finished = True
+    def show_round(self, index: int) -> None:
+        """Bring a round of the answer into view."""
+        for turn in self.text.turns:
+            self.text.show_round(turn, index)
+
+    @Slot()
+    def _draw(self) -> None:
+        answer = self.answer
+        self.plot.show_trace(*((answer.trace, answer.cursor) if answer is not None else (None, 0)))
 
     # ------------------------------------------------------------------ the numbers
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.base import numbers
 from app.engine.errors import TraceError
 from app.engine.record.trace import Trace
+from app.engine.types import Round
 from app.lab.experiment import Experiment, Job, Lane
 from app.lab.report.race import LaneAt, Race
-from app.ui.compare.lanes.lane_card import TURN
 from app.ui.compare.lanes.lanes_view import LanesView
 from app.ui.compare.lanes.race_bar import RaceBar
 from app.ui.compare.words import ahead_words, badge, lane_words, place_words, prompt_words
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.work import Stage
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
 from app.ui.widgets.throttle import Throttle
@@ -37,7 +40,7 @@ class StageView(QWidget):
         self.bar.chosen.connect(self.show_prompt)
         self._following = True
         self._race: Race | None = None
-        self._traces: dict[int, Trace] = {}  # of the prompt that is shown
+        self._answers: dict[int, AnswerModel] = {}  # by lane, to the prompt that is shown
         self._shown = (0, 0)  # repeat, prompt
         self._at_hand = (0, 0)  # repeat, prompt that were begun last
         self._best: int | None = None  # the lane that is shown to be the fastest of all runs
@@ -64,10 +67,10 @@ class StageView(QWidget):
     def set_lanes(self, lanes: tuple[Lane, ...]) -> None:
         """The lanes of a set-up that was not measured yet, the baseline first."""
         self.lanes.set_lanes([(_title(one), _whole(one)) for one in lanes])
-        self._race, self._traces = None, {}
+        self._race, self._answers = None, {}
         self.bar.hide()
         for card, lane in zip(self.lanes.cards, lanes, strict=True):
-            card.clear(lane_words(lane.strategy))
+            card.set_answer(None, lane_words(lane.strategy))
             card.set_numbers("–", "", "not measured yet")
 
     def set_best(self, lane: int | None) -> None:
@@ -82,7 +85,7 @@ class StageView(QWidget):
     def follow(self) -> None:
         """Show what is being measured."""
         self._following = True
-        self._race, self._traces = None, {}
+        self._race, self._answers = None, {}
         self.bar.set_seconds(0.0)
         for card in self.lanes.cards:
             card.set_best(False)
@@ -99,13 +102,11 @@ class StageView(QWidget):
         self._following = False
         self._shown = repeat, prompt
         self.bar.set_choice(repeat, prompt)
-        self._traces = {}
-        for lane in range(len(experiment.lanes)):
-            trace = self._read(Job(repeat, prompt, lane))
-            if trace is not None:
-                self._traces[lane] = trace
+        read = {lane: self._read(Job(repeat, prompt, lane)) for lane in range(len(experiment.lanes))}
+        traces = {lane: trace for lane, trace in read.items() if trace is not None}
+        self._answers = {lane: AnswerModel(trace) for lane, trace in traces.items()}
         self._known = self._answered()
-        self._race = Race(self._traces, experiment.baseline_of) if self._traces else None
+        self._race = Race(traces, experiment.baseline_of) if traces else None
         self.bar.set_seconds(self._race.seconds if self._race is not None else 0.0)
         self._show_moment(self.bar.at)
         self.following_changed.emit()
@@ -118,10 +119,10 @@ class StageView(QWidget):
         if experiment is None or record is None or record.first_divergence is None:
             return
         for lane in (experiment.baseline_of(job.lane), job.lane):
-            trace = self._traces.get(lane)
-            at = _round_of(trace, record.first_divergence.index) if trace is not None else None
+            answer = self._answers.get(lane)
+            at = _round_of(answer.rounds, record.first_divergence.index) if answer is not None else None
             if at is not None:
-                self.lanes.cards[lane].text.show_round(TURN, at)
+                self.lanes.cards[lane].show_round(at)
 
     def _read(self, job: Job) -> Trace | None:
         if job not in self._session.records:
@@ -150,7 +151,7 @@ class StageView(QWidget):
             [prompt_words(experiment, one) for one in range(len(experiment.prompts))], experiment.repeats
         )
         for card in self.lanes.cards:
-            card.clear()
+            card.set_answer(None)
             card.set_numbers("–", "", "waits for its turn")
             card.set_badge("", "")
         self.follow()
@@ -201,11 +202,9 @@ class StageView(QWidget):
         if at_hand is not None:
             self._at_hand = at_hand.repeat, at_hand.prompt
         for lane, card in enumerate(self.lanes.cards):
-            trace = self._session.live.get(lane)
-            if trace is not None and self._is_current(lane):
-                card.show_trace(trace, len(trace.rounds))
-            elif card.rounds:
-                card.clear()
+            answer = self._session.live.get(lane) if self._is_current(lane) else None
+            if answer is not card.answer:
+                card.set_answer(answer)
         self._seldom.request()
 
     def _is_current(self, lane: int) -> bool:
@@ -224,18 +223,15 @@ class StageView(QWidget):
         for lane, card in enumerate(self.lanes.cards):
             job = session.jobs.get(lane)
             record = session.records.get(job) if job is not None else None
-            trace = session.live.get(lane)
+            answer = session.live.get(lane)
             card.set_at_work(at_hand is not None and at_hand.lane == lane and record is None)
             if not self._is_current(lane):
                 card.set_numbers("–", "", "waits for its turn")
                 card.set_badge("", "")
             elif record is not None:
                 self._show_record(lane, "")
-            elif trace is not None and job is not None:
-                tokens = sum(len(one.emitted) for one in trace.rounds)
-                last = trace.rounds[-1] if trace.rounds else None
-                rate = tokens / (last.offset + last.seconds) if last is not None else None
-                card.set_numbers(significant(rate), "", "answers now")
+            elif answer is not None and job is not None:
+                card.set_numbers(significant(answer.statistics.tokens_per_second), "", "answers now")
                 card.set_badge("", "")
         self._share_axes(experiment, *self._at_hand)
 
@@ -260,7 +256,7 @@ class StageView(QWidget):
         card = self.lanes.cards[lane]
         shown = numbers.count(record.n_tokens, "token") + f" in {duration(record.seconds)}"
         if record.failure:
-            card.clear(record.failure)
+            card.set_answer(None, record.failure)
             shown = "failed"
         card.set_numbers(
             significant(record.tokens_per_second) if not record.failure else "–",
@@ -281,23 +277,25 @@ class StageView(QWidget):
         for lane, card in enumerate(self.lanes.cards):
             card.set_at_work(False)
             card.set_best(lane == self._best)
-            trace = self._traces.get(lane)
+            answer = self._answers.get(lane)
             record = self._session.records.get(Job(*self._shown, lane))
-            if trace is None:
-                card.clear(record.failure if record is not None else "not measured yet")
+            if answer is None:
+                card.set_answer(None, record.failure if record is not None else "not measured yet")
                 card.set_numbers("–", "", "failed" if record is not None else "")
                 card.set_badge("", "")
             elif lane in state:
-                self._show_runner(lane, trace, state[lane], at)
+                self._show_runner(lane, answer, state[lane], at)
             else:
-                card.show_trace(trace, len(trace.rounds))
+                card.set_answer(answer)
+                answer.move(len(answer.rounds))
                 self._show_record(lane, "")
         self._share_axes(experiment, *self._shown)
 
-    def _show_runner(self, lane: int, trace: Trace, now: LaneAt, at: float) -> None:
+    def _show_runner(self, lane: int, answer: AnswerModel, now: LaneAt, at: float) -> None:
         assert self._race is not None
         card, one = self.lanes.cards[lane], self._race.lanes[lane]
-        card.show_trace(trace, now.rounds)
+        answer.move(now.rounds)
+        card.set_answer(answer)
         gap = "" if now.ahead is None else ahead_words(now.ahead)
         if now.finished and now.place is not None:
             place = f"this run: {place_words(now.place)}, {duration(one.finish)}"
@@ -307,9 +305,9 @@ class StageView(QWidget):
         card.set_badge("", "")
 
 
-def _round_of(trace: Trace, token: int) -> int | None:
+def _round_of(rounds: Sequence[Round], token: int) -> int | None:
     """The round that emitted a token, by its place in the answer."""
-    for one in trace.rounds:
+    for one in rounds:
         token -= len(one.emitted)
         if token < 0:
             return one.index

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 
 from app.engine.record.trace import Trace
-from app.engine.types import PairInfo
+from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job
 from app.lab.report.report import Report, SweepFacts
 from app.lab.runs.control import Control
@@ -22,6 +22,7 @@ from app.ui.compare.works.kept_runs import KeptRuns
 from app.ui.compare.works.lab_thread import LabThread
 from app.ui.compare.works.reported import Reported, reported
 from app.ui.compare.works.work import LabWork, Stage
+from app.ui.state.answer import AnswerModel
 from app.ui.state.engine_session import EngineSession
 
 
@@ -43,9 +44,10 @@ class LabSession(LabWork):
         self.report: Report | None = None  # of what was measured a moment ago; None without a run
         self.cells: tuple[Heat, ...] = ()  # of the grid, where there is one
         self.doubts: tuple[str, ...] = ()  # what disturbed the measurement
-        self.live: dict[int, Trace] = {}  # by lane: the run at hand, or the last one
+        self.live: dict[int, AnswerModel] = {}  # by lane: the run at hand, or the last one
         self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
         self.job: Job | None = None  # the run at hand
+        self._rounds: dict[int, list[Round]] = {}  # by lane: of this batch
         self.done = 0
         self.total = 0
         self.seconds_left: float | None = None
@@ -94,8 +96,16 @@ class LabSession(LabWork):
         self.records, self.pairs, self.live, self.jobs = {}, {}, {}, {}
         self.report, self.cells, self.doubts = None, (), ()
         self.job, self.done, self.seconds_left = None, 0, None
+        self._rounds.clear()
+
+    def _add_rounds(self) -> None:
+        """All rounds of a batch at once, lane by lane."""
+        for lane, rounds in self._rounds.items():
+            self.live[lane].add(rounds)
+        self._rounds.clear()
 
     def _folded(self, events: list[LabEvent]) -> None:
+        self._add_rounds()
         self.lanes_changed.emit()
         if any(isinstance(one, RunDone | Begun | Ended | PairLoaded) for one in events):
             self.run_over.emit()
@@ -106,11 +116,14 @@ class LabSession(LabWork):
         self.job = None
 
     def _fold(self, event: LabEvent) -> None:
+        if not isinstance(event, RunRound):
+            self._add_rounds()
         if isinstance(event, RunRound):
-            self.live[event.job.lane].rounds.append(event.round)
+            self._rounds.setdefault(event.job.lane, []).append(event.round)
         elif isinstance(event, RunStarted):
             self.job, self.jobs[event.job.lane] = event.job, event.job
-            self.live[event.job.lane] = Trace(event.header)
+            answer = self.live[event.job.lane] = AnswerModel(live=True)
+            answer.begin(event.header)
             if self.stage not in (Stage.ENDING, Stage.RUNNING):
                 self._set(Stage.RUNNING)
         elif isinstance(event, RunDone):
@@ -143,5 +156,5 @@ class LabSession(LabWork):
         if event.trace is None:
             self.live.pop(job.lane, None)
         elif job.lane in self.live:
-            self.live[job.lane].totals = event.trace.totals
+            self.live[job.lane].end(event.trace.totals)
         self.jobs[job.lane] = job

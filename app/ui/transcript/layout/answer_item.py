@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
 from itertools import groupby
 
-from app.engine.record.trace import Trace
-from app.engine.types import Round, Totals, TraceHeader
+from app.engine.types import Round, TraceHeader
 from app.ui.transcript.layout.blocks import ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item, TextItem
@@ -19,7 +17,7 @@ from app.ui.transcript.text.paragraphs import open_fence
 from app.ui.transcript.text.reasoning import Part, ReasoningReader
 from app.ui.transcript.text.sections import Section
 from app.ui.transcript.text.spans import Span, SpanBuilder, coloured, fit, text_of
-from app.ui.transcript.text.turns import AnswerTurn, Note, Turn
+from app.ui.transcript.text.turns import AnswerTurn, Turn
 from app.ui.widgets.words.numbers import count
 
 
@@ -27,19 +25,18 @@ class AnswerItem(Item):
     """An answer: tokens coloured by fate, or rendered."""
 
     def __init__(self, turn: AnswerTurn, setting: Setting, rendered: bool) -> None:
-        super().__init__(turn.id, setting, turn.note)
-        self.model = turn.model
-        self.live = False
-        self.rounds: list[Round] = []
-        self.header: TraceHeader | None = None
-        self.totals: Totals | None = None
-        self.progress = ""  # what the engine does before the first round
+        super().__init__(turn, setting)
+        self.answer = turn.answer
+        self._name = turn.name
+        self._words = turn.text
         self.folds: dict[int, Fold] = {}  # by section: what the reader chose outlives a change of view
+        self._header: TraceHeader | None = None  # what is shown was made with
+        self._shown = 0  # rounds
+        self._finished = False
+        self._seen: tuple[object, ...] = ()
         self._counted = 0  # rounds, as the label says
         self._all_code = turn.code
         self._fence = open_fence(turn.goes_on_from)  # of the code that it begins in
-        self._before: list[int] = []  # tokens emitted before each round
-        self._emitted_tokens = 0
         self._spans: list[Span] = []
         self._builder = SpanBuilder()
         self._reader = ReasoningReader()
@@ -47,25 +44,21 @@ class AnswerItem(Item):
         self._numbers: list[int] = []  # of the sections
         self._settled = 0  # sections whose rendered text does not change any more
         self.rendered = rendered
-        if turn.trace is not None:
-            self._load(turn.trace)
-        self._put_words(turn.text)
-        self._rebuild()
-        self.count()
+        self._begin()
         self.fold_over()
 
     @property
     def label(self) -> str:
-        parts = [self.model] if self.model else []
+        parts = [self._name] if self._name else []
         if self._counted:
             parts.append(f"{count(self._counted)} round{'s' * (self._counted != 1)}")
-        if self.header is not None:
-            parts.append(manner(self.header))
+        if self._header is not None:
+            parts.append(manner(self._header))
         return "  ·  ".join(parts)
 
     def count(self) -> None:
         """Let the labels say how much there is: not for every batch, people read it."""
-        self._counted = len(self.rounds)
+        self._counted = self._shown
         for section in self._sections:
             if section.fold is not None and section.first is not None and section.last is not None:
                 first, last = section.first, section.last
@@ -74,37 +67,59 @@ class AnswerItem(Item):
                 if begun is not None and ended is not None:
                     section.fold.seconds = ended.offset + ended.seconds - begun.offset
 
-    @property
-    def text(self) -> str:
-        """Rendered or not, what was emitted."""
-        return text_of(self._spans)
+    # --------------------------------------------------------------------------------- its answer
 
     @property
-    def text_without_reasoning(self) -> str:
-        """What it says, less how it came to say it."""
-        return "".join(section.text for section in self._sections if section.fold is None)
+    def live(self) -> bool:
+        """More of the answer is to be shown."""
+        return not self._finished
 
-    def start(self, header: TraceHeader) -> None:
-        """The engine has understood the request."""
-        self.header = header
-        self._builder = SpanBuilder(header.stop)
+    @property
+    def behind(self) -> bool:
+        """The answer is not as it was when it was last looked at."""
+        return self._seen != self._state()
+
+    def catch_up(self) -> bool:
+        """Show the answer as it is by now. True where that only added to its end, which costs what was added;
+        otherwise it was begun anew."""
+        answer, before = self.answer, self._shown
+        goes_on = self._header is answer.header and before <= answer.cursor
+        ends = answer.whole and not self._finished
+        if not goes_on or (ends and self._words is not None) or (self._finished and not answer.whole):
+            self._begin()
+            return False
+        if answer.cursor > before:
+            spans: list[Span] = []
+            for one in answer.rounds[before : answer.cursor]:
+                spans += self._builder.add(one)
+            self._shown = answer.cursor
+            self._extend(spans)
+        if ends:
+            self._finish()
+        self._say()
+        return True
+
+    def _begin(self) -> None:
+        """Show the answer as it is, from its first round on."""
+        answer = self.answer
+        self._header = answer.header
+        self._shown = answer.cursor
+        self._finished = answer.whole
+        self._builder = SpanBuilder(self._header.stop if self._header is not None else ())
+        self._spans = [span for one in answer.rounds[: self._shown] for span in self._builder.add(one)]
+        if self._finished:
+            self._put_words()
+        for fold in self.folds.values():
+            fold.begin_again()
         self._rebuild()
+        self.folds = {number: self.folds[number] for number in self._numbers if number in self.folds}
+        self.count()
+        self._say()
 
-    def append(self, rounds: Iterable[Round]) -> None:
-        """More rounds; costs these, not those before."""
-        spans: list[Span] = []
-        for one in rounds:
-            self._note(one)
-            spans += self._builder.add(one)
-        self.progress = ""
-        self._extend(spans)
-        self._set_caption()
-
-    def finish(self, totals: Totals | None) -> None:
-        """The answer is over: its text is exactly the totals'. None: it broke off, keep what came."""
-        self.totals = totals
-        self.live = False
-        self.progress = ""
+    def _finish(self) -> None:
+        """The answer is over: its text is exactly the totals'; where it broke off, what came stays."""
+        self._finished = True
+        totals = self.answer.totals
         shown, rest = len(self._spans), self._builder.finish()
         fitted: list[Span] | None = None
         if totals is not None and text_of(self._spans) + text_of(rest) != totals.text:
@@ -119,11 +134,40 @@ class AnswerItem(Item):
             self._rebuild()
         self.refresh_rendered()
         self.count()
-        self._set_caption()
 
-    def set_progress(self, text: str) -> None:
-        self.progress = text
-        self._set_caption()
+    def _put_words(self) -> None:
+        """Of an answer that is over: show exactly its words, in the colours that are known."""
+        totals = self.answer.totals
+        text = self._words if self._words is not None or totals is None else totals.text
+        spans = self._spans + self._builder.finish()
+        if text is not None:
+            whole = totals is not None and totals.text == text
+            fitted = fit(spans, text) if whole else []
+            spans = fitted if text_of(fitted) == text else coloured(spans, text)
+        self._spans = spans
+
+    def _state(self) -> tuple[object, ...]:
+        answer = self.answer
+        return id(answer.header), answer.cursor, answer.whole, answer.progress, answer.note
+
+    def _say(self) -> None:
+        """What stands below the text."""
+        answer = self.answer
+        self._seen = self._state()
+        self.note = answer.note if self._finished else None
+        self.caption = "" if self._finished else answer.progress
+        if self._finished and answer.totals is not None and self.note is None:
+            self.caption = answer.totals.error or CAPTIONS[answer.totals.finish_reason]
+
+    @property
+    def text(self) -> str:
+        """Rendered or not, what was emitted."""
+        return text_of(self._spans)
+
+    @property
+    def text_without_reasoning(self) -> str:
+        """What it says, less how it came to say it."""
+        return "".join(section.text for section in self._sections if section.fold is None)
 
     def set_rendered(self, rendered: bool) -> None:
         """Show Markdown instead of tokens, or tokens again."""
@@ -182,8 +226,9 @@ class AnswerItem(Item):
 
     def round(self, index: int) -> Round | None:
         """The round of that index, if it is here."""
-        place = index - self.rounds[0].index if self.rounds else -1
-        return self.rounds[place] if 0 <= place < len(self.rounds) else None
+        rounds = self.answer.rounds
+        place = index - rounds[0].index if rounds else -1
+        return rounds[place] if 0 <= place < self._shown else None
 
     def round_spans(self, span: Span, drafts_shown: bool) -> list[Span]:
         """The tokens of a span's round that are shown."""
@@ -238,32 +283,9 @@ class AnswerItem(Item):
                 return row
         return -1
 
-    def _load(self, trace: Trace) -> None:
-        self.start(trace.header)
-        self.totals = trace.totals
-        for one in trace.rounds:
-            self._note(one)
-            self._spans += self._builder.add(one)
-        self._set_caption()
-
-    def _put_words(self, text: str | None) -> None:
-        """Of a stored answer: show exactly its words, in the colours that are known."""
-        if text is None and self.totals is not None:
-            text = self.totals.text
-        if text is not None:
-            spans = self._spans + self._builder.finish()
-            whole = self.totals is not None and self.totals.text == text
-            fitted = fit(spans, text) if whole else []
-            self._spans = fitted if text_of(fitted) == text else coloured(spans, text)
-
-    def _note(self, one: Round) -> None:
-        self.rounds.append(one)
-        self._before.append(self._emitted_tokens)
-        self._emitted_tokens += len(one.emitted)
-
     def _ordinal(self, span: Span) -> int:
         """Which of the emitted tokens it is."""
-        return self._before[span.round - self.rounds[0].index] + span.place
+        return self.answer.series.tokens_before(span.round - self.answer.rounds[0].index) + span.place
 
     def _extend(self, spans: list[Span]) -> None:
         self._spans += spans
@@ -313,23 +335,12 @@ class AnswerItem(Item):
         self.blocks = []
         self.heights = Heights()
         self._sections, self._numbers, self._settled = [], [], 0
-        self._reader = ReasoningReader(self.header.prompt if self.header is not None else "")
+        self._reader = ReasoningReader(self._header.prompt if self._header is not None else "")
         spans, self._spans = self._spans, []
         self._extend(spans)
         if not self.live:
             self._place(self._reader.finish())
         self.refresh_rendered()
-
-    def set_note(self, note: Note | None) -> None:
-        """Put a note below the answer, or take it away."""
-        super().set_note(note)
-        self._set_caption()
-
-    def _set_caption(self) -> None:
-        self.caption = self.progress
-        if self.totals is not None:
-            said = self.note is not None  # the note says how it ended, and what to do about it
-            self.caption = "" if said else self.totals.error or CAPTIONS[self.totals.finish_reason]
 
 
 def make_item(turn: Turn, setting: Setting, rendered: bool) -> Item:

@@ -7,24 +7,25 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QPointF
 
+from app.ui.state.answer import Note
 from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.folds import Fold
 from app.ui.transcript.text.paragraphs import ParagraphBuilder
 from app.ui.transcript.text.spans import Span
-from app.ui.transcript.text.turns import Note, SystemTurn, UserTurn
+from app.ui.transcript.text.turns import SystemTurn, Turn, UserTurn
 
 
 class Item(ABC):
     """One turn: its blocks with their heights. Pixels count from its upper left corner."""
 
-    def __init__(self, id: str, setting: Setting, note: Note | None = None) -> None:
-        self.id = id
+    def __init__(self, turn: Turn, setting: Setting) -> None:
+        self.turn = turn
         self.setting = setting
         self.blocks: list[Block] = []
         self.heights = Heights()
-        self.note = note
+        self.note: Note | None = None  # told below it
         self.caption = ""
         self.note_height = 0  # given by the view, which owns the widget
         self.editor_height = 0  # likewise; above 0 the editor stands in place of the text
@@ -47,10 +48,6 @@ class Item(ABC):
     @property
     def body_bottom(self) -> int:
         return self.body_top + (self.editor_height or self.heights.total)
-
-    def set_note(self, note: Note | None) -> None:
-        """Put a note below the turn, or take it away."""
-        self.note = note
 
     @property
     def note_top(self) -> int:
@@ -117,7 +114,7 @@ class TextItem(Item):
     """A turn that is plain text: what the user wrote, or the system prompt."""
 
     def __init__(self, turn: UserTurn | SystemTurn, setting: Setting) -> None:
-        super().__init__(turn.id, setting, turn.note if isinstance(turn, UserTurn) else None)
+        super().__init__(turn, setting)
         self.editable = isinstance(turn, UserTurn)
         self._whole = turn.text
         self.unsent = ""  # another text that was begun for it

@@ -94,12 +94,12 @@ class Stack:
         """An item's height may have changed."""
         self._heights.set(index, self.items[index].height)
 
-    def index_of(self, turn_id: str) -> int:
+    def index_of(self, turn: Turn) -> int:
         """Raises KeyError where there is no such turn."""
         for index, item in enumerate(self.items):
-            if item.id == turn_id:
+            if item.turn is turn:
                 return index
-        raise KeyError(turn_id)
+        raise KeyError(turn)
 
     def answer(self, index: int) -> AnswerItem | None:
         item = self.items[index]

@@ -30,6 +30,10 @@ class Fold:
     def folded(self) -> bool:
         return self._by_itself if self._chosen is None else self._chosen
 
+    def begin_again(self) -> None:
+        """It is read from its start again; what the reader wants stays."""
+        self.over = self._by_itself = False
+
     def choose(self, folded: bool) -> None:
         """The reader wants it so: it stays so."""
         self._chosen = folded

@@ -15,7 +15,7 @@ def test_clear_and_undo(windows: Windows) -> None:
     shown = desk.fates()
     desk.header.clear.click()
     assert desk.items() == [] and desk.chats() == []
-    assert desk.page.instruments.statistics.emitted == 0
+    assert desk.page.instruments.answer.statistics.emitted == 0
     desk.page.chats.undo()
     assert desk.chats() == ["keep me"]
     assert desk.texts()[0] == "keep me" and desk.fates() == shown

@@ -135,7 +135,7 @@ def thinks(tiny_file: Callable[[Tiny], Path]) -> ModelOptions:
 
 def told(desk: Desk) -> tuple[dict[str, object], bool]:
     """Of the answer that the instruments show."""
-    trace = desk.controller.trace
+    trace = desk.trace
     assert trace is not None and not recheck(trace)
     return trace.header.template_options, trace.header.prompt.endswith(PREFILLED)
 
@@ -191,7 +191,7 @@ def test_going_on_and_the_baseline_are_told_the_same(
     click(qtbot, switch)
     request = desk.controller.request_of_answer()
     assert request is not None and request.template_options == {"enable_thinking": False}
-    desk.page.transcript.note_action.emit("1")
+    desk.page.transcript.note_action.emit(desk.items()[1].turn)
     desk.answered()
     assert told(desk) == ({"enable_thinking": False}, True)
     assert desk.tokens() == 16

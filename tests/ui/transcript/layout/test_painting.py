@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRect
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from pytestqt.qtbot import QtBot
 
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import DARK, LIGHT, Palette, Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.fates import FateShapes
@@ -19,7 +20,7 @@ from app.ui.transcript.text.paragraphs import Kind, Paragraph, ParagraphBuilder
 from app.ui.transcript.text.runs import runs_of
 from app.ui.transcript.text.spans import Span, spans_of
 from tests.ui.traces import drawing, make_round, make_trace, simulate
-from tests.ui.transcript.places import token
+from tests.ui.transcript.places import add, token, turn
 
 WIDTH, HEIGHT, BASELINE, LEFT, RIGHT = 60, 40, 26, 10, 50
 
@@ -137,7 +138,7 @@ def shot(view: TranscriptView) -> QImage:
 
 
 def test_the_drawing_shows_every_fate(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "demo 32M", drawing())])
+    view.set_turns([AnswerTurn(AnswerModel(drawing()), "demo 32M")])
     found = names(shot(view))
     for fate in ("accepted", "resampled", "bonus", "rejected", "ignored"):
         assert LIGHT.fate(fate) in found, fate
@@ -146,7 +147,7 @@ def test_the_drawing_shows_every_fate(view: TranscriptView) -> None:
 
 
 def test_without_drafts_nothing_is_struck(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "demo 32M", drawing())])
+    view.set_turns([AnswerTurn(AnswerModel(drawing()), "demo 32M")])
     view.set_drafts_shown(False)
     found = names(shot(view))
     assert LIGHT.fate("rejected") not in found and LIGHT.tint("rejected") not in found
@@ -155,7 +156,7 @@ def test_without_drafts_nothing_is_struck(view: TranscriptView) -> None:
 
 def test_indentation_has_no_tint(view: TranscriptView) -> None:
     rounds = [make_round(0, ["```\n", "    pass"], "\n")]
-    view.set_turns([AnswerTurn("a", "m", make_trace(rounds))])
+    view.set_turns([AnswerTurn(AnswerModel(make_trace(rounds)), "m")])
     rect = view.to_viewport(view.stack.token_rects(token(view, "    pass", "accepted"))[0]).toRect()
     indent = QRect(rect.left(), rect.top(), round(rect.width() * 0.4), rect.height())
     assert names(shot(view), indent) == {LIGHT.ground}
@@ -163,7 +164,7 @@ def test_indentation_has_no_tint(view: TranscriptView) -> None:
 
 
 def test_spaces_of_struck_tokens_stay_visible(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "m", make_trace([make_round(0, [], "x", "    ")]))])
+    view.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, [], "x", "    ")])), "m")])
     rect = view.to_viewport(view.stack.token_rects(token(view, "    ", "rejected"))[0]).toRect()
     assert rect.width() > 10
     assert LIGHT.fate("rejected") in names(shot(view), rect)
@@ -171,13 +172,17 @@ def test_spaces_of_struck_tokens_stay_visible(view: TranscriptView) -> None:
 
 def test_a_newline_has_a_mark_behind_its_line(view: TranscriptView) -> None:
     view.set_turns(
-        [AnswerTurn("a", "m", make_trace([make_round(0, ["one"], "\n", "x"), make_round(1, [], "two")]))]
+        [
+            AnswerTurn(
+                AnswerModel(make_trace([make_round(0, ["one"], "\n", "x"), make_round(1, [], "two")])), "m"
+            )
+        ]
     )
     assert LIGHT.fate("resampled") in names(shot(view))
 
 
 def test_theme_changes_repaint(view: TranscriptView, theme: Theme) -> None:
-    view.set_turns([AnswerTurn("a", "demo 32M", drawing())])
+    view.set_turns([AnswerTurn(AnswerModel(drawing()), "demo 32M")])
     theme.set_mode("dark")
     found = names(shot(view))
     assert DARK.ground in found and DARK.tint("accepted") in found
@@ -202,13 +207,13 @@ def test_any_text_is_shown_without_complaint(view: TranscriptView, text: str) ->
     trace = simulate(text, seed=2, rate=0.6)
     for rendered in (False, True):
         view.set_rendered(rendered)
-        view.set_turns([UserTurn("u", text), AnswerTurn("a", "m", trace)])
+        view.set_turns([UserTurn(text), AnswerTurn(AnswerModel(trace), "m")])
         for width in (220, 700):
             view.resize(width, 400)
             shot(view)
             view.verticalScrollBar().setValue(0)
             shot(view)
-    assert view.text_of("a") == trace.text
+    assert view.text_of(turn(view, "a")) == trace.text
     view.set_rendered(False)
     view.select_all()
     assert view.selected_text == f"{text}\n\n{trace.text}"
@@ -231,7 +236,7 @@ def test_scrolling_paints_only_what_is_uncovered(view: TranscriptView, qtbot: Qt
                 self.painted += sum(r.width() * r.height() for r in event.region())
             return False
 
-    view.set_turns([AnswerTurn("a", "m", simulate("some words\n" * 200))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate("some words\n" * 200)), "m")])
     bar = view.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)  # the button that leads to the end lies over the text now
     qtbot.wait(20)
@@ -250,15 +255,15 @@ def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot:
         return view.screen().grabWindow(view.winId()).toImage()
 
     trace = simulate((Path(__file__).read_text()[:3000] + "\n\nprose text\n") * 2, seed=5)
-    view.set_turns([UserTurn("u", "go"), AnswerTurn("b", "m", drawing())])
-    view.begin_answer(AnswerTurn("a", "m"))
+    view.set_turns([UserTurn("go"), AnswerTurn(AnswerModel(drawing()), "m")])
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
     bar = view.verticalScrollBar()
     steps = [0, 0, 0, 0, -60, 0, 35, -200, 0, 0, 400, 0, 0, -1000, 90, 0, 2000, 0, 0, 0]
     for index, step in enumerate(steps):
         if step:
             bar.setValue(bar.value() + step)
         else:
-            view.append_rounds(trace.rounds[index * 6 : index * 6 + 6])
+            add(view, trace.rounds[index * 6 : index * 6 + 6])
         qtbot.wait(130)  # the label counts rounds ten times a second
         moved = screen()
         view.viewport().update()

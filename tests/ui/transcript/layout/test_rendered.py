@@ -7,12 +7,13 @@ from PySide6.QtCore import QPoint, Qt, QUrl
 from PySide6.QtGui import QTextDocument
 from pytestqt.qtbot import QtBot
 
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import DARK, LIGHT, Theme
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.rendered import SealedDocument
 from tests.ui.pixels import colours_of
 from tests.ui.traces import simulate
-from tests.ui.transcript.places import answer, point
+from tests.ui.transcript.places import add, answer, last, point, turn
 
 LEFT = Qt.MouseButton.LeftButton
 NONE = Qt.KeyboardModifier.NoModifier
@@ -34,7 +35,7 @@ The end 😀 of it.
 
 @pytest.fixture
 def chat(view: TranscriptView) -> TranscriptView:
-    view.set_turns([UserTurn("u", "Say *it*."), AnswerTurn("a", "m", simulate(TEXT, rate=0.6))])
+    view.set_turns([UserTurn("Say *it*."), AnswerTurn(AnswerModel(simulate(TEXT, rate=0.6)), "m")])
     view.set_rendered(True)
     view.repaint()
     return view
@@ -61,8 +62,8 @@ def test_selecting_and_copying(qtbot: QtBot, chat: TranscriptView) -> None:
     assert chat.selected_text == "stressed words with code.\n\none"
     chat.select_all()
     assert chat.selected_text.startswith("Say *it*.\n\nA title\n\nSome stressed")
-    chat.copy_turn("a")
-    assert chat.text_of("a") == TEXT  # a whole answer is copied as it was emitted
+    chat.copy_turn(turn(chat, "a"))
+    assert chat.text_of(turn(chat, "a")) == TEXT  # a whole answer is copied as it was emitted
 
 
 def test_places_behind_emoji_are_right(qtbot: QtBot, chat: TranscriptView) -> None:
@@ -82,7 +83,7 @@ def test_finding(chat: TranscriptView) -> None:
 
 
 def test_the_current_match_is_brought_into_view(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "m", simulate(TEXT * 40 + "\nneedle\n" + TEXT * 40))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(TEXT * 40 + "\nneedle\n" + TEXT * 40)), "m")])
     view.set_rendered(True)
     assert view.find("needle") == (1, 1)
     match = view.finder.current
@@ -93,7 +94,7 @@ def test_the_current_match_is_brought_into_view(view: TranscriptView) -> None:
 
 def test_switching_keeps_the_place(view: TranscriptView) -> None:
     many = "".join(f"Paragraph {number} of many words.\n\n" for number in range(200))
-    view.set_turns([AnswerTurn("a", "m", simulate(many))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(many)), "m")])
     bar = view.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
     view.set_rendered(True)
@@ -113,19 +114,19 @@ def test_at_the_end_it_stays_at_the_end(chat: TranscriptView) -> None:
 def test_a_live_answer_is_rendered_as_it_grows(qtbot: QtBot, view: TranscriptView) -> None:
     view.set_rendered(True)
     trace = simulate(TEXT * 3, rate=0.7)
-    view.begin_answer(AnswerTurn("a", "m"))
-    view.set_header(trace.header)
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "m"))
+    last(view).begin(trace.header)
     for start in range(0, len(trace.rounds), 5):
-        view.append_rounds(trace.rounds[start : start + 5])
+        add(view, trace.rounds[start : start + 5])
     assert trace.totals is not None
     qtbot.waitUntil(lambda: len(answer(view).blocks) > 10)
     before = list(answer(view).blocks)
-    view.finish(trace.totals)
+    last(view).end(trace.totals)
     after = answer(view).blocks
     assert [block.text for block in after].count("A title") == 3
     assert before[:8] == after[:8]  # what was settled is not made again
     view.set_rendered(False)
-    assert view.text_of("a") == trace.totals.text
+    assert view.text_of(turn(view, "a")) == trace.totals.text
 
 
 def test_tokens_cannot_be_pointed_at(qtbot: QtBot, chat: TranscriptView) -> None:
@@ -147,7 +148,7 @@ def test_nothing_is_ever_loaded(monkeypatch: pytest.MonkeyPatch, view: Transcrip
         "![x](https://example.org/a.png) <img src='file:///etc/hostname'> "
         "[l](https://example.org)\n\n<link rel=stylesheet href=https://example.org/x.css>\n"
     )
-    view.set_turns([AnswerTurn("a", "m", simulate(hostile))])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(hostile)), "m")])
     view.set_rendered(True)
     view.repaint()
     assert asked == []

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import LIGHT
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.stack import Token
@@ -20,7 +21,7 @@ from app.ui.transcript.text.folds import Fold, FoldLine
 from app.ui.transcript.text.reasoning import ReasoningReader
 from app.ui.transcript.text.spans import Span
 from tests.ui.traces import make_header, make_round, make_totals, make_trace, simulate
-from tests.ui.transcript.places import answer, centre
+from tests.ui.transcript.places import add, answer, centre, last, turn
 
 THOUGHT = "<think>\nFirst the needle.\nThen the rest.\n</think>\n\nIt is done.\n"
 
@@ -128,8 +129,8 @@ def test_adding_costs_what_is_added() -> None:
 # ------------------------------------------------------------------------------------------ in the view
 
 
-def lines(view: TranscriptView, turn_id: str = "a") -> list[tuple[int, FoldLine]]:
-    blocks = answer(view, turn_id).blocks
+def lines(view: TranscriptView, kind: str = "a") -> list[tuple[int, FoldLine]]:
+    blocks = answer(view, kind).blocks
     return [(row, block) for row, block in enumerate(blocks) if isinstance(block, FoldLine)]
 
 
@@ -140,7 +141,7 @@ def fold(view: TranscriptView) -> Fold:
 def line_at(view: TranscriptView) -> QPoint:
     """A place on the first line that folds, in the viewport."""
     row, _ = lines(view)[0]
-    index = view.stack.index_of("a")
+    index = view.stack.index_of(turn(view, "a"))
     y = view.stack.block_top(index, row) - view.scroller.top + 6
     return QPoint(view.column[0] + 20, y)
 
@@ -152,7 +153,7 @@ def shown(view: TranscriptView) -> str:
 
 
 def show(view: TranscriptView, trace: Trace) -> None:
-    view.set_turns([UserTurn("u", "Do it."), AnswerTurn("a", "demo", trace)])
+    view.set_turns([UserTurn("Do it."), AnswerTurn(AnswerModel(trace), "demo")])
 
 
 @pytest.fixture
@@ -218,7 +219,7 @@ def test_the_menu_folds_and_copies_without(chat: TranscriptView) -> None:
     assert not fold(chat).folded
     actions["Copy answer without reasoning"].trigger()
     assert QGuiApplication.clipboard().text() == "It is done.\n"
-    chat.copy_turn("a")
+    chat.copy_turn(turn(chat, "a"))
     assert QGuiApplication.clipboard().text() == THOUGHT
     assert "Fold reasoning" in [action.text() for action in chat.make_menu(line_at(chat)).actions()]
     show(chat, simulate("Plain.\n"))
@@ -244,7 +245,7 @@ def test_find_unfolds_where_the_match_lies(chat: TranscriptView) -> None:
 
 
 def test_pointing_at_a_round_unfolds_it(chat: TranscriptView) -> None:
-    chat.show_round("a", 1)
+    chat.show_round(turn(chat, "a"), 1)
     assert not fold(chat).folded
     assert chat.hover.token is not None
 
@@ -260,11 +261,11 @@ def test_folded_tokens_are_not_under_the_pointer(chat: TranscriptView) -> None:
 
 def stream(view: TranscriptView, *texts: str, prompt: str = "Hello") -> None:
     if not view.live:
-        view.set_turns([UserTurn("u", "Do it.")])
-        view.begin_answer(AnswerTurn("a", "demo"))
-        view.set_header(msgspec.structs.replace(make_header(), prompt=prompt))
-    begin = len(answer(view).rounds)
-    view.append_rounds([make_round(begin + at, [], text) for at, text in enumerate(texts)])
+        view.set_turns([UserTurn("Do it.")])
+        view.add_turn(AnswerTurn(AnswerModel(live=True), "demo"))
+        last(view).begin(msgspec.structs.replace(make_header(), prompt=prompt))
+    begin = len(last(view).rounds)
+    add(view, [make_round(begin + at, [], text) for at, text in enumerate(texts)])
 
 
 def test_unfolded_while_it_streams_then_folded(view: TranscriptView) -> None:
@@ -277,7 +278,7 @@ def test_unfolded_while_it_streams_then_folded(view: TranscriptView) -> None:
     stream(view, "\n\n", "Yes", ".")
     assert shown(view) == "Yes.\n"
     text = "<think>Hm.\n</think>\n\nYes."
-    view.finish(make_totals(text))
+    last(view).end(make_totals(text))
     assert fold(view).folded and answer(view).text == text
     assert fold(view).tokens == 8
 
@@ -297,7 +298,7 @@ def test_the_readers_choice_stays(qtbot: QtBot, view: TranscriptView) -> None:
     assert shown(view) == ""  # more of it stays folded
     view.folding.toggle_seen()
     stream(view, "</think>", "Yes")
-    view.finish(make_totals("<think>Hm and so\non</think>Yes"))
+    last(view).end(make_totals("<think>Hm and so\non</think>Yes"))
     assert not fold(view).folded
     view.set_rendered(True)
     view.set_rendered(False)
@@ -315,7 +316,7 @@ def test_not_folded_under_the_eyes_of_a_reader(view: TranscriptView) -> None:
 
 def test_reasoning_that_never_ended_stays_open(view: TranscriptView) -> None:
     stream(view, "<think>", "Hm")
-    view.finish(make_totals("<think>Hm", FinishReason.LENGTH))
+    last(view).end(make_totals("<think>Hm", FinishReason.LENGTH))
     assert not fold(view).folded
     show(view, make_trace([make_round(0, ["<think>"], "Hm")]))
     assert not fold(view).folded
@@ -325,12 +326,12 @@ def test_streamed_and_stored_look_alike(view: TranscriptView) -> None:
     trace = simulate("Well.\n" + THOUGHT + "\n<think>again</think>More.", rate=0.5)
     show(view, trace)
     stored = [(type(b), b.text, b.joint, b.hidden) for b in answer(view).blocks]
-    view.set_turns([UserTurn("u", "Do it.")])
-    view.begin_answer(AnswerTurn("a", "demo"))
-    view.set_header(trace.header)
+    view.set_turns([UserTurn("Do it.")])
+    view.add_turn(AnswerTurn(AnswerModel(live=True), "demo"))
+    last(view).begin(trace.header)
     for one in trace.rounds:
-        view.append_rounds([one])
-    view.finish(trace.totals)
+        add(view, [one])
+    last(view).end(trace.totals)
     assert [(type(b), b.text, b.joint, b.hidden) for b in answer(view).blocks] == stored
     assert len(lines(view)) == 2
 
@@ -353,13 +354,13 @@ def test_rendered_it_streams(view: TranscriptView) -> None:
     view._seldom.now()
     assert [b.text for b in answer(view).blocks] == ["", "one", "two", "All done"]
     stream(view, " now")
-    view.finish(make_totals("<think>one\n\ntwo\n</think>\n\nAll *done* now"))
+    last(view).end(make_totals("<think>one\n\ntwo\n</think>\n\nAll *done* now"))
     assert [b.text for b in answer(view).blocks] == ["", "one", "two", "All done now"]
     assert shown(view) == "All done now\n\n"
 
 
 def test_a_plain_completion_of_code_has_no_reasoning(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn("a", "demo", simulate(THOUGHT), code=True)])
+    view.set_turns([AnswerTurn(AnswerModel(simulate(THOUGHT)), "demo", code=True)])
     assert not lines(view)
 
 

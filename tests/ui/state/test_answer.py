@@ -1,0 +1,123 @@
+"""The one observable answer: folded once, shown up to its cursor, alike in every view."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytestqt.qtbot import QtBot
+
+from app.engine.explain.cost import CostModel
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.ui.instruments import InstrumentsPanel
+from app.ui.state.answer import AnswerModel, Note
+from app.ui.theme import Theme
+from app.ui.transcript import AnswerTurn, TranscriptView
+from tests.ui.traces import simulate
+from tests.ui.windows import Windows
+
+WHOLE = simulate("Some words.\n\n```python\nx = 1\n```\n<think>why</think> And *more* of them.\n" * 4, seed=2)
+
+
+def live(to: int, batch: int = 3) -> AnswerModel:
+    """An answer whose first rounds have come."""
+    model = AnswerModel(live=True)
+    model.begin(WHOLE.header)
+    for first in range(0, to, batch):
+        model.add(WHOLE.rounds[first : min(first + batch, to)])
+    return model
+
+
+@pytest.fixture
+def views(qtbot: QtBot, theme: Theme) -> tuple[TranscriptView, InstrumentsPanel]:
+    shown = TranscriptView(theme), InstrumentsPanel(theme)
+    for view, size in zip(shown, ((700, 500), (360, 900)), strict=True):
+        qtbot.addWidget(view)
+        view.resize(*size)
+        view.show()
+    return shown
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(0, len(WHOLE.rounds)), min_size=1, max_size=4))
+def test_scrubbed_to_a_round_looks_as_live_at_it(views, cursors: list[int]) -> None:
+    transcript, panel = views
+
+    def pictures(model: AnswerModel) -> list[object]:
+        transcript.scroller.to_end()
+        transcript.refresh()
+        panel.answer.ended.emit()  # nothing of what is throttled is late
+        return [view.grab().toImage() for view in (transcript, panel)]
+
+    def put(model: AnswerModel) -> None:
+        transcript.set_turns([AnswerTurn(model, "demo")])
+        panel.set_answer(model)
+
+    scrubbed = AnswerModel(Trace(WHOLE.header, WHOLE.rounds), live=True)
+    put(scrubbed)
+    for cursor in cursors:
+        scrubbed.move(cursor)
+    for item in transcript.stack.items:
+        item.count()
+    seen = pictures(scrubbed)
+    put(live(cursors[-1]))
+    assert pictures(panel.answer) == seen
+
+
+def test_an_answer_that_was_scrubbed_ends_as_it_is(views) -> None:
+    transcript, _panel = views
+    model = AnswerModel(WHOLE, Note("Said below."))
+    transcript.set_turns([AnswerTurn(model, "demo")])
+    picture = transcript.grab().toImage()
+    model.move(3)
+    assert transcript.text_of(transcript.turns[0]) != WHOLE.text
+    model.move(len(WHOLE.rounds))
+    assert transcript.text_of(transcript.turns[0]) == WHOLE.text
+    transcript.scroller.to_end()
+    transcript.refresh()
+    assert transcript.grab().toImage() == picture
+
+
+def test_numbers_are_those_of_the_rounds_shown() -> None:
+    model = live(20)
+    assert model.statistics == Statistics.of(WHOLE.rounds[:20])
+    model.move(5)
+    assert not model.following and model.statistics == Statistics.of(WHOLE.rounds[:5])
+    model.add(WHOLE.rounds[20:22])
+    assert model.cursor == 5, "who looks back is not carried away"
+    model.move(9)
+    assert model.statistics == Statistics.of(WHOLE.rounds[:9])
+    assert model.cost.lengths == CostModel.of(WHOLE.rounds[:9]).lengths
+    model.count_from(4)
+    assert model.statistics == Statistics.of(WHOLE.rounds[4:9])
+    model.move(22)
+    model.add(WHOLE.rounds[22:24])
+    assert model.cursor == 24 and model.statistics == Statistics.of(WHOLE.rounds[4:24])
+
+
+def test_the_context_in_use_ends_at_the_cursor() -> None:
+    model = live(10)
+    tokens = sum(len(one.emitted) for one in WHOLE.rounds[:10])
+    assert model.context_used == WHOLE.header.prompt_tokens + tokens
+    model.move(0)
+    assert model.context_used == WHOLE.header.prompt_tokens
+
+
+def test_only_rounds_that_are_shown_can_be_pointed_at() -> None:
+    model = live(10)
+    told: list[int | None] = []
+    model.pointed.connect(lambda: told.append(model.pointed_at))
+    for index in (3, 3, 10, -1, 9, None):
+        model.point(index)
+    assert told == [3, None, 9, None]
+
+
+def test_rounds_exist_once(windows: Windows) -> None:
+    desk = windows.open()
+    item = desk.ask("hello")
+    assert desk.trace is not None
+    rounds = desk.trace.rounds
+    assert item.answer.rounds is rounds
+    assert desk.page.instruments.answer.rounds is rounds
+    assert desk.window.status.answer.rounds is rounds
