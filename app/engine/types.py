@@ -132,7 +132,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     asked: tuple[str, ...] | None = None  # strategies that were asked for a draft (None: not recorded)
     read_seconds: float = 0.0  # of draft_seconds: a draft model read text first (length=auto)
     accept_seconds: float = 0.0  # of sample_seconds: the strategy that drafted learned what was accepted
-    begin_seconds: dict[str, float] = {}  # in round 0: what each strategy took to begin
+    begin_seconds: dict[str, float] = {}  # where the loop began: what each strategy took to
 
     def count(self, verdict: Verdict) -> int:
         """How many drafted tokens have that verdict."""

@@ -172,7 +172,7 @@ class Consistency:
             yield f"its draft was read for {one.read_seconds:g} s of {one.draft_seconds:g} s"
         if one.accept_seconds > one.sample_seconds + _TICK:
             yield f"learning what was accepted took {one.accept_seconds:g} s of {one.sample_seconds:g} s"
-        if set(one.begin_seconds) - set(self._names if one.index == 0 else ()):
+        if set(one.begin_seconds) - set(self._names):
             yield f"{', '.join(one.begin_seconds)} began in it"
         if one.offset < self._end - _TICK:
             yield "it starts before the round before ends"
