@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +17,13 @@ from app.engine.fates import FATES, Origin, Verdict
 from app.engine.params import param
 from app.engine.templates.options import TemplateOptions
 from app.engine.templates.thinking import Thinking
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    TokenIds = NDArray[np.int32]
+    Floats = NDArray[np.float32]
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 """llama.cpp's number formats of a KV cache."""

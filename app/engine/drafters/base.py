@@ -7,22 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Alternatives, Draw
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from app.engine.compat import VocabularyFit
     from app.engine.drafters.ngram.lookup_caches import LookupCaches
     from app.engine.native import Context, Vocabulary
-
-    TokenIds = NDArray[np.int32]
-    Floats = NDArray[np.float32]
+    from app.engine.types import TokenIds
 
 ENOUGH = "answer at its length limit"
 """Why a draft ended that could use no more tokens."""

@@ -20,8 +20,8 @@ from app.engine.sampling.row_store import RowStore
 from app.engine.types import Alternatives
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import Floats, TokenIds
     from app.engine.native import Context
+    from app.engine.types import Floats, TokenIds
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from app.engine.drafters.base import ENOUGH, Drafter, Proposal
 from app.engine.lengths.base import RIDE_ALONG, Attempt, DraftLength
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 NamedDrafter = tuple[str, Drafter]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QObject, Slot
 
 from app.ui.theme import Theme
@@ -12,10 +10,8 @@ from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.overlays import EndButton, NoteCard, TurnActions
+from app.ui.transcript.surface import Surface
 from app.ui.transcript.turn_editor import TurnEditor
-
-if TYPE_CHECKING:
-    from app.ui.transcript.view import TranscriptView
 
 _NOTE_GAP = 10
 
@@ -23,7 +19,7 @@ _NOTE_GAP = 10
 class Furniture(QObject):
     """Makes them as they are needed and puts them where the text is."""
 
-    def __init__(self, theme: Theme, view: TranscriptView) -> None:
+    def __init__(self, theme: Theme, view: Surface) -> None:
         super().__init__(view)
         self._theme = theme
         self._view = view
@@ -219,7 +215,7 @@ class Furniture(QObject):
     @Slot()
     def _edit(self) -> None:
         if self.actions.turn is not None:
-            self._view.edit(self.actions.turn)
+            self._view.edit_asked.emit(self.actions.turn)
 
     @Slot()
     def _regenerate(self) -> None:

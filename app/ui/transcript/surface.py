@@ -42,6 +42,10 @@ class Surface(QAbstractScrollArea):
 
     token_clicked = Signal(object, int)  # turn, round
     edit_asked = Signal(object)  # turn
+    edit_submitted = Signal(object, str)  # turn, new text
+    regenerate_requested = Signal(object)  # turn
+    note_action = Signal(object)  # turn whose note's button was pressed
+    suggestion_chosen = Signal(str)
     setting_changed = Signal()  # another width, font or appearance
     settled = Signal()  # everything has its place: widgets that stand in the text follow
     pointed = Signal(float)  # the pointer is at this height of the column
@@ -52,6 +56,7 @@ class Surface(QAbstractScrollArea):
         self._theme = theme
         self._styles = Styles(theme)
         self._drafts_shown = True
+        self.regenerates = True  # offers to; what is only looked at cannot be answered again
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # The bar keeps its place, so that the column does not move when a chat grows beyond the screen.
@@ -179,6 +184,36 @@ class Surface(QAbstractScrollArea):
                 if span is not None:
                     return Token(index, span)
         return None
+
+    def scroll_to_end(self) -> None:
+        """Go to the end and follow it."""
+        self.scroller.to_end()
+        self.refresh()
+
+    # QWidget.find looks up a window by its number; nobody asks a transcript for that.
+    def find(self, text: str, forward: bool = True) -> tuple[int, int]:  # type: ignore[override]
+        """Go to the next match, at first from the top of the screen; returns its number (from 1) and how
+        many there are."""
+        self.finder.search(text)
+        top = self.stack.position_at(0, self.scroller.top) if len(self.stack) else None
+        match = self.finder.step(forward, top)
+        if match is not None:
+            self.show_position(match.first)
+        self.viewport().update()
+        return self.finder.number, self.finder.total
+
+    def end_find(self) -> None:
+        """Take the marks of the search away."""
+        self.finder.search("")
+        self.viewport().update()
+
+    def text_of(self, turn: Turn) -> str:
+        """A turn's text, as it was emitted; KeyError where there is no such turn."""
+        return self.stack.items[self.stack.index_of(turn)].text
+
+    def copy_turn(self, turn: Turn) -> None:
+        """Put a whole turn's text on the clipboard, as it was emitted."""
+        QGuiApplication.clipboard().setText(self.text_of(turn))
 
     @Slot()
     def copy(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QPoint, QRect, Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance, Slot
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
@@ -24,16 +24,10 @@ class TranscriptView(Surface):
     """Shows a chat. It is given turns, and follows their answers; what the user wants done comes out as
     signals."""
 
-    edit_submitted = Signal(object, str)  # turn, new text
-    regenerate_requested = Signal(object)  # turn
-    note_action = Signal(object)  # turn whose note's button was pressed
-    suggestion_chosen = Signal(str)
-
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
         self.setAccessibleName("Chat")
         self._rendered = False
-        self.regenerates = True  # offers to; what is only looked at cannot be answered again
         self._furniture = Furniture(theme, self)
         self._seldom = Throttle(self._refresh_seldom, self)
         self.edit_asked.connect(self.edit)
@@ -155,11 +149,6 @@ class TranscriptView(Surface):
         self.scroller.go_to_place(place)
         self.refresh()
 
-    def scroll_to_end(self) -> None:
-        """Go to the end and follow it."""
-        self.scroller.to_end()
-        self.refresh()
-
     def show_round(self, turn: Turn, round_index: int) -> None:
         """Bring a round into view and point at its first token."""
         index = self.stack.index_of(turn)
@@ -169,23 +158,6 @@ class TranscriptView(Surface):
             self.show_token(Token(index, span))
 
     # ----------------------------------------------------------------------- find, copy, edit, menu
-
-    # QWidget.find looks up a window by its number; nobody asks a transcript for that.
-    def find(self, text: str, forward: bool = True) -> tuple[int, int]:  # type: ignore[override]
-        """Go to the next match, at first from the top of the screen; returns its number (from 1) and how
-        many there are."""
-        self.finder.search(text)
-        top = self.stack.position_at(0, self.scroller.top) if len(self.stack) else None
-        match = self.finder.step(forward, top)
-        if match is not None:
-            self.show_position(match.first)
-        self.viewport().update()
-        return self.finder.number, self.finder.total
-
-    def end_find(self) -> None:
-        """Take the marks of the search away."""
-        self.finder.search("")
-        self.viewport().update()
 
     @Slot()
     def open_find(self) -> None:
@@ -199,14 +171,6 @@ class TranscriptView(Surface):
     @property
     def selected_text(self) -> str:
         return self.selection.text()
-
-    def text_of(self, turn: Turn) -> str:
-        """A turn's text, as it was emitted; KeyError where there is no such turn."""
-        return self.stack.items[self.stack.index_of(turn)].text
-
-    def copy_turn(self, turn: Turn) -> None:
-        """Put a whole turn's text on the clipboard, as it was emitted."""
-        QGuiApplication.clipboard().setText(self.text_of(turn))
 
     @Slot(object)
     def edit(self, turn: Turn) -> None:

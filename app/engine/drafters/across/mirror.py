@@ -11,7 +11,7 @@ from app.engine.drafters.across.replacements import Replacements, Run
 from app.engine.drafters.across.spelling import Spelling
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 _OPEN = 8  # target tokens behind the last joint from which a new joint is looked for
 _MOST_OPEN = 64  # and at which one is made even inside a word

@@ -20,9 +20,9 @@ from app.engine.drafters.draft_simple import drop_short, is_unsure
 from app.engine.errors import SettingError
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import Floats, TokenIds
     from app.engine.drafters.draft_simple import DraftSimpleParams
     from app.engine.native import Context, Vocabulary
+    from app.engine.types import Floats, TokenIds
 
 _BEFORE = 6  # tokens of the target's text that drafted text is spelled together with
 _MOST_A_TOKEN = 8  # draft tokens spent on one token of the target

@@ -6,7 +6,7 @@ from collections.abc import Iterable, MutableMapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 MIN_SIZE, MAX_SIZE = 1, 4  # of the n-grams counted, in tokens
 STATIC_SIZE = 2  # of those in the statistics of a large text

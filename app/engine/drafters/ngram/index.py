@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 _FACTOR = 2654435761  # llama.cpp's, so that its own hash is the low bits of ours
 _MASK = (1 << 60) - 1

@@ -14,7 +14,7 @@ from app.engine.drafters.ngram.counts import Followers, count_ngrams
 from app.engine.errors import SettingError
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 _MOST = 2  # static files that are kept; each may be of any size
 

@@ -19,7 +19,7 @@ from app.engine.drafters.ngram.lookup_caches import DynamicCache, LookupCaches
 from app.engine.params import FileUse, param
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 # n-gram size - 1 -> how often it must have been seen, and the share in % of the token to draft; llama.cpp's
 _LAX = ((2, 66), (2, 50), (1, 50), (1, 50))

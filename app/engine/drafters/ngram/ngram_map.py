@@ -19,7 +19,7 @@ from app.engine.drafters.ngram.index import NgramIndex
 from app.engine.params import param
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 _MOST_HITS = 16_380  # llama.cpp's counters stop here
 _MOST_VALUES = 4  # continuations that ngram-map-k4v tells apart after a key

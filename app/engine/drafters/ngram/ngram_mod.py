@@ -13,7 +13,7 @@ from app.engine.params import param
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 POOL_SIZE = 4 * 1024 * 1024  # entries
 EMPTY = -1

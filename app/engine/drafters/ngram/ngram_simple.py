@@ -10,7 +10,7 @@ from app.engine.drafters.ngram.index import NgramIndex
 from app.engine.params import param
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 
 @dataclass(frozen=True, slots=True)

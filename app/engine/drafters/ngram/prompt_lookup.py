@@ -9,7 +9,7 @@ from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
 from app.engine.params import param
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from app.engine.drafters.outside.fault import error_words, plain
 from app.engine.errors import DrafterError, UserError
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 SLOW_SECONDS = 0.1
 """The most that a round's `observe` and `propose` may take together."""

@@ -17,7 +17,7 @@ from app.engine.drafters.suffix.index import NOWHERE, Continuation, Place, Stop,
 from app.engine.params import param
 
 if TYPE_CHECKING:
-    from app.engine.drafters.base import TokenIds
+    from app.engine.types import TokenIds
 
 
 @dataclass(frozen=True, slots=True)
