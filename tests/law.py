@@ -17,14 +17,14 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
+from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.registry import StrategyKind
 from app.engine.engine import Engine
 from app.engine.lengths.auto import AutoLength
 from app.engine.lengths.base import Outset, RoundCost, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.loop.generate import Generation, TokenBuffer, Verified, finished, verify_rounds
-from app.engine.loop.handover import Handover, NobodyTakes
+from app.engine.loop.handover import ConsumerLeft, Handover
 from app.engine.loop.text import TextStream
 from app.engine.params import param
 from app.engine.plugins import register, unregister
@@ -244,14 +244,14 @@ class Beginning(Handover[Verified]):
     def __init__(self, run: Generation, seen: list[Round] | None) -> None:
         super().__init__("beginning", lambda _handover: None)
         self._run_of_loop, self._seen = run, seen
-        with suppress(NobodyTakes):
+        with suppress(ConsumerLeft):
             verify_rounds(run, self)
 
     def give(self, thing: Verified) -> None:
         if self._seen is not None:
             self._seen.append(finished(self._run_of_loop, thing)[0])
         if self._run_of_loop.position >= LENGTH:
-            raise NobodyTakes
+            raise ConsumerLeft
 
 
 def emitted(
@@ -294,7 +294,7 @@ def _emitted(
             end_ids=frozenset(),  # every token counts alike
             text=TextStream(),
         )
-        around = Surroundings(sampler, run.draws, run.prompt_length, run.end_ids)
+        around = RunContext(sampler, run.draws, run.prompt_length, run.end_ids)
         for _name, drafter in drafters:
             drafter.begin(run.truth.ids, around)
         Beginning(run, seen)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.native.header import Header
+from app.engine.native.header import FileHeader
 from app.engine.types import GenerationRequest
 from tests.equality import drafted
 from tests.tiny import Tiny, write_tiny
@@ -59,7 +59,7 @@ def write_model(folder: Path, name: str, **more: Any) -> Path:
 
 def write_text_model(folder: Path, name: str) -> Path:
     """A model of that vocabulary that writes TEXT for ever."""
-    header = Header(vocabulary_file(name))
+    header = FileHeader(vocabulary_file(name))
     try:
         return write_model(folder, name, n_embd=20, chain=tuple(_ids_of_text(header.vocabulary)))
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import Drafter, Proposal, RunContext
 from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
 from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
 from app.engine.sampling.draws import Draws
@@ -18,7 +18,7 @@ from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling
 
 VECTORS = Path(__file__).parent / "vectors" / "ngram_map.jsonl.gz"
-SURROUNDINGS = Surroundings(Sampler(Sampling()), Draws(0), 0, frozenset())
+SURROUNDINGS = RunContext(Sampler(Sampling()), Draws(0), 0, frozenset())
 Make = Callable[[int, int, int], Drafter]  # size_n, size_m, min_hits
 
 DRAFTERS: Mapping[str, Make] = {

@@ -12,7 +12,7 @@ from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
 from app.engine.drafters.ngram.counts import STATIC_SIZE, Followers, count_ngrams
 from app.engine.errors import PromptError
 from app.engine.native import Vocabulary
-from app.engine.native.header import Header
+from app.engine.native.header import FileHeader
 
 PROG = "draftscope lookup-cache"
 _DESCRIPTION = """\
@@ -49,7 +49,7 @@ def lookup_cache(argv: list[str]) -> int:
     if not arguments.texts and not arguments.merge:
         parser.error("there is nothing to count: give a text, or --merge.")
     check_writable(arguments.output)
-    header = Header(arguments.target)
+    header = FileHeader(arguments.target)
     try:
         counts = _counts(header.vocabulary, arguments.texts, arguments.merge)
     finally:

@@ -14,7 +14,7 @@ from msgspec.structs import replace as replace_struct
 from app import __version__
 from app.engine.devices.cores import cpu_name
 from app.engine.devices.memory import ModelMemory
-from app.engine.drafters.base import Drafter, Resources, Surroundings
+from app.engine.drafters.base import Drafter, Resources, RunContext
 from app.engine.drafters.ngram.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError, UserError
@@ -325,7 +325,7 @@ class Engine:
 
     def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:
         """`begun` gets each of them that has begun: what is to be finished."""
-        around = Surroundings(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
+        around = RunContext(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
         for name, drafter in answer.drafters:
             start = time.perf_counter()
             drafter.begin(answer.truth.ids, around)

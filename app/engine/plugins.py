@@ -16,7 +16,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
-from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
+from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.outside.fault import error_words
 from app.engine.drafters.outside.foreign import Stamp, foreign_kinds, register, source_name, unregister
 from app.engine.drafters.registry import StrategyKind
@@ -28,9 +28,9 @@ __all__ = [
     "FileUse",
     "Proposal",
     "Resources",
+    "RunContext",
     "SettingError",
     "StrategyKind",
-    "Surroundings",
     "UserError",
     "param",
     "register",

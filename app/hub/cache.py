@@ -21,7 +21,7 @@ from huggingface_hub.file_download import repo_folder_name
 
 from app.hub.errors import HubError, Trouble
 from app.hub.names import is_safe
-from app.hub.place import Place, held_alone, others_at, partial_of, remove_partials
+from app.hub.place import FilePlace, held_alone, others_at, partial_of, remove_partials
 
 if TYPE_CHECKING:
     from app.hub.repo import HubFile  # which loads all of the client
@@ -113,7 +113,7 @@ class Cache:
         except (OSError, ValueError):
             return ""
 
-    def place(self, repo: str, name: str, etag: str, commit: str) -> Place:
+    def place(self, repo: str, name: str, etag: str, commit: str) -> FilePlace:
         """Where a file of the Hub belongs. Raises HubError for names that would leave the folder."""
         if not (is_safe(name) and _ETAG.fullmatch(etag) and _COMMIT.fullmatch(commit)):
             raise HubError(
@@ -121,7 +121,7 @@ class Cache:
                 "The file is refused: its name points outside the cache folder.",
                 "Choose another repository.",
             )
-        return Place(self.folder, self._repo(repo), name, etag, commit)
+        return FilePlace(self.folder, self._repo(repo), name, etag, commit)
 
     def forget(self, repo: str, name: str) -> None:
         """Remove what came so far of a file that is not whole, unless another program is at it."""

@@ -26,7 +26,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     role: str = "target"  # or "draft"
 
 
-class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A target and its draft that are known to go together."""
 
     id: str
@@ -51,7 +51,7 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _File(msgspec.Struct, frozen=True):
     version: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CataloguePair, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Confirmed:
 _file = msgspec.json.Decoder(_File)
 
 
-def load_catalogue(path: Path) -> tuple[Pair, ...]:
+def load_catalogue(path: Path) -> tuple[CataloguePair, ...]:
     """The pairs of resources/catalogue.json, the first choice first."""
     pairs = decode(_file, path.read_bytes()).pairs
     for pair in pairs:
@@ -80,7 +80,7 @@ def load_catalogue(path: Path) -> tuple[Pair, ...]:
     return pairs
 
 
-def confirm(hub: Hub, pair: Pair) -> Iterator[Confirmed]:
+def confirm(hub: Hub, pair: CataloguePair) -> Iterator[Confirmed]:
     """Ask the Hub for each model of a pair, the target first, one answer at a time.
 
     Never raises for what the Hub says: a problem is part of the answer.

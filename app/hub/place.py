@@ -21,7 +21,7 @@ _KEY = 12  # digits
 _OURS = re.compile(rf"[^.]+\.[0-9a-f]{{{_KEY}}}\.incomplete")
 
 
-class Place:
+class FilePlace:
     """Where one file of one commit belongs."""
 
     def __init__(self, cache: Path, repo: Path, name: str, etag: str, commit: str) -> None:

@@ -31,7 +31,7 @@ from app.engine.record.trace import read_trace, salvage_trace
 from app.engine.types import ModelOptions
 from app.hub.catalogue import load_catalogue
 from app.hub.downloads.store import read_queue
-from app.hub.library.remembered import Known, Places
+from app.hub.library.remembered import Places, RememberedFiles
 from app.lab.experiment import Pair
 from app.lab.lane_file import read_lanes
 from app.lab.runs.journal import Journal
@@ -104,7 +104,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "changed presets": ("presets.json", lambda file: PresetStore(file).change(lambda kept: kept, ())),
     "downloads": ("downloads.json", read_queue),
     "added files": ("library.json", lambda file: Places(file).added),
-    "known files": ("library-cache.json", Known),
+    "known files": ("library-cache.json", RememberedFiles),
     "journal": ("20300101-000000-000000.jsonl", Journal.read),
     "journals": ("20300101-000000-000000.jsonl", lambda file: Journals(file.parent).latest()),
     "suite": ("suite.json", read_suite),

@@ -36,7 +36,7 @@ from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from app.engine.drafters.base import Drafter, Proposal, Resources, Surroundings
+from app.engine.drafters.base import Drafter, Proposal, Resources, RunContext
 from app.engine.drafters.ngram.prompt_lookup import PromptLookupParams
 from app.engine.drafters.registry import KINDS
 from app.engine.native import Model, Vocabulary
@@ -172,8 +172,8 @@ def answer(drafter: Drafter, text: np.ndarray, history: int) -> Run:
     return Run(begin, seconds, drafted, accepted)
 
 
-def _around(prompt_length: int) -> Surroundings:
-    return Surroundings(Sampler(Sampling()), Draws(0), prompt_length, frozenset())
+def _around(prompt_length: int) -> RunContext:
+    return RunContext(Sampler(Sampling()), Draws(0), prompt_length, frozenset())
 
 
 def _megabytes(make: Callable[[], Drafter], text: np.ndarray) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import Drafter, Proposal, RunContext
 from app.engine.drafters.draft_simple import DraftSimple
 from app.engine.drafters.registry import KINDS
 from app.engine.engine import Engine
@@ -56,7 +56,7 @@ class Diary(Drafter):
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def begin(self, context: np.ndarray, surroundings: Surroundings) -> None:
+    def begin(self, context: np.ndarray, surroundings: RunContext) -> None:
         self.told.append("begin")
 
     def propose(self, context: np.ndarray, k: int) -> Proposal:

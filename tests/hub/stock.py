@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from app.hub.catalogue import Entry, Pair
+from app.hub.catalogue import CataloguePair, Entry
 from app.hub.errors import HubError
 from tests.hub.server import FakeHub, FakeRepo
 
 SMALL, LARGE = b"GGUF" * 10, b"GGUF" * 100
-PAIR = Pair(
+PAIR = CataloguePair(
     "id",
     "title",
     "good for tests",

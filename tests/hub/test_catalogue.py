@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.base.paths import find_paths
-from app.hub.catalogue import Confirmed, Entry, Pair, confirm, load_catalogue, wanted_pair
+from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, load_catalogue, wanted_pair
 from app.hub.errors import Trouble
 from app.hub.hub import Hub
 from app.hub.repo import read_repo
@@ -71,7 +71,7 @@ def test_of_several_files_none_is_chosen_by_chance(hub: Hub, server: FakeHub) ->
     assert "2 files" in error.message
     assert "base-Q8_0.gguf, instruct-Q8_0.gguf" in error.hint
     renamed = Entry("owner/two-GGUF", "chat-Q8_0.gguf", 1)
-    (confirmed,) = confirm(hub, Pair("p", "", "", (renamed,)))
+    (confirmed,) = confirm(hub, CataloguePair("p", "", "", (renamed,)))
     assert confirmed.problem is not None and confirmed.quantisation is None
 
 

@@ -90,7 +90,7 @@ def test_no_log_holds_a_token_or_a_signature(
 ) -> None:
     from app.hub.downloads.fetch import Fetcher
     from app.hub.downloads.item import ItemFile
-    from app.hub.downloads.messages import Job
+    from app.hub.downloads.messages import DownloadJob
 
     caplog.set_level(logging.DEBUG)
     (home / "token").write_text(TOKEN)
@@ -99,7 +99,7 @@ def test_no_log_holds_a_token_or_a_signature(
     logging.disable(logging.CRITICAL)  # as the child process does
     try:
         file = (ItemFile("a.gguf", 0),)
-        job = Job("other/Llama-small-GGUF", "main", file, str(cache.folder), server.address)
+        job = DownloadJob("other/Llama-small-GGUF", "main", file, str(cache.folder), server.address)
         Fetcher(job, lambda _report: None).run()
     finally:
         logging.disable(logging.NOTSET)

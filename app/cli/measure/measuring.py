@@ -33,7 +33,7 @@ from app.lab.runs.traces import TraceStore
 _SHOWN = ("tokens_per_second", "speedup", "acceptance_rate", "alpha", "tau", "draft_share", "equal")
 
 
-class Progress:
+class ProgressLine:
     """Says what goes on: a line for every run, or one that is written over on a terminal."""
 
     def __init__(self, *, counted: bool = True) -> None:
@@ -98,7 +98,7 @@ class Progress:
 def measure(runner: Runner, interrupt: Interrupt) -> None:
     """Run to the end, or until Ctrl+C; what was measured is in the runner."""
     interrupt.stops(runner.control.cancel)
-    progress = Progress()
+    progress = ProgressLine()
     try:
         for event in runner.run():
             progress.show(event)

@@ -14,7 +14,7 @@ from app.cli.arguments import Parser, UsageError
 from app.cli.console import put, say
 from app.cli.drafters import know_drafters
 from app.cli.interrupt import INTERRUPTED, Interrupt, run_interruptible
-from app.cli.measure.measuring import Progress
+from app.cli.measure.measuring import ProgressLine
 from app.cli.measure.options import add_measure_options, asked_experiment, local_experiment
 from app.cli.table import table
 from app.engine.errors import UserError
@@ -78,7 +78,7 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
     tuner = Tuner(asked, home, arguments.seconds, strategies=arguments.strategy)
     tuner.experiment = local_experiment(tuner.experiment, interrupt)  # behind the check of what was asked for
     interrupt.stops(tuner.control.cancel)
-    progress = Progress(counted=False)
+    progress = ProgressLine(counted=False)
     try:
         for event in tuner.run():
             if isinstance(event, RungBegun):

@@ -11,7 +11,7 @@ from app.cli.console import hand_over, put, say
 from app.cli.models.common import open_shelf
 from app.cli.table import aligned
 from app.engine.errors import UserError
-from app.hub.library import LocalModel, Shelf, Verdict, best_first, find_model, names_apart
+from app.hub.library import DraftVerdict, LocalModel, Shelf, best_first, find_model, names_apart
 
 PROG = "draftscope models"
 _DESCRIPTION = """\
@@ -133,7 +133,7 @@ def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel], as_json: bo
         return
     rows = []
     for one in drafts:
-        reason = f"good: {one.reason}" if one.verdict is Verdict.GOOD else str(one)
+        reason = f"good: {one.reason}" if one.verdict is DraftVerdict.GOOD else str(one)
         rows.append((one.model.path.name, file_size(one.model.size), reason, str(one.model.path)))
     if not rows:
         say("No other model is here.")

@@ -25,7 +25,7 @@ DRAFT_FULL = "the draft's context is full"
 
 
 @dataclass(frozen=True, slots=True)
-class Thoughts:
+class DraftView:
     """What a draft model thought of the tokens that it proposed: one entry each, or none."""
 
     draft_p: Sequence[float] = ()  # its own probability of the token
@@ -45,16 +45,16 @@ class Proposal:
     match: int | None = None  # draftless: context index where the copied tokens begin
     end: str = ""  # why it ended here, in a few words
     fault: str = ""  # what broke in making it; told also where another strategy drafts instead
-    describe: Callable[[int], Thoughts] | None = None  # number of tokens -> what the draft thought of them
-    _thoughts: Thoughts | None = None
+    describe: Callable[[int], DraftView] | None = None  # number of tokens -> what the draft thought of them
+    _thoughts: DraftView | None = None
 
     @property
-    def thoughts(self) -> Thoughts:
+    def thoughts(self) -> DraftView:
         """The draft's own view of its tokens; worked out when first asked for, which is when it is recorded:
         at that time the target is busy and nobody waits."""
         if self._thoughts is None:
             known = self.describe is not None and bool(self.ids)
-            self._thoughts = self.describe(len(self.ids)) if known and self.describe else Thoughts()
+            self._thoughts = self.describe(len(self.ids)) if known and self.describe else DraftView()
         return self._thoughts
 
     def cut(self, k: int) -> None:
@@ -63,7 +63,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunContext:
     """What a drafter may use in a generation besides the tokens."""
 
     sampler: Sampler  # the target's settings: a sampled draft is drawn under the same
@@ -81,7 +81,7 @@ class Drafter(ABC):
     thread (a connection of sqlite3) cannot be kept.
     """
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         """A generation starts: learn the prompt. What a model has to decode of it belongs into `read`."""
         return
 

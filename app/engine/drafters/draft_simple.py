@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.drafters.across.replacements import parse_pairs
-from app.engine.drafters.base import DRAFT_FULL, ENOUGH, Drafter, Proposal, Surroundings, Thoughts
+from app.engine.drafters.base import DRAFT_FULL, ENOUGH, Drafter, DraftView, Proposal, RunContext
 from app.engine.errors import SettingError
 from app.engine.params import param
 from app.engine.sampling.distribution import Distribution
@@ -95,7 +95,7 @@ class DraftSimple(Drafter):
     def adjust(self, params: DraftSimpleParams) -> None:
         self._params = params
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._around = surroundings
         # A greedy target makes a sampled draft its argmax; there is nothing to draw.
         self._draws_tokens = self._params.sample and not surroundings.sampler.is_greedy
@@ -176,7 +176,7 @@ class DraftSimple(Drafter):
             return False
         return True
 
-    def _describe(self, chosen: list[int], q: list[Distribution], rows: Floats, count: int) -> Thoughts:
+    def _describe(self, chosen: list[int], q: list[Distribution], rows: Floats, count: int) -> DraftView:
         """What the draft thought of its first `count` tokens, from their logits."""
         rows = rows[:count]
         piece = self._context.model.vocabulary.pieces.__getitem__
@@ -185,9 +185,9 @@ class DraftSimple(Drafter):
             p = tuple(shares(logits))
             top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
         if not q:
-            return Thoughts([one.p[0] for one in top], top)
+            return DraftView([one.p[0] for one in top], top)
         drawn = zip(rows, chosen, log_sum_exp(rows, self._around.sampler.exponentials), strict=True)
-        return Thoughts([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
+        return DraftView([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
 
     def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Distribution:
         """q at this place over the target's vocabulary, under the target's own settings."""

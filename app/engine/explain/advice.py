@@ -77,7 +77,7 @@ class DraftFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class AnswerSetup:
     """What an answer was made with and what else there is, as far as it is known."""
 
     pair: PairInfo | None = None
@@ -108,7 +108,7 @@ def balance(statistics: Statistics, cost: CostModel) -> Balance | None:
     return Balance(statistics.draft_seconds / plain, 1 - statistics.target_seconds / plain)
 
 
-_UNKNOWN = Setup()
+_UNKNOWN = AnswerSetup()
 _PLAIN = Remedy("none", StrategySpec())
 _UNDRAFTED = Remedy("ngram-mod, which needs no draft model", StrategySpec.parse("ngram-mod"))
 
@@ -118,7 +118,7 @@ def advise(
     statistics: Statistics,
     cost: CostModel,
     speedup: float | None = None,
-    setup: Setup = _UNKNOWN,
+    setup: AnswerSetup = _UNKNOWN,
 ) -> Advice | None:
     """Read the statistics of an answer; `speedup` is the measured one, where a baseline was run.
 
@@ -136,7 +136,7 @@ def advise(
 
 
 def _advice(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, speedup: float | None, setup: Setup
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, speedup: float | None, setup: AnswerSetup
 ) -> Advice:
     if _chances(spec, statistics) < _ENOUGH_ROUNDS:
         return Advice(Finding.TOO_EARLY, "Too few rounds yet for advice.")
@@ -180,7 +180,7 @@ def _gaining(
 
 
 def _losing(
-    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance, setup: Setup
+    spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance, setup: AnswerSetup
 ) -> tuple[Finding, str, tuple[Remedy, ...]]:
     """The first cause that the numbers show; the machine's before the model's before the setting's."""
     k = max(1, round(cost.mean_length or 1))
@@ -208,7 +208,7 @@ def _losing(
     return Finding.LOSES, f"{_said(shares)}: {remedy}.", remedies
 
 
-def _dear_draft(c: float, setup: Setup) -> tuple[Finding, str, tuple[Remedy, ...]]:
+def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remedy, ...]]:
     """A draft token takes too long: the draft is on the slower device, or it is too large."""
     text = f"One draft token takes {percent(c, 0)} of a target pass"
     pair, draft = setup.pair, setup.draft
@@ -230,7 +230,7 @@ def _dear_draft(c: float, setup: Setup) -> tuple[Finding, str, tuple[Remedy, ...
     )
 
 
-def _smaller_draft(setup: Setup) -> Remedy | None:
+def _smaller_draft(setup: AnswerSetup) -> Remedy | None:
     """The file that is nearest to a tenth of the target, of those that are clearly smaller than the draft."""
     pair, draft = setup.pair, setup.draft
     if pair is None or pair.draft is None or draft is None:
@@ -243,7 +243,7 @@ def _smaller_draft(setup: Setup) -> Remedy | None:
     return Remedy(f"{best.name} ({size_words(best.size / size)})", draft=replace(draft, path=best.path))
 
 
-def _larger_contexts(statistics: Statistics, setup: Setup) -> Iterator[Remedy]:
+def _larger_contexts(statistics: Statistics, setup: AnswerSetup) -> Iterator[Remedy]:
     """Where drafts or the answer ended because a context was full, and the file was trained with more."""
     pair = setup.pair
     if pair is None:
@@ -281,7 +281,7 @@ def _nothing(spec: StrategySpec, statistics: Statistics) -> tuple[str, tuple[Rem
     return text, (_PLAIN, other) if other is not None else (_PLAIN,)
 
 
-def _seldom(spec: StrategySpec, statistics: Statistics, setup: Setup) -> tuple[str, tuple[Remedy, ...]]:
+def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> tuple[str, tuple[Remedy, ...]]:
     """Why drafts were seldom: the rule rested, the draft model's were cut, or the text repeats too little."""
     share = statistics.drafted_rounds / _chances(spec, statistics)
     names = " and ".join(part.name for part in spec.parts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from app.engine.lengths.base import RIDE_ALONG, DraftLength, Outset, RoundCost
 from app.engine.lengths.cost_curve import TargetCost
-from app.engine.lengths.known import Known
+from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
 
 _PLAIN_FIRST = 2  # passes without a draft measured before the first one: what drafts are compared with
@@ -53,8 +53,8 @@ class AutoLength(DraftLength):
 
     def reset(self) -> None:
         self._target = TargetCost()
-        self._strategies: dict[str, Known] = {}
-        self._order: list[Known] = []
+        self._strategies: dict[str, LengthFacts] = {}
+        self._order: list[LengthFacts] = []
         self._plans: dict[str, _Plan] = {}
         self._plain_at = 0  # where a plain pass was measured last
         self._plans_until = 0
@@ -63,7 +63,7 @@ class AutoLength(DraftLength):
     def begin(self, outset: Outset) -> None:
         self._order = []
         for limits in outset.strategies:
-            known = self._strategies.setdefault(limits.name, Known(limits))
+            known = self._strategies.setdefault(limits.name, LengthFacts(limits))
             known.begin(limits)
             self._order.append(known)
         self._prompt_token = 0.0
@@ -79,12 +79,12 @@ class AutoLength(DraftLength):
 
     # --- what things are expected to cost, in seconds
 
-    def _drafting(self, one: Known, k: int) -> float:
+    def _drafting(self, one: LengthFacts, k: int) -> float:
         if one.drafting.known:
             return one.drafting.seconds(k)
         return k * one.limits.relative_size * self._target.seconds(0)
 
-    def _reading(self, one: Known, unread: int) -> float:
+    def _reading(self, one: LengthFacts, unread: int) -> float:
         """Of `unread` tokens that its model has to read first; the first few ride along with the draft."""
         if unread <= RIDE_ALONG:
             return 0.0
@@ -93,7 +93,7 @@ class AutoLength(DraftLength):
         token = self._prompt_token or self._target.seconds(0)
         return _CAUTION * unread * token * one.limits.relative_size
 
-    def _price(self, one: Known, k: int, unread: int) -> float:
+    def _price(self, one: LengthFacts, k: int, unread: int) -> float:
         """What a round is feared to lose, in single-token passes: between what it loses where its draft is
         rejected at once, and what it is expected to lose."""
         single = self._target.seconds(0)
@@ -136,7 +136,7 @@ class AutoLength(DraftLength):
             self._plans[one.limits.name] = best
         return self._plans
 
-    def _round_seconds(self, one: Known, drafted: float) -> float:
+    def _round_seconds(self, one: LengthFacts, drafted: float) -> float:
         """Of a round with so many drafted tokens, on average."""
         low = int(drafted)
         seconds = self._target.seconds(low) + self._drafting(one, low)
@@ -172,13 +172,13 @@ class AutoLength(DraftLength):
             return 0
         return self._probe(one, room, unread, left)
 
-    def _affordable(self, one: Known, k: int, unread: int, left: float) -> int:
+    def _affordable(self, one: LengthFacts, k: int, unread: int, left: float) -> int:
         """The longest draft of at most k tokens whose price is at most `left`; 0 where there is none."""
         while k >= one.limits.shortest and self._price(one, k, unread) > left:
             k -= 1
         return k if k >= one.limits.shortest else 0
 
-    def _at_most(self, one: Known, k: int, room: int) -> int:
+    def _at_most(self, one: LengthFacts, k: int, room: int) -> int:
         return room if k >= one.limits.longest else min(k, room)
 
     def _refreshes(self, plan: _Plan) -> bool:
@@ -188,7 +188,7 @@ class AutoLength(DraftLength):
             seldom = min(_RECHECK << len(self._target), seldom)
         return self._place - self._plain_at > seldom
 
-    def _probe(self, one: Known, room: int, unread: Callable[[], int], left: float) -> int:
+    def _probe(self, one: LengthFacts, room: int, unread: Callable[[], int], left: float) -> int:
         """Tokens of a trial, where one is due, could pay and can be afforded."""
         if self._place < one.trial_due:
             one.rests_until = min(one.trial_due, self._place + self._rest())
@@ -226,7 +226,7 @@ class AutoLength(DraftLength):
         self._place += 1
         return True
 
-    def _wakes_at(self, one: Known) -> int:
+    def _wakes_at(self, one: LengthFacts) -> int:
         """The place before which a strategy need not be asked again."""
         if one.watched is not None:
             return 0

@@ -14,7 +14,7 @@ _WAIT = (8, 128)  # tokens between two probes: at first, and after many that fai
 
 
 @dataclass(slots=True)
-class Known:
+class LengthFacts:
     """Times, acceptance, and when it is to be tried again. A place is one in all that was ever written."""
 
     limits: StrategyLimits

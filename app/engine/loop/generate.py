@@ -16,7 +16,7 @@ from app.engine.drafters.base import TARGET_FULL, Proposal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover
-from app.engine.loop.propose import Draft, NamedDrafter, Room, propose
+from app.engine.loop.propose import Budget, Draft, NamedDrafter, propose
 from app.engine.loop.text import TextStream
 from app.engine.loop.verify import (
     Judgement,
@@ -148,10 +148,10 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
             missing = run.truth.with_draft(proposal.ids)[start:]
         finally:
             if before is not None:
-                handover.give(before)
+                handover.put(before)
         logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
         verified = time.perf_counter()
-        handover.settle()  # no part of the pass, where the record takes longer than it
+        handover.wait_taken()  # no part of the pass, where the record takes longer than it
         settled = time.perf_counter()
 
         rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary, store)
@@ -190,7 +190,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         )
         index += 1
     if before is not None:
-        handover.give(before)
+        handover.put(before)
 
 
 def finished(run: Generation, last: Verified) -> tuple[Round, str]:
@@ -222,13 +222,13 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
     )
 
 
-def draft_room(run: Generation) -> Room:
+def draft_room(run: Generation) -> Budget:
     """The most tokens worth drafting: one is always emitted without, the context has an end, and all rows
     of a round come out of one pass."""
     return min(
-        Room(run.max_tokens - run.position - 1),
-        Room(run.target.n_ctx - run.truth.length, TARGET_FULL),
-        Room(run.target.n_batch - 1, "batch_size allows no more"),
+        Budget(run.max_tokens - run.position - 1),
+        Budget(run.target.n_ctx - run.truth.length, TARGET_FULL),
+        Budget(run.target.n_batch - 1, "batch_size allows no more"),
         key=lambda room: room.tokens,
     )
 

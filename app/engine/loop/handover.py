@@ -10,24 +10,24 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class NobodyTakes(Exception):  # noqa: N818 - not an error
+class ConsumerLeft(Exception):  # noqa: N818 - not an error
     """Who took what was handed over has left: the work ends here."""
 
 
 class Handover(Generic[T]):
-    """The work goes on while what it gave is looked at; it chooses when to wait for that.
+    """The work goes on while what it put down is looked at; it chooses when to wait for that.
 
-    To give is to release a bare lock: the work does not wait until another thread has woken up, which takes
+    To put is to release a bare lock: the work does not wait until another thread has woken up, which takes
     longer than much of what it does. Use as a context manager and iterate over it, once: the work begins with
     that, and leaving waits until it has ended, whatever interrupts.
     """
 
     def __init__(self, name: str, work: Callable[[Handover[T]], None]) -> None:
-        """`work` calls `give` and `settle` of the handover that it is called with."""
+        """`work` calls `put` and `wait_taken` of the handover that it is called with."""
         self._work = work
         self._thing: T
         self._error: BaseException | None = None
-        self._on_the_way = False  # given, and not settled
+        self._on_the_way = False  # put, and not known to be taken
         self._over = self._left = False
         # Each is released by one side, to wake the other.
         self._given, self._taken = threading.Lock(), threading.Lock()
@@ -35,27 +35,27 @@ class Handover(Generic[T]):
         self._taken.acquire()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def give(self, thing: T) -> None:
-        """For the work: hand over. `settle` before the next."""
+    def put(self, thing: T) -> None:
+        """For the work: hand over. `wait_taken` before the next."""
         self._thing = thing
         self._on_the_way = True
         self._given.release()
 
-    def settle(self) -> None:
-        """For the work: wait until what was given has been looked at. Raises NobodyTakes where it was the
+    def wait_taken(self) -> None:
+        """For the work: wait until what was put has been looked at. Raises ConsumerLeft where it was the
         last that anyone took."""
         if self._on_the_way:
             self._taken.acquire()
             self._on_the_way = False
         if self._left:
-            raise NobodyTakes
+            raise ConsumerLeft
 
     def __enter__(self) -> Handover[T]:
         self._thread.start()
         return self
 
     def __iter__(self) -> Iterator[T]:
-        """What is given, in order; at its end raises what the work raised."""
+        """What was put, in order; at its end raises what the work raised."""
         self._taken.release()
         while True:
             self._given.acquire()
@@ -90,9 +90,9 @@ class Handover(Generic[T]):
         try:
             if not self._left:
                 self._work(self)
-            self.settle()
-        except NobodyTakes:
-            pass  # the way that `settle` ends the work: there is nobody to tell
+            self.wait_taken()
+        except ConsumerLeft:
+            pass  # the way that `wait_taken` ends the work: there is nobody to tell
         except BaseException as error:
             self._error = error
             if self._on_the_way:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NamedDrafter = tuple[str, Drafter]
 
 
-class Room(msgspec.Struct, frozen=True):
+class Budget(msgspec.Struct, frozen=True):
     """The most tokens that a round can use, and what allows no more."""
 
     tokens: int
@@ -46,7 +46,7 @@ class Draft(msgspec.Struct, frozen=True):
         return math.fsum(one.read_seconds for one in self.attempts or () if one.unread > RIDE_ALONG)
 
 
-def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenIds, space: Room) -> Draft:
+def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenIds, space: Budget) -> Draft:
     """The first proposal behind the truth, of shape [n], that is not empty, in order of precedence.
 
     It has at most as many tokens as there is space. Where there is none, the empty one says why.

@@ -14,7 +14,7 @@ from app.engine.native.checkpoints import APART, Checkpoints
 from app.engine.native.library import AbortFlag, captured_log, captured_report, get_logits_address
 from app.engine.native.load_params import context_params
 from app.engine.native.model import MAIN_MEMORY, Model, place_of, ran_out
-from app.engine.native.report import Report
+from app.engine.native.report import LoadReport
 from app.engine.types import ModelOptions
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Context:
             self.handle: Any = llama_cpp.llama_init_from_model(model.handle, params)
         if not self.handle:
             raise explain_context(model.path.name, params.n_ctx, lines)
-        self.memory = Report([*model.log, *log], model.devices).memory()  # as llama.cpp says it took it
+        self.memory = LoadReport([*model.log, *log], model.devices).memory()  # as llama.cpp says it took it
         self._abort = abort
         self._memory = llama_cpp.llama_get_memory(self.handle)
         if not self._memory:

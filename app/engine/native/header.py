@@ -26,7 +26,7 @@ def _file_types() -> dict[int, str]:
     }
 
 
-class Header:
+class FileHeader:
     """What a model file says of itself. Reading one takes some ten milliseconds; close it in the end."""
 
     def __init__(self, path: Path) -> None:

@@ -23,7 +23,7 @@ from app.engine.native.library import captured_log, captured_report
 from app.engine.native.library import raw_call as _call
 from app.engine.native.load_params import MEASURED, ModelParams, context_params
 from app.engine.native.model import check_file, explain_failure
-from app.engine.native.report import Report
+from app.engine.native.report import LoadReport
 from app.engine.types import ModelOptions
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
@@ -46,7 +46,7 @@ def measure(options: ModelOptions, snapshots: int = SNAPSHOTS) -> ModelMemory:
     devices = chosen_devices(options)
     with captured_report() as log:
         _lay_out(options, devices, path, snapshots)
-    report = Report(log, devices)
+    report = LoadReport(log, devices)
     # Of caches that are not there the buffers are empty; those of recurrent states are real.
     buffers = [one for one in report.buffers if one[1] in ("context", "compute")]
     buffers += [(device, "context", size) for device, size in _caches(log, devices)]
@@ -74,7 +74,7 @@ def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path
 
 def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[str, int]]:
     """Each cache's size, over the devices of its layers: they are alike."""
-    names = Report([], devices)
+    names = LoadReport([], devices)
     layers: list[str] = []
     for line in log:
         if found := _CACHE_LAYER.search(line):
@@ -85,7 +85,7 @@ def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[
             layers = []
 
 
-def _weights(path: Path, report: Report, log: list[str]) -> Iterator[tuple[str, int]]:
+def _weights(path: Path, report: LoadReport, log: list[str]) -> Iterator[tuple[str, int]]:
     """Each tensor's size and its device."""
     stay = {found[1] for line in log if (found := _OVERRIDDEN.search(line))}
     output = report.layers.get(report.last_layer, CPU)

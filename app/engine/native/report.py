@@ -16,7 +16,7 @@ _PARTS = {"model": "weights", "compute": "compute"}  # KV, RS, output and other 
 _MIB = 2**20
 
 
-class Report:
+class LoadReport:
     """Lines of the log of one load, read."""
 
     def __init__(self, lines: Iterable[str], devices: Sequence[OffloadDevice]) -> None:

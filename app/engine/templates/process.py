@@ -22,10 +22,10 @@ from app.engine.templates.sandbox import (
     MEMORY_LIMIT,
     OUT_OF_MEMORY,
     Answer,
-    Question,
-    Refused,
     Rendered,
     RenderQuestion,
+    TemplateQuestion,
+    TemplateRefused,
     ThinkingQuestion,
     Understood,
     decode_answer,
@@ -110,7 +110,7 @@ class Templates:
             raise PromptError(_UNREADABLE, _HINT)
         return said.thinking
 
-    def _ask(self, question: Question, stopped: Callable[[], bool]) -> Answer:
+    def _ask(self, question: TemplateQuestion, stopped: Callable[[], bool]) -> Answer:
         self.start()
         assert self._process is not None
         try:
@@ -118,7 +118,7 @@ class Templates:
         except BaseException:
             self.close()  # it may still be at work
             raise
-        if isinstance(said, Refused):
+        if isinstance(said, TemplateRefused):
             raise PromptError(said.message, said.hint)
         return said
 
@@ -147,7 +147,7 @@ class _Process:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, question: Question, stopped: Callable[[], bool]) -> Answer:
+    def ask(self, question: TemplateQuestion, stopped: Callable[[], bool]) -> Answer:
         """Raises PromptError where the process ends or does not answer, and where `stopped` says so."""
         said: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         # On a thread: a process that is stuck takes no question and gives no answer, and pipes know no limit.
@@ -178,7 +178,7 @@ class _Process:
         except (EOFError, OSError, ValueError):  # a pipe that was closed is a ValueError
             said.put(None)
 
-    def _explain(self, question: Question) -> PromptError:
+    def _explain(self, question: TemplateQuestion) -> PromptError:
         """What the end of the process was."""
         try:
             code = self._process.wait(_GRACE)
@@ -202,7 +202,7 @@ class _Process:
                 pipe.close()
 
 
-def _too_long(question: Question) -> PromptError:
+def _too_long(question: TemplateQuestion) -> PromptError:
     return PromptError(
         f"The model's chat template took longer than {question.seconds:g} s and was stopped.", _HINT
     )

@@ -37,7 +37,7 @@ _LONGEST_ERROR = 160  # characters
 _SAMPLE = [{"role": "user", "content": "Hello"}]  # by which is seen what options do
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class TemplateQuestion(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What is asked about a template; `seconds` is how long the answer may take."""
 
     source: str
@@ -46,14 +46,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     seconds: float
 
 
-class RenderQuestion(Question, frozen=True, kw_only=True, tag=True):
+class RenderQuestion(TemplateQuestion, frozen=True, kw_only=True, tag=True):
     """The text that it makes of messages."""
 
     messages: list[Message]
     options: TemplateOptions
 
 
-class ThinkingQuestion(Question, frozen=True, kw_only=True, tag=True):
+class ThinkingQuestion(TemplateQuestion, frozen=True, kw_only=True, tag=True):
     """What it can be told about thinking."""
 
 
@@ -70,14 +70,14 @@ class Understood(msgspec.Struct, frozen=True, tag=True):
     thinking: Thinking | None
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class TemplateRefused(msgspec.Struct, frozen=True, tag=True):
     """Why there is none, in sentences."""
 
     message: str
     hint: str
 
 
-Answer = Rendered | Understood | Refused
+Answer = Rendered | Understood | TemplateRefused
 
 encode = msgspec.msgpack.Encoder().encode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
@@ -202,21 +202,21 @@ def answer(question: RenderQuestion | ThinkingQuestion) -> Answer:
     except MemoryError:
         raise
     except jinja2.TemplateError as error:
-        return Refused(
+        return TemplateRefused(
             f"The model's chat template refused the messages: {_brief(error)}.",
             "Change the messages, or use completion mode.",
         )
     except Exception as error:  # whatever a stranger's program can raise
-        return Refused(
+        return TemplateRefused(
             f"The model's chat template failed: {type(error).__name__}: {_brief(error)}.",
             "Use completion mode, or another file.",
         )
     if len(text) > MAX_CHARACTERS:
-        return Refused("The model's chat template made too long a text.", "Use completion mode.")
+        return TemplateRefused("The model's chat template made too long a text.", "Use completion mode.")
     return Rendered(_unicode(text), sorted(read))
 
 
-def _rendered(question: Question, messages: list[dict[str, str]], options: TemplateOptions) -> str:
+def _rendered(question: TemplateQuestion, messages: list[dict[str, str]], options: TemplateOptions) -> str:
     return _compiled(question.source).render(
         options,
         messages=messages,

@@ -8,7 +8,7 @@ import signal
 import threading
 from multiprocessing.connection import Connection
 
-from app.hub.downloads.messages import Failed, Finished, Report, decode_job, encode
+from app.hub.downloads.messages import DownloadFailed, DownloadFinished, Report, decode_job, encode
 from app.hub.errors import HubError, Trouble
 
 
@@ -29,13 +29,13 @@ def serve(connection: Connection, job: bytes) -> None:
         from app.hub.downloads.fetch import Fetcher
 
         Fetcher(decode_job(job), report).run()
-        report(Finished())
+        report(DownloadFinished())
     except HubError as error:
-        report(Failed(error.trouble, error.message, error.hint))
+        report(DownloadFailed(error.trouble, error.message, error.hint))
     except BaseException as error:
         # Only its kind: its text could hold an address with a signature.
         kind = type(error).__name__
-        report(Failed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it."))
+        report(DownloadFailed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it."))
     connection.close()
     os._exit(0)
 

@@ -25,9 +25,9 @@ from app.base.numbers import file_size
 from app.hub.cache import Cache
 from app.hub.checked import Checked
 from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import Begun, FileDone, Job, Progress, Report, Waiting
+from app.hub.downloads.messages import DownloadBegun, DownloadJob, DownloadProgress, FileDone, Report, Waiting
 from app.hub.errors import PASSING, HubError, Trouble, explain, unusable_answer
-from app.hub.place import Place
+from app.hub.place import FilePlace
 
 _REPORT_SECONDS = 0.1
 _BLOCK = 1 << 20  # bytes read at once for the checksum
@@ -63,7 +63,7 @@ class Fetcher:
 
     def __init__(
         self,
-        job: Job,
+        job: DownloadJob,
         report: Callable[[Report], None],
         free_bytes: Callable[[], int] | None = None,
         sleep: Callable[[float], None] = time.sleep,
@@ -88,7 +88,7 @@ class Fetcher:
             path, size = self._persist(index, file)
             self._before += size
             self._report(FileDone(index, str(path)))
-            self._report(Progress(self._before))
+            self._report(DownloadProgress(self._before))
 
     def _persist(self, index: int, file: ItemFile) -> tuple[Path, int]:
         """Fetch one file, again and again while that may help."""
@@ -129,7 +129,7 @@ class Fetcher:
         place.refer(self._job.revision, unless_known=self._goes_on)
         return path, remote.size
 
-    def _is_here(self, file: ItemFile, remote: _Remote, place: Place) -> bool:
+    def _is_here(self, file: ItemFile, remote: _Remote, place: FilePlace) -> bool:
         """Whether the file is here, whoever brought it. A crash, or a bad disk, can leave other bytes of the
         right size: they are read once."""
         here = next((path for path in (place.pointer, place.blob) if _is_whole(path, remote)), None)
@@ -141,13 +141,13 @@ class Fetcher:
         checksum: _Hash = hashlib.sha256()
         self._read_again(here, checksum)
         if checksum.hexdigest() != sha256:
-            self._report(Progress(self._before))
+            self._report(DownloadProgress(self._before))
             return False
         self._checked.add(here, sha256)
         return True
 
     def _begun(self, index: int, remote: _Remote, found: bool) -> None:
-        self._report(Begun(index, remote.etag, remote.commit, remote.size, found))
+        self._report(DownloadBegun(index, remote.etag, remote.commit, remote.size, found))
 
     def _look(self, file: ItemFile) -> _Remote:
         """Ask the Hub for the file's place, size and checksum."""
@@ -171,7 +171,7 @@ class Fetcher:
         sha256 = found.etag if _SHA256.fullmatch(found.etag) else ""
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
-    def _bring(self, file: ItemFile, remote: _Remote, place: Place) -> None:
+    def _bring(self, file: ItemFile, remote: _Remote, place: FilePlace) -> None:
         """Download what is missing, check it, and make it the blob."""
         start = place.begin()
         if start > remote.size:
@@ -186,7 +186,7 @@ class Fetcher:
         sha256 = _checksum_of(file, remote)
         if sha256 and checksum.hexdigest() != sha256:
             place.partial.unlink()
-            self._report(Progress(self._before))  # nothing of it is here any more
+            self._report(DownloadProgress(self._before))  # nothing of it is here any more
             if not self._look(file).is_same(remote):
                 raise HubError(
                     Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts over."
@@ -256,13 +256,13 @@ class Fetcher:
     def _empty(self, file: BinaryIO) -> None:
         """Nothing of what was received is of use."""
         file.truncate(0)
-        self._report(Progress(self._before))
+        self._report(DownloadProgress(self._before))
 
     def _progress(self, done: int, *, checking: bool = False) -> None:
         now = time.monotonic()
         if now >= self._next_report:
             self._next_report = now + _REPORT_SECONDS
-            self._report(Progress(self._before + done, checking))
+            self._report(DownloadProgress(self._before + done, checking))
 
 
 def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:

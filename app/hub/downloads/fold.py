@@ -5,7 +5,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from app.hub.downloads.item import ACTIVE, Download, State
-from app.hub.downloads.messages import Begun, Failed, FileDone, Finished, Progress, Report, Waiting
+from app.hub.downloads.messages import (
+    DownloadBegun,
+    DownloadFailed,
+    DownloadFinished,
+    DownloadProgress,
+    FileDone,
+    Report,
+    Waiting,
+)
 from app.hub.downloads.rate import Rate
 from app.hub.errors import HubError
 
@@ -13,7 +21,7 @@ from app.hub.errors import HubError
 def folded(one: Download, report: Report, rate: Rate | None) -> Download:
     """The item after a report; `rate` is that of the bytes that are coming, None while none are."""
     match report:
-        case Begun(index, etag, commit, size, found):
+        case DownloadBegun(index, etag, commit, size, found):
             known = one.files[index]
             # What this download brought earlier is its own, also where it now finds it.
             found = found and (known.found or known.etag != etag)
@@ -21,9 +29,9 @@ def folded(one: Download, report: Report, rate: Rate | None) -> Download:
             # A file of another size is another one than the Hub listed: so is its checksum.
             sha256 = known.sha256 if known.size in (0, size) else ""
             return with_file(begun, index, etag=etag, commit=commit, size=size, sha256=sha256, found=found)
-        case Progress(done, checking=True):
+        case DownloadProgress(done, checking=True):
             return settled(one, State.CHECKING, done)
-        case Progress(done):
+        case DownloadProgress(done):
             left = rate.seconds_left(one.total) if rate else None
             return settled(one, State.RUNNING, done, rate.speed() if rate else None, left)
         case Waiting(trouble, message, hint, seconds):
@@ -31,9 +39,9 @@ def folded(one: Download, report: Report, rate: Rate | None) -> Download:
             return replace(waiting, trouble=trouble, message=message, hint=hint, retry_in=seconds)
         case FileDone(index, path):
             return with_file(one, index, path=path)
-        case Failed(trouble, message, hint):
+        case DownloadFailed(trouble, message, hint):
             return failed(one, HubError(trouble, message, hint))
-        case Finished():
+        case DownloadFinished():
             return settled(one, State.DONE, one.total)
 
 

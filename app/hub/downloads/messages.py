@@ -17,7 +17,7 @@ class Patience(msgspec.Struct, frozen=True):
     attempts: int = 10  # in a row that brought nothing
 
 
-class Job(msgspec.Struct, frozen=True):
+class DownloadJob(msgspec.Struct, frozen=True):
     """All that a child process needs to know. The token it reads for itself."""
 
     repo: str
@@ -29,7 +29,7 @@ class Job(msgspec.Struct, frozen=True):
     checked: str = ""  # the file that says which blobs had their checksum; "" for none
 
 
-class Begun(msgspec.Struct, frozen=True, tag=True):
+class DownloadBegun(msgspec.Struct, frozen=True, tag=True):
     """A file's place is known. `found`: it is not this download's; told anew, without, before anything of it
     is written."""
 
@@ -40,7 +40,7 @@ class Begun(msgspec.Struct, frozen=True, tag=True):
     found: bool
 
 
-class Progress(msgspec.Struct, frozen=True, tag=True):
+class DownloadProgress(msgspec.Struct, frozen=True, tag=True):
     """Bytes of the whole item that are here; `checking`: they are being read again."""
 
     done: int
@@ -63,7 +63,7 @@ class FileDone(msgspec.Struct, frozen=True, tag=True):
     path: str
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class DownloadFailed(msgspec.Struct, frozen=True, tag=True):
     """The child has given up."""
 
     trouble: Trouble
@@ -71,12 +71,12 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     hint: str
 
 
-class Finished(msgspec.Struct, frozen=True, tag=True):
+class DownloadFinished(msgspec.Struct, frozen=True, tag=True):
     """Every file is done."""
 
 
-Report = Begun | Progress | Waiting | FileDone | Failed | Finished
+Report = DownloadBegun | DownloadProgress | Waiting | FileDone | DownloadFailed | DownloadFinished
 
 encode = msgspec.msgpack.Encoder().encode
 decode_report = msgspec.msgpack.Decoder(Report).decode
-decode_job = msgspec.msgpack.Decoder(Job).decode
+decode_job = msgspec.msgpack.Decoder(DownloadJob).decode

@@ -28,7 +28,7 @@ from app.hub.downloads.item import (
     State,
     Wanted,
 )
-from app.hub.downloads.messages import Begun, Job, Patience, Progress, Report, Waiting
+from app.hub.downloads.messages import DownloadBegun, DownloadJob, DownloadProgress, Patience, Report, Waiting
 from app.hub.downloads.rate import Rate
 from app.hub.downloads.removal import remove_files
 from app.hub.downloads.space import check_space
@@ -198,7 +198,7 @@ class DownloadQueue:
             if self._hub.is_offline:
                 self._downloads[one.id] = failed(one, offline_error())
                 continue
-            job = Job(
+            job = DownloadJob(
                 one.repo,
                 one.revision,
                 one.files,
@@ -221,11 +221,11 @@ class DownloadQueue:
 
     def _take(self, id: str, report: Report) -> None:
         one = self._downloads[id]
-        if isinstance(report, Begun):
+        if isinstance(report, DownloadBegun):
             self._drop_older(one, report)
         self._downloads[id] = folded(one, report, self._rate(id, report))
 
-    def _drop_older(self, one: Download, report: Begun) -> None:
+    def _drop_older(self, one: Download, report: DownloadBegun) -> None:
         """The file may be another one than an earlier try brought: that one is of no use any more."""
         old = one.files[report.index]
         if not old.etag or old.found:
@@ -237,11 +237,11 @@ class DownloadQueue:
 
     def _rate(self, id: str, report: Report) -> Rate | None:
         """The speed of the item, this report included."""
-        if isinstance(report, Progress) and not report.checking:
+        if isinstance(report, DownloadProgress) and not report.checking:
             now = time.monotonic()
             rate = self._rates.setdefault(id, Rate(report.done, now))
             rate.update(report.done, now)
-        elif isinstance(report, (Progress, Waiting)):
+        elif isinstance(report, (DownloadProgress, Waiting)):
             self._rates.pop(id, None)
         return self._rates.get(id)
 

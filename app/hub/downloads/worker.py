@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.hub.downloads.child import serve
-from app.hub.downloads.messages import Failed, Finished, Job, Report, decode_report, encode
+from app.hub.downloads.messages import (
+    DownloadFailed,
+    DownloadFinished,
+    DownloadJob,
+    Report,
+    decode_report,
+    encode,
+)
 from app.hub.errors import Trouble
 from app.hub.processes import hear, start_child
 
@@ -15,7 +22,7 @@ _GOODBYE_SECONDS = 5.0
 class Worker:
     """One child process at work on one job."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: DownloadJob) -> None:
         self._process, self.connection = start_child("draftscope download", serve, encode(job))
         self.ended = False
 
@@ -28,13 +35,13 @@ class Worker:
         try:
             while not self.ended and self.connection.poll():
                 report: Report = hear(self.connection, decode_report)
-                self.ended = isinstance(report, (Failed, Finished))
+                self.ended = isinstance(report, (DownloadFailed, DownloadFinished))
                 yield report
         except (EOFError, OSError):
             self.ended = True
             self._process.join(_GOODBYE_SECONDS)
             code = self._process.exitcode
-            yield Failed(
+            yield DownloadFailed(
                 Trouble.CRASHED,
                 f"The download process ended unexpectedly (exit code {code}).",
                 "Resume: what was downloaded is kept.",
@@ -44,7 +51,7 @@ class Worker:
         """End the process now; yields what it had still to say. Afterwards it writes nothing more."""
         self._process.kill()
         self._process.join()
-        yield from (one for one in self.reports() if not isinstance(one, Failed))
+        yield from (one for one in self.reports() if not isinstance(one, DownloadFailed))
         self.close()
 
     def close(self) -> None:

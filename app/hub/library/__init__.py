@@ -1,25 +1,25 @@
 """The library: which models are here, what they are, and which of them can draft for which."""
 
-from app.hub.library.drafts import Candidate, Verdict, best_first
+from app.hub.library.drafts import Candidate, DraftVerdict, best_first
 from app.hub.library.facts import Facts, short_number
 from app.hub.library.library import DraftsChanged, Library, LibraryChanged, LibraryEvent, LibraryProblem
-from app.hub.library.model import LocalModel, Origin, names_apart
+from app.hub.library.model import FileOrigin, LocalModel, names_apart
 from app.hub.library.reader import Reader
 from app.hub.library.shelf import Shelf, find_model
 
 __all__ = [
     "Candidate",
+    "DraftVerdict",
     "DraftsChanged",
     "Facts",
+    "FileOrigin",
     "Library",
     "LibraryChanged",
     "LibraryEvent",
     "LibraryProblem",
     "LocalModel",
-    "Origin",
     "Reader",
     "Shelf",
-    "Verdict",
     "best_first",
     "find_model",
     "names_apart",

@@ -12,7 +12,7 @@ from app.engine.explain.draft_size import IDEAL_SHARE, LARGEST_THAT_PAYS, size_v
 from app.hub.library.model import LocalModel
 
 
-class Verdict(StrEnum):
+class DraftVerdict(StrEnum):
     """Whether a file can draft for the target."""
 
     GOOD = "good"
@@ -21,7 +21,7 @@ class Verdict(StrEnum):
     UNREAD = "not read yet"
 
 
-_ORDER = tuple(Verdict)
+_ORDER = tuple(DraftVerdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Candidate:
     """A file as a draft for the target."""
 
     model: LocalModel
-    verdict: Verdict
+    verdict: DraftVerdict
     reason: str = ""  # stands behind "because"; empty where it is not read yet
     share: float = 0.0  # its size / the target's
 
     def __str__(self) -> str:
         """ "good", "works, because …" or "cannot, because …"."""
-        if self.verdict in (Verdict.WORKS, Verdict.CANNOT):
+        if self.verdict in (DraftVerdict.WORKS, DraftVerdict.CANNOT):
             return f"{self.verdict}, because {self.reason}"
         return self.verdict
 
@@ -44,29 +44,29 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
     """The verdict on `draft`; `fit` is that of the vocabularies, None where they could not be compared."""
     share = draft.size / max(target.size, 1)
 
-    def verdict(kind: Verdict, reason: str) -> Candidate:
+    def verdict(kind: DraftVerdict, reason: str) -> Candidate:
         return Candidate(draft, kind, reason, share)
 
     if draft.problem:
-        return verdict(Verdict.CANNOT, _clause(draft.problem))
+        return verdict(DraftVerdict.CANNOT, _clause(draft.problem))
     if draft.facts is not None and draft.facts.refusal:
-        return verdict(Verdict.CANNOT, draft.facts.refusal)
+        return verdict(DraftVerdict.CANNOT, draft.facts.refusal)
     if draft.facts is None or fit is None:
-        return verdict(Verdict.UNREAD, "")
+        return verdict(DraftVerdict.UNREAD, "")
     if fit.kind is FitKind.CANNOT:
-        return verdict(Verdict.CANNOT, fit.detail)
+        return verdict(DraftVerdict.CANNOT, fit.detail)
     if fit.kind is FitKind.THROUGH_TEXT:
-        return verdict(Verdict.WORKS, f"its drafts can go through text; {fit.detail}")
+        return verdict(DraftVerdict.WORKS, f"its drafts can go through text; {fit.detail}")
     size = size_verdict(share, *(one.facts.architecture for one in (target, draft) if one.facts is not None))
     if share > LARGEST_THAT_PAYS:
-        return verdict(Verdict.WORKS, f"the vocabulary fits; {size}")
+        return verdict(DraftVerdict.WORKS, f"the vocabulary fits; {size}")
     if draft.facts.recurrent:
         return verdict(
-            Verdict.WORKS,
+            DraftVerdict.WORKS,
             "the vocabulary fits; its state cannot be rolled back, so a rejected draft costs more",
         )
     vocabulary = "the same vocabulary" if fit.kind is FitKind.SAME else f"the same vocabulary ({fit.detail})"
-    return verdict(Verdict.GOOD, f"it has {vocabulary}; {size}")
+    return verdict(DraftVerdict.GOOD, f"it has {vocabulary}; {size}")
 
 
 def best_first(target: LocalModel, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -16,7 +16,7 @@ _FINER = re.compile(r"(?:UD-(?=.)|(?=Q[24568]_K_X?L|Q3_K_XL))(?P<format>[A-Z]+\d
 """Words for mixtures that llama.cpp's file types have no name for."""
 
 
-class Origin(StrEnum):
+class FileOrigin(StrEnum):
     """Where a model came from, which says what can be done with it."""
 
     HUB = "Hub"  # in the Hugging Face cache
@@ -32,7 +32,7 @@ class LocalModel:
     files: tuple[Path, ...]
     size: int  # bytes of all parts
     changed: int  # nanoseconds: when the part that was written last was
-    origin: Origin
+    origin: FileOrigin
     repo: str = ""  # on the Hub
     facts: Facts | None = None
     problem: str = ""  # why it cannot be used, for people
@@ -71,7 +71,7 @@ class LocalModel:
 
     @property
     def can_delete(self) -> bool:
-        return self.origin is not Origin.BUNDLED
+        return self.origin is not FileOrigin.BUNDLED
 
 
 def names_apart(models: Sequence[LocalModel]) -> tuple[str, ...]:

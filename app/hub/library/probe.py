@@ -19,7 +19,7 @@ from app.engine.process.limits import go_first
 from app.hub.library.facts import Facts
 
 if TYPE_CHECKING:
-    from app.engine.native.header import Header
+    from app.engine.native.header import FileHeader
 
 _KEPT_OPEN = 2  # a target, and one draft after another
 _ONE_TARGET = ("eagle3", "dflash", "dspark")
@@ -27,19 +27,19 @@ _EMBEDDING = ("bert", "embedding")
 
 
 class ReadFacts(msgspec.Struct, frozen=True, tag=True):
-    """Ask what a file says of itself; answered by `Facts` or `Refused`."""
+    """Ask what a file says of itself; answered by `Facts` or `Unreadable`."""
 
     path: str
 
 
 class Compare(msgspec.Struct, frozen=True, tag=True):
-    """Ask whether a draft can serve a target; answered by `Compared` or `Refused`."""
+    """Ask whether a draft can serve a target; answered by `Compared` or `Unreadable`."""
 
     target: str
     draft: str
 
 
-class ListDevices(msgspec.Struct, frozen=True, tag=True):
+class ProbeDevices(msgspec.Struct, frozen=True, tag=True):
     """Ask for this machine's devices and their memory; answered by `Devices`."""
 
 
@@ -66,15 +66,15 @@ class Devices(msgspec.Struct, frozen=True, tag=True):
     devices: tuple[Device, ...]
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class Unreadable(msgspec.Struct, frozen=True, tag=True):
     """A file cannot be read; in sentences."""
 
     message: str
     hint: str
 
 
-Question = ReadFacts | Compare | ListDevices
-Answer = Read | Compared | Devices | Refused
+Question = ReadFacts | Compare | ProbeDevices
+Answer = Read | Compared | Devices | Unreadable
 
 encode = msgspec.msgpack.Encoder().encode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
@@ -98,7 +98,7 @@ def _answer(question: Question, headers: _Headers) -> Answer:
     try:
         if isinstance(question, ReadFacts):
             return Read(_facts(headers.open(question.path)))
-        if isinstance(question, ListDevices):
+        if isinstance(question, ProbeDevices):
             from app.engine.native.devices import list_devices
 
             return Devices(list_devices())
@@ -107,31 +107,31 @@ def _answer(question: Question, headers: _Headers) -> Answer:
         )
         return Compared(fit.kind, fit.detail)
     except UserError as error:
-        return Refused(error.message, error.hint)
+        return Unreadable(error.message, error.hint)
 
 
 class _Headers:
     """The files read last, still open."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[tuple[str, int, int], Header] = OrderedDict()
+        self._open: OrderedDict[tuple[str, int, int], FileHeader] = OrderedDict()
 
-    def open(self, path: str) -> Header:
-        from app.engine.native.header import Header
+    def open(self, path: str) -> FileHeader:
+        from app.engine.native.header import FileHeader
 
         key = path, 0, 0
         with contextlib.suppress(OSError):  # opening it says what is the matter
             status = os.stat(path)
             key = path, status.st_mtime_ns, status.st_size
         if key not in self._open:
-            self._open[key] = Header(Path(path))
+            self._open[key] = FileHeader(Path(path))
         self._open.move_to_end(key)
         while len(self._open) > _KEPT_OPEN:
             self._open.popitem(last=False)[1].close()
         return self._open[key]
 
 
-def _facts(header: Header) -> Facts:
+def _facts(header: FileHeader) -> Facts:
     return Facts(
         header.architecture,
         header.metadata("general.name"),
@@ -147,7 +147,7 @@ def _facts(header: Header) -> Facts:
     )
 
 
-def _refusal(header: Header) -> str:
+def _refusal(header: FileHeader) -> str:
     if header.architecture in _ONE_TARGET:
         return "it drafts for one certain target only"
     if header.is_diffusion or header.has_encoder or not header.has_decoder:

@@ -14,11 +14,11 @@ from app.hub.library.probe import (
     Compare,
     Compared,
     Devices,
-    ListDevices,
+    ProbeDevices,
     Question,
     Read,
     ReadFacts,
-    Refused,
+    Unreadable,
     decode_answer,
     encode,
     serve,
@@ -57,7 +57,7 @@ class Reader:
     def room(self) -> Room:
         """What is free on this machine now; raises ModelFileError."""
         try:
-            answer = self._ask(ListDevices())
+            answer = self._ask(ProbeDevices())
         except (EOFError, OSError):
             raise NoAnswerError(
                 "What is free on this machine could not be found out.",
@@ -98,7 +98,7 @@ class Reader:
             except (EOFError, OSError):
                 # One that waits is the first to go where memory is short: that says nothing of the file.
                 answer = self._ask_once(question)
-        if isinstance(answer, Refused):
+        if isinstance(answer, Unreadable):
             raise ModelFileError(answer.message, answer.hint)
         return answer
 

@@ -88,7 +88,7 @@ class _Known(msgspec.Struct):
     fits: dict[str, tuple[FitKind, str]] = {}
 
 
-class Known:
+class RememberedFiles:
     """What files said when they were read, for as long as they do not change. Losing it costs only time."""
 
     def __init__(self, file: Path | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from app.hub.cache import Cache
-from app.hub.library.model import LocalModel, Origin
+from app.hub.library.model import FileOrigin, LocalModel
 from app.hub.names import Shard, is_model, shard_of
 
 _DEEPEST = 6  # folders below one that was added
@@ -18,9 +18,9 @@ def scan(cache: Cache, added: Sequence[Path], bundled: Sequence[Path]) -> tuple[
     """Every model that is here, each once, without what only reading them tells. Never raises: what cannot
     be looked at is not here."""
     models = [
-        *_group([path for path in bundled if path.is_file()], Origin.BUNDLED),
+        *_group([path for path in bundled if path.is_file()], FileOrigin.BUNDLED),
         *_of_cache(cache),
-        *_group((path for one in added for path in _files(one)), Origin.ADDED),
+        *_group((path for one in added for path in _files(one)), FileOrigin.ADDED),
     ]
     once: dict[object, LocalModel] = {}
     for model in models:
@@ -33,7 +33,7 @@ def model_at(path: Path) -> LocalModel | None:
     paths = [path]
     if shard := shard_of(path.name):
         paths = [one for one in sorted(path.parent.glob("*.gguf")) if _is_part(one, shard)]
-    return next(_group([one for one in paths if one.is_file()], Origin.ADDED), None)
+    return next(_group([one for one in paths if one.is_file()], FileOrigin.ADDED), None)
 
 
 def _is_part(path: Path, of: Shard) -> bool:
@@ -47,7 +47,7 @@ def _of_cache(cache: Cache) -> Iterator[LocalModel]:
         if is_model(name):
             found[repo, commit.name].append(commit.joinpath(*name.split("/")))
     for (repo, _), pointers in found.items():
-        yield from _group(pointers, Origin.HUB, repo)
+        yield from _group(pointers, FileOrigin.HUB, repo)
 
 
 def _files(place: Path) -> Iterator[Path]:
@@ -61,7 +61,7 @@ def _files(place: Path) -> Iterator[Path]:
         yield from (path for name in names if is_model(name) and (path := Path(folder, name)).is_file())
 
 
-def _group(paths: Iterable[Path], origin: Origin, repo: str = "") -> Iterator[LocalModel]:
+def _group(paths: Iterable[Path], origin: FileOrigin, repo: str = "") -> Iterator[LocalModel]:
     """One model a file, and one for all parts of a sharded one."""
     shards: defaultdict[tuple[Path, str, int], dict[int, Path]] = defaultdict(dict)
     for path in dict.fromkeys(paths):
@@ -75,7 +75,7 @@ def _group(paths: Iterable[Path], origin: Origin, repo: str = "") -> Iterator[Lo
         yield from _model(there, origin, repo, problem)
 
 
-def _model(files: tuple[Path, ...], origin: Origin, repo: str, problem: str = "") -> Iterator[LocalModel]:
+def _model(files: tuple[Path, ...], origin: FileOrigin, repo: str, problem: str = "") -> Iterator[LocalModel]:
     try:
         size, changed = measure(files)
     except OSError:

@@ -11,9 +11,9 @@ from app.base.files import reason
 from app.engine.errors import ModelFileError, UserError
 from app.hub.cache import Cache
 from app.hub.library.drafts import Candidate, judge_draft
-from app.hub.library.model import LocalModel, Origin
+from app.hub.library.model import FileOrigin, LocalModel
 from app.hub.library.reader import NoAnswerError, Reader
-from app.hub.library.remembered import Known, Places
+from app.hub.library.remembered import Places, RememberedFiles
 from app.hub.library.scan import measure, model_at, scan
 
 
@@ -32,7 +32,7 @@ class Shelf:
         self._bundled = bundled
         self._reader = reader or Reader()
         self.places = Places(folder / "library.json" if folder else None)
-        self._known = Known(folder / "library-cache.json" if folder else None)
+        self._known = RememberedFiles(folder / "library-cache.json" if folder else None)
         # Tried in vain, and unchanged since: by path, size and time.
         self._refused: dict[tuple[Path, int, int], UserError] = {}
 
@@ -116,7 +116,7 @@ class Shelf:
                     f"{model.path.name} has changed since it was listed, and was not deleted.",
                     "Look at it again, then delete it.",
                 )
-            if model.origin is Origin.HUB:
+            if model.origin is FileOrigin.HUB:
                 return self._cache.delete(model.files)
             for file in model.files:
                 file.unlink(missing_ok=True)

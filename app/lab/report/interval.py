@@ -20,7 +20,7 @@ _FEWEST_DEGREES = 1.5
 """Of freedom, for an interval: with one, Student's t is 12.7, and an interval says nothing."""
 
 
-class Finding(StrEnum):
+class SpeedFinding(StrEnum):
     """What an interval says."""
 
     FASTER = "faster"
@@ -53,12 +53,12 @@ class Speedup(msgspec.Struct, frozen=True):
     prompts: int = 1  # likewise
 
     @property
-    def finding(self) -> Finding:
+    def finding(self) -> SpeedFinding:
         if self.low is None or self.high is None:
-            return Finding.UNSURE
+            return SpeedFinding.UNSURE
         if self.low > 1:
-            return Finding.FASTER
-        return Finding.SLOWER if self.high < 1 else Finding.SAME
+            return SpeedFinding.FASTER
+        return SpeedFinding.SLOWER if self.high < 1 else SpeedFinding.SAME
 
     @classmethod
     def of(cls, ratios: Mapping[int, Mapping[int, float]]) -> Speedup | None:
@@ -136,7 +136,7 @@ def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
 
 def merit(one: Speedup) -> tuple[int, float]:
     """For `max`: what is shown to be faster goes before what may be, what is slower comes last."""
-    return {Finding.FASTER: 2, Finding.SLOWER: 0}.get(one.finding, 1), one.factor
+    return {SpeedFinding.FASTER: 2, SpeedFinding.SLOWER: 0}.get(one.finding, 1), one.factor
 
 
 def student_t(degrees: float) -> float:

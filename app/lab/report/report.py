@@ -22,7 +22,7 @@ from app.lab.runs.run_record import RunRecord
 FORMAT = "1.0"
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ReportSettings(msgspec.Struct, frozen=True):
     """What holds for every run."""
 
     sampling: Sampling
@@ -34,7 +34,7 @@ class Settings(msgspec.Struct, frozen=True):
     template_options: TemplateOptions = {}
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Settings:
+    def of(cls, experiment: Experiment) -> ReportSettings:
         return cls(**{name: getattr(experiment, name) for name in cls.__struct_fields__})
 
 
@@ -90,7 +90,7 @@ class Report(msgspec.Struct, frozen=True):
     system: SystemFacts
     pair: PairFacts | None  # the experiment's own; None where nothing was loaded
     pairs: tuple[PairFacts, ...]
-    settings: Settings
+    settings: ReportSettings
     lanes: tuple[ReportLane, ...]
     prompts: tuple[ReportPrompt, ...]
     runs: tuple[RunRecord, ...]
@@ -177,7 +177,7 @@ def make_report(
         system=system_facts(next(iter(pairs.values()), None)),
         pair=known.get(experiment.pair),
         pairs=tuple(known.values()),
-        settings=Settings.of(experiment),
+        settings=ReportSettings.of(experiment),
         lanes=tuple(
             _lane(experiment, lane, name, known, indices, pairs.get(lane))
             for lane, name in enumerate(lane_names(experiment))

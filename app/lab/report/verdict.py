@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.base import numbers
-from app.lab.report.interval import Finding, Speedup, merit, speedup_words
+from app.lab.report.interval import SpeedFinding, Speedup, merit, speedup_words
 from app.lab.report.report import Report
 
 _MOST_NAMES = 3  # of lanes that come near the fastest
@@ -13,7 +13,7 @@ def fastest(report: Report) -> int | None:
     """The lane that `verdict` calls the fastest; None where none is shown to be faster than its baseline."""
     known = _compared(report)
     best = max(known, key=lambda lane: merit(known[lane]), default=None)
-    return best if best is not None and known[best].finding is Finding.FASTER else None
+    return best if best is not None and known[best].finding is SpeedFinding.FASTER else None
 
 
 def verdict(report: Report) -> str:
@@ -27,7 +27,7 @@ def verdict(report: Report) -> str:
     several = report.baselines > 1  # factors over different baselines say who gains, not who is fast
     none = "its own none" if several else "none"
     match speedup.finding:
-        case Finding.FASTER:
+        case SpeedFinding.FASTER:
             text = f"{name} is the fastest measured: {shown} as fast as none."
             if several:
                 text = f"{name} gains most over its own none: {shown} as fast."
@@ -38,15 +38,15 @@ def verdict(report: Report) -> str:
                 names[_MOST_NAMES:] = [f"{len(names) - _MOST_NAMES} more"]
             may = "may gain just as much" if several else "may be just as fast"
             return f"{text} {numbers.listed(names)} {may} (the intervals overlap)." if names else text
-        case Finding.SLOWER:
+        case SpeedFinding.SLOWER:
             return f"Nothing was faster than {none}; the nearest, {name}, was {shown} as fast."
-        case Finding.SAME:
+        case SpeedFinding.SAME:
             what = "setting" if report.sweep else "lane"
             return (
                 f"No {what} is shown to be faster than {none}: the best, {name}, measured {shown}, and the "
                 "interval includes 1×."
             )
-        case Finding.UNSURE:
+        case SpeedFinding.UNSURE:
             most = ", the most" if known else ""
             return f"{name} measured {shown}{most}. Needs more complete repeats or prompts for an interval."
 

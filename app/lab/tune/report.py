@@ -7,7 +7,7 @@ import msgspec
 from app.engine.types import PairInfo
 from app.lab.experiment import Experiment
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
-from app.lab.report.report import ReportPrompt, Settings, now, report_prompts
+from app.lab.report.report import ReportPrompt, ReportSettings, now, report_prompts
 from app.lab.tune.tuned import Tuned
 
 
@@ -19,7 +19,7 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
     created_at: str  # ISO 8601, UTC
     system: SystemFacts
     pairs: tuple[PairFacts, ...]  # the one that was loaded; none where none could be
-    settings: Settings  # an answer's length is the longest; the first rounds have shorter ones
+    settings: ReportSettings  # an answer's length is the longest; the first rounds have shorter ones
     prompts: tuple[ReportPrompt, ...]
 
     def to_json(self) -> bytes:
@@ -35,6 +35,6 @@ class TuneReport(Tuned, frozen=True, kw_only=True):
             created_at=now(),
             system=system_facts(pair),
             pairs=(pair_facts(pair, digest),) if pair is not None else (),
-            settings=Settings.of(experiment),
+            settings=ReportSettings.of(experiment),
             prompts=report_prompts(experiment),
         )

@@ -8,14 +8,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 import msgspec
 
-from app.engine.explain.advice import Finding as Advised
-from app.engine.explain.advice import Setup, advise
+from app.engine.explain.advice import AnswerSetup, Finding, advise
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
 from app.engine.strategy import NONE, StrategySpec
 from app.engine.types import PairInfo, Round
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
-from app.lab.report.interval import Finding, Speedup, speedup_words
+from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
 from app.lab.runs.control import Control
 from app.lab.runs.disturbance import other_load, unsteady
 from app.lab.runs.events import EngineReplaced, LabEvent, PairLoaded, Paused, RunDone, RunStarted
@@ -266,15 +265,15 @@ class Tuner:
         for one in self._plain:
             cost.add(one)
         pair = self.experiment.pair
-        setup = Setup(self.pair, pair.target, pair.draft)
+        setup = AnswerSetup(self.pair, pair.target, pair.draft)
         found = advise(StrategySpec.parse(strategy), statistics, cost, speedup.factor, setup)
-        if found is None or found.finding is Advised.SELDOM:
+        if found is None or found.finding is Finding.SELDOM:
             return "It seldom found a draft." if found else ""
         return found.text
 
 
 def _is_worth_it(one: Speedup) -> bool:
-    return one.factor >= WORTH_IT and one.finding is Finding.FASTER
+    return one.factor >= WORTH_IT and one.finding is SpeedFinding.FASTER
 
 
 def _best_with_model(done: Sequence[Rung]) -> Score | None:

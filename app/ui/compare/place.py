@@ -15,16 +15,16 @@ from app.lab.experiment import Lane
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
 from app.ui.compare.results.export_menu import ExportMenu
-from app.ui.compare.results.outcome import Outcome
+from app.ui.compare.results.outcome import MeasurementPages
 from app.ui.compare.results.tune_page import MORE_SECONDS
-from app.ui.compare.setup.chips import Chips
+from app.ui.compare.setup.chips import SetupBar
 from app.ui.compare.setup.prompts_panel import ChoosePrompts, ask_for_prompts
 from app.ui.compare.setup.setup import setup_of
 from app.ui.compare.setup.sweep_panel import Sweep
 from app.ui.compare.works.earlier import EarlierRuns
 from app.ui.compare.works.journals import Earlier
 from app.ui.compare.works.run_strip import RunStrip
-from app.ui.compare.works.works import Works
+from app.ui.compare.works.works import Measurements
 from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY
@@ -51,13 +51,13 @@ class ComparePlace(PlaceWidget):
         """`folder` keeps the journals; the first of `suites` is for the bundled pair."""
         super().__init__()
         self._chat = chat
-        self.works = Works(chat.engine, make_home, self)
-        self.chips = Chips(theme, chat, suites, choose_model, choose_prompts, folder / "setup.json")
+        self.works = Measurements(chat.engine, make_home, self)
+        self.chips = SetupBar(theme, chat, suites, choose_model, choose_prompts, folder / "setup.json")
         self.head = self.chips.head
         self.strip = RunStrip()
         self.earlier = EarlierRuns(folder, self)
         self.notice = Notices(theme)
-        self.outcome = Outcome(theme, self.works, self.chips, self.strip, choose_save)
+        self.outcome = MeasurementPages(theme, self.works, self.chips, self.strip, choose_save)
         self.exports = ExportMenu(
             theme,
             self.head.export_menu,

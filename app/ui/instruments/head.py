@@ -20,7 +20,7 @@ _ENDINGS = {
 }
 
 
-class Head(QWidget):
+class InstrumentsHead(QWidget):
     """Says how many rounds the numbers stand for; resets them."""
 
     reset_requested = Signal()

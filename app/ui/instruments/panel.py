@@ -9,11 +9,11 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.ui.instruments.cost_card import CostCard
-from app.ui.instruments.head import Head
+from app.ui.instruments.head import InstrumentsHead
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.plots import AcceptancePlot, LengthPlot, SpeedPlot
 from app.ui.instruments.round_table import RoundTable
-from app.ui.instruments.span import Span
+from app.ui.instruments.span import RoundRange
 from app.ui.instruments.styles import scroll_bar
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
@@ -39,7 +39,7 @@ class InstrumentsPanel(QScrollArea):
         """`ask` asks where an exported file goes."""
         super().__init__()
         self._theme = theme
-        self._span = Span()
+        self._span = RoundRange()
         self.answer = AnswerModel()  # none yet
         self.acceptance = AcceptancePlot(theme, ask)
         self.speed = SpeedPlot(theme, ask)
@@ -47,7 +47,7 @@ class InstrumentsPanel(QScrollArea):
         self.cards: tuple[PlotCard, ...] = (self.acceptance, self.speed, self.length)
         self.cost = CostCard(theme, ask)
         self.table = RoundTable(theme)
-        self.head = Head(theme)
+        self.head = InstrumentsHead(theme)
         self._costs = Throttle(self._show_cost, self, _COST_MS)
         self._plots = Throttle(self._draw, self, _PLOT_MS)
         self._numbers = Throttle(self._show_numbers, self)

@@ -23,7 +23,7 @@ from app.ui.widgets.text.tips import as_text
 _HEADERS = ("draft", "draft_p", "q", "p", "", "verdict")
 
 
-class Column(IntEnum):
+class RoundColumn(IntEnum):
     """The columns, in order."""
 
     TOKEN = 0
@@ -35,12 +35,12 @@ class Column(IntEnum):
 
 
 _HEADER_TIPS = {
-    Column.TOKEN: "The drafted tokens in order, then the token that the target itself gave.",
-    Column.DRAFT_P: definitions.DRAFT_P,
-    Column.Q: definitions.Q,
-    Column.P: definitions.P,
-    Column.BAR: definitions.P,
-    Column.VERDICT: definitions.VERDICT,
+    RoundColumn.TOKEN: "The drafted tokens in order, then the token that the target itself gave.",
+    RoundColumn.DRAFT_P: definitions.DRAFT_P,
+    RoundColumn.Q: definitions.Q,
+    RoundColumn.P: definitions.P,
+    RoundColumn.BAR: definitions.P,
+    RoundColumn.VERDICT: definitions.VERDICT,
 }
 _FATE = int(Qt.ItemDataRole.UserRole)
 _VALUE = _FATE + 1
@@ -61,7 +61,7 @@ class RoundModel(QAbstractTableModel):
             # Live rounds often have the same shape: the view keeps its place and selection.
             self._rows = rows
             if rows:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, Column.VERDICT))
+                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, RoundColumn.VERDICT))
             return
         self.beginResetModel()
         self._rows = rows
@@ -81,7 +81,7 @@ class RoundModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return _HEADERS[section]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return _HEADER_TIPS[Column(section)]
+            return _HEADER_TIPS[RoundColumn(section)]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(section)
         return None
@@ -96,12 +96,12 @@ class RoundModel(QAbstractTableModel):
             return _alignment(column)
         if role == Qt.ItemDataRole.ForegroundRole:
             palette = self._theme.palette
-            coloured = column == Column.VERDICT or LOOKS[row.fate].neutral
+            coloured = column == RoundColumn.VERDICT or LOOKS[row.fate].neutral
             return QColor(palette.fate(row.fate) if coloured else palette.text)
-        if role == Qt.ItemDataRole.FontRole and column == Column.VERDICT:
+        if role == Qt.ItemDataRole.FontRole and column == RoundColumn.VERDICT:
             return self._theme.sans(-1)
-        if role == Qt.ItemDataRole.AccessibleTextRole and column == Column.BAR:
-            return cells(row)[Column.P]
+        if role == Qt.ItemDataRole.AccessibleTextRole and column == RoundColumn.BAR:
+            return cells(row)[RoundColumn.P]
         if role == _FATE:
             return row.fate
         if role == _VALUE:
@@ -110,7 +110,7 @@ class RoundModel(QAbstractTableModel):
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignLeft if column == Column.TOKEN else Qt.AlignmentFlag.AlignRight
+    side = Qt.AlignmentFlag.AlignLeft if column == RoundColumn.TOKEN else Qt.AlignmentFlag.AlignRight
     return side | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -122,7 +122,7 @@ class CellDelegate(QStyledItemDelegate):
         self._theme = theme
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        if index.column() == Column.BAR:
+        if index.column() == RoundColumn.BAR:
             self._paint_bar(painter, QRectF(option.rect), index)
             return
         painter.save()

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.types import Round
-from app.ui.instruments.round_model import CellDelegate, Column, RoundModel
+from app.ui.instruments.round_model import CellDelegate, RoundColumn, RoundModel
 from app.ui.instruments.round_rows import (
     draft_text,
     has_q,
@@ -73,7 +73,7 @@ class RoundTable(QWidget):
         header.setHighlightSections(False)
         header.setMinimumSectionSize(20)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        header.setSectionResizeMode(Column.TOKEN, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(RoundColumn.TOKEN, QHeaderView.ResizeMode.Stretch)
         self.view.viewport().installEventFilter(self)
         self.draft = GivingLabel()
 
@@ -166,22 +166,28 @@ class RoundTable(QWidget):
         mono, small = QFontMetrics(self._theme.mono(-1)), QFontMetrics(self._theme.sans(-1.5))
         number = mono.horizontalAdvance("0.000") + 10
         widths = {
-            Column.DRAFT_P: max(number, small.horizontalAdvance("draft_p") + 10),
-            Column.Q: number,
-            Column.P: number,
-            Column.BAR: 70,
-            Column.VERDICT: QFontMetrics(self._theme.sans(-1)).horizontalAdvance("target's choice") + 16,
+            RoundColumn.DRAFT_P: max(number, small.horizontalAdvance("draft_p") + 10),
+            RoundColumn.Q: number,
+            RoundColumn.P: number,
+            RoundColumn.BAR: 70,
+            RoundColumn.VERDICT: QFontMetrics(self._theme.sans(-1)).horizontalAdvance("target's choice") + 16,
         }
         if not self._has_q:
-            del widths[Column.Q]
+            del widths[RoundColumn.Q]
         if not self._has_draft_p:
-            del widths[Column.DRAFT_P]
+            del widths[RoundColumn.DRAFT_P]
         room = self.view.viewport().width() - mono.horizontalAdvance("·average")
         if sum(widths.values()) > room:
-            widths[Column.BAR] = 48
-        if sum(widths.values()) > room and Column.Q in widths:
-            widths.pop(Column.DRAFT_P, None)
-        for column in (Column.DRAFT_P, Column.Q, Column.P, Column.BAR, Column.VERDICT):
+            widths[RoundColumn.BAR] = 48
+        if sum(widths.values()) > room and RoundColumn.Q in widths:
+            widths.pop(RoundColumn.DRAFT_P, None)
+        for column in (
+            RoundColumn.DRAFT_P,
+            RoundColumn.Q,
+            RoundColumn.P,
+            RoundColumn.BAR,
+            RoundColumn.VERDICT,
+        ):
             self.view.setColumnHidden(column, column not in widths)
             self.view.setColumnWidth(column, widths.get(column, 0))
 

@@ -6,7 +6,7 @@ _LEAST = 32  # rounds: a first few do not fill the width
 _CLOSEST = 8
 
 
-class Span:
+class RoundRange:
     """All rounds, until someone zooms in; then those, until they ask for all again.
 
     While an answer grows, the width grows in steps of a third or a half: the curves run into free room

@@ -34,7 +34,7 @@ from app.hub.offline import is_forced_offline
 from app.hub.repo import HubFile
 from app.ui.state.mailbox import Mailbox, call_each
 from app.ui.state.settings_in_use import SettingsInUse
-from app.ui.widgets.work.background import Askers, Question
+from app.ui.widgets.work.background import Askers, Query
 
 E = TypeVar("E")
 
@@ -73,7 +73,7 @@ class HubSession(QObject):
         self.askers = Askers(self._mailbox)
         self._measure = measure
         self._measured = 0.0
-        self._room_question: Question[Room] = Question(self.askers, self._set_room, self._no_room)
+        self._room_question: Query[Room] = Query(self.askers, self._set_room, self._no_room)
         self.room: Room | None = None
         self.downloads: dict[str, Download] = {}  # in the order they were added
         self._heard: dict[str, float] = {}  # when each one was last told

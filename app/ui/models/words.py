@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Light, Room
-from app.hub.library import Candidate, LocalModel, Origin, Verdict
+from app.hub.library import Candidate, DraftVerdict, FileOrigin, LocalModel
 from app.hub.repo import Repo
 from app.hub.search import RepoHit
 from app.ui.widgets.words.model_words import parameters
@@ -15,7 +15,7 @@ from app.ui.widgets.words.numbers import SPACE, count, file_size, percent
 from app.ui.widgets.words.relative_time import relative_time
 
 DOT = " · "
-ORIGINS = {Origin.HUB: "Hub", Origin.ADDED: "added", Origin.BUNDLED: "bundled"}
+ORIGINS = {FileOrigin.HUB: "Hub", FileOrigin.ADDED: "added", FileOrigin.BUNDLED: "bundled"}
 
 
 def joined(*parts: str) -> str:
@@ -144,6 +144,6 @@ def more_words(model: LocalModel) -> str:
 
 def candidate_words(one: Candidate) -> str:
     """A verdict on a draft and its reason, as a line of its own."""
-    if one.verdict is Verdict.GOOD and one.reason:
+    if one.verdict is DraftVerdict.GOOD and one.reason:
         return f"Good: {one.reason}"
     return capital(str(one))

@@ -13,7 +13,7 @@ from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
-from app.ui.setup.strategy.strategy_panel import StrategyPanel, Surroundings, check_together
+from app.ui.setup.strategy.strategy_panel import StrategyContext, StrategyPanel, check_together
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
@@ -71,7 +71,7 @@ class ChipsController(QObject):
         settings, pair = self._settings.now, self._session.pair
         self._strategy.set_text(settings.strategy)
         self._sampling.set_text(*chip_words(settings.sampling))
-        around = Surroundings(
+        around = StrategyContext(
             *self._settings.real_pair(),
             settings.sampling,
             settings.max_tokens,
@@ -110,7 +110,7 @@ class ChipsController(QObject):
             self._load(*pair)
 
 
-def _works(strategy: str, around: Surroundings) -> bool:
+def _works(strategy: str, around: StrategyContext) -> bool:
     try:
         check_together(StrategySpec.parse(strategy), around)
     except SettingError:

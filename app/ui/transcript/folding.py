@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from app.ui.transcript.layout.answer_item import AnswerItem
-from app.ui.transcript.layout.stack import Place, Stack
-from app.ui.transcript.text.folds import Fold
+from app.ui.transcript.layout.stack import BlockPlace, Stack
+from app.ui.transcript.text.folds import ReasoningFold
 
 if TYPE_CHECKING:
     from app.ui.transcript.surface import Surface
@@ -22,7 +22,7 @@ class Folding:
         self._view = view
         self._stack = stack
 
-    def toggle(self, place: Place) -> None:
+    def toggle(self, place: BlockPlace) -> None:
         """Fold the reasoning in a block or below its line away, or unfold it; its line stays where it is."""
         answer = self._stack.answer(place.item)
         fold = answer.fold_of(place.block) if answer is not None else None
@@ -39,7 +39,7 @@ class Folding:
         answer = self._stack.answer(token.item) if token is not None else None
         if token is not None and answer is not None:
             row = answer.block_of(token.span)
-            place = Place(token.item, row) if answer.fold_of(row) is not None else None
+            place = BlockPlace(token.item, row) if answer.fold_of(row) is not None else None
         if place is not None:
             self.toggle(place)
         return place is not None
@@ -51,7 +51,7 @@ class Folding:
         if answer is not None and fold is not None and fold.folded:
             self._set(item, answer, fold, folded=False)
 
-    def _set(self, item: int, answer: AnswerItem, fold: Fold, folded: bool) -> None:
+    def _set(self, item: int, answer: AnswerItem, fold: ReasoningFold, folded: bool) -> None:
         scroller = self._view.scroller
         scroller.hold(item, answer.row_of(fold))
         answer.set_folded(fold, folded)
@@ -67,10 +67,10 @@ class Folding:
         self._view.hover.clear()
         return True
 
-    def offer(self, menu: QMenu, answer: AnswerItem, place: Place) -> None:
+    def offer(self, menu: QMenu, answer: AnswerItem, place: BlockPlace) -> None:
         """Into the menu of an answer that holds reasoning: that of the place, else the first."""
         fold = answer.fold_of(place.block) or next(iter(answer.folds.values()))
-        there = Place(place.item, answer.row_of(fold))
+        there = BlockPlace(place.item, answer.row_of(fold))
         clipboard = QGuiApplication.clipboard()
         menu.addAction(
             "Copy answer without reasoning", lambda: clipboard.setText(answer.text_without_reasoning)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent, QMouseEvent
 
 from app.ui.transcript.hovering import Hover
 from app.ui.transcript.layout.items import TextItem
-from app.ui.transcript.layout.stack import Place, Position, Stack, Token
+from app.ui.transcript.layout.stack import BlockPlace, Position, Stack, Token
 from app.ui.transcript.selection import Grain, Selection
 from app.ui.widgets.announce import announce
 
@@ -31,7 +31,7 @@ class Pointer(QObject):
         self._selecting = False
         self._at = QPoint(-1, -1)  # of the viewport; outside it, no pointer
         self._pressed_at = QPoint()
-        self._pressed_fold: Place | None = None  # the line that folds, pressed and not yet let go
+        self._pressed_fold: BlockPlace | None = None  # the line that folds, pressed and not yet let go
         self._last_double: tuple[int, QPoint] | None = None  # when and where
         self._autoscroll = QTimer(self, interval=_AUTOSCROLL_MS)
         self._autoscroll.timeout.connect(self._drag_on)
@@ -176,7 +176,7 @@ class Pointer(QObject):
     def _token(self, point: QPoint) -> Token | None:
         return self._stack.token_at(*self._view.to_column(point))
 
-    def _fold(self, point: QPoint) -> Place | None:
+    def _fold(self, point: QPoint) -> BlockPlace | None:
         return self._stack.fold_at(*self._view.to_column(point))
 
     def _position(self, point: QPoint) -> Position:

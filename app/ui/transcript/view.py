@@ -14,7 +14,7 @@ from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
-from app.ui.transcript.layout.stack import Place, Token
+from app.ui.transcript.layout.stack import BlockPlace, Token
 from app.ui.transcript.surface import Surface
 from app.ui.transcript.text.turns import Turn
 from app.ui.widgets.throttle import Throttle
@@ -194,7 +194,7 @@ class TranscriptView(Surface):
         words = "Copy answer" if answer else "Copy message"
         menu.addAction(words, lambda: self.copy_turn(item.turn))
         if isinstance(item, AnswerItem) and item.folds:
-            self.folding.offer(menu, item, Place(index, item.block_at(y - self.stack.top(index))))
+            self.folding.offer(menu, item, BlockPlace(index, item.block_at(y - self.stack.top(index))))
         menu.addAction("Select all", self.select_all)
         menu.addAction("Find…", self.open_find)
         menu.addSeparator()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.drafters.base import Surroundings
+from app.engine.drafters.base import RunContext
 from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams
 from app.engine.errors import SettingError
 from app.engine.native import AbortFlag, Context, Model
@@ -48,7 +48,7 @@ def drafter(
 ) -> DraftSimple:
     one = DraftSimple(DraftSimpleParams(**params), context, n_vocab)  # type: ignore[arg-type]
     sampler = Sampler(sampling or Sampling())
-    one.begin(prompt, Surroundings(sampler, Draws(5), len(prompt) - 2, end_ids))
+    one.begin(prompt, RunContext(sampler, Draws(5), len(prompt) - 2, end_ids))
     one.read(prompt)
     return one
 

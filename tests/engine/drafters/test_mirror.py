@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.engine.drafters.across.mirror import Mirror
-from app.engine.drafters.across.replacements import Replacements, Run, parse_pairs
+from app.engine.drafters.across.replacements import Replacements, TextStretch, parse_pairs
 from app.engine.drafters.across.spelling import Spelling
 from app.engine.errors import SettingError
 from app.engine.native import Model
@@ -75,15 +75,15 @@ def mirror(target: Spelling, draft: Spelling, *pairs: tuple[str, str]) -> Mirror
 
 def test_replacing_is_one_sweep_and_the_longest_wins() -> None:
     swap = Replacements([("a", "b"), ("b", "a"), ("abc", "-"), ("a", "never")])
-    assert swap.apply([Run("abacbabc")]) == [Run("babca-")]
+    assert swap.apply([TextStretch("abacbabc")]) == [TextStretch("babca-")]
 
 
 def test_what_replaces_control_tokens_is_control_and_typed_text_stays_text() -> None:
     swap = Replacements([("<|u|>user\n", "[U]"), ("im", "x")])
-    control = [Run("hi "), Run("<|u|>", True), Run("user\nhello")]
-    assert swap.apply(control) == [Run("hi "), Run("[U]", True), Run("hello")]
-    assert swap.apply([Run("hi <|u|>user\n")]) == [Run("hi [U]")]
-    assert swap.apply([Run("<|im|>", True)]) == [Run("<|x|>", True)]
+    control = [TextStretch("hi "), TextStretch("<|u|>", True), TextStretch("user\nhello")]
+    assert swap.apply(control) == [TextStretch("hi "), TextStretch("[U]", True), TextStretch("hello")]
+    assert swap.apply([TextStretch("hi <|u|>user\n")]) == [TextStretch("hi [U]")]
+    assert swap.apply([TextStretch("<|im|>", True)]) == [TextStretch("<|x|>", True)]
     assert Replacements([]).apply(control) == control
 
 
@@ -151,7 +151,7 @@ def test_drafted_text_is_spelled_as_the_target_goes_on(spelling: dict[str, Spell
 @pytest.mark.parametrize("text", ["the", " the", "  the", "\n\nthe", "é", "_"])
 def test_a_text_that_goes_on_is_spelled_without_a_space(spelling: dict[str, Spelling], text: str) -> None:
     pieces = spelling["pieces"]
-    ids = pieces.ids([Run(text)], continues=True)
+    ids = pieces.ids([TextStretch(text)], continues=True)
     assert b"".join(map(pieces.vocabulary.piece, ids)).decode() == text
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.engine.drafters.base import Surroundings
+from app.engine.drafters.base import RunContext
 from app.engine.drafters.ngram import ngram_cache
 from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
 from app.engine.drafters.ngram.counts import Followers, count_ngrams
@@ -26,7 +26,7 @@ from app.engine.types import FinishReason, GenerationRequest, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
 
-SURROUNDINGS = Surroundings(Sampler(Sampling()), Draws(0), 0, frozenset())
+SURROUNDINGS = RunContext(Sampler(Sampling()), Draws(0), 0, frozenset())
 VECTORS = Path(__file__).parents[2] / "vectors"
 
 

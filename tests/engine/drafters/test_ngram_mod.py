@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.drafters.base import Proposal, Surroundings
+from app.engine.drafters.base import Proposal, RunContext
 from app.engine.drafters.ngram import ngram_mod
 from app.engine.drafters.ngram.ngram_mod import POOL_SIZE, NgramMod, NgramModParams, NgramModPool
 from app.engine.engine import Engine
@@ -21,7 +21,7 @@ from app.engine.sampling.sampler import Sampler
 from app.engine.types import GenerationRequest, Sampling
 from tests.equality import Baselines
 
-SURROUNDINGS = Surroundings(Sampler(Sampling()), Draws(0), 0, frozenset())
+SURROUNDINGS = RunContext(Sampler(Sampling()), Draws(0), 0, frozenset())
 VECTORS = Path(__file__).parents[2] / "vectors" / "ngram_mod.jsonl.gz"
 
 

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.drafters.base import Proposal, Surroundings
+from app.engine.drafters.base import Proposal, RunContext
 from app.engine.drafters.ngram.prompt_lookup import PromptLookup, PromptLookupParams
 from app.engine.sampling.draws import Draws
 from app.engine.sampling.sampler import Sampler
 from app.engine.types import Sampling
 
-SURROUNDINGS = Surroundings(Sampler(Sampling()), Draws(0), 0, frozenset())
+SURROUNDINGS = RunContext(Sampler(Sampling()), Draws(0), 0, frozenset())
 tokens = st.lists(st.integers(0, 3), min_size=1, max_size=40)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine import Engine
-from app.engine.drafters.base import Proposal, Surroundings
+from app.engine.drafters.base import Proposal, RunContext
 from app.engine.drafters.suffix.earlier_answers import EarlierAnswers
 from app.engine.drafters.suffix.index import NOWHERE, SEAM, SuffixIndex
 from app.engine.drafters.suffix.suffix import Suffix, SuffixParams
@@ -85,8 +85,8 @@ def ids(text: list[int]) -> np.ndarray:
     return np.array(text, np.int32)
 
 
-def around(text: list[int]) -> Surroundings:
-    return Surroundings(Sampler(Sampling()), Draws(0), len(text), frozenset())
+def around(text: list[int]) -> RunContext:
+    return RunContext(Sampler(Sampling()), Draws(0), len(text), frozenset())
 
 
 def begun(text: list[int], **params: float) -> Suffix:

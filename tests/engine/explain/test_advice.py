@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.explain.advice import Advice, DraftFile, Finding, Remedy, Setup, advise
+from app.engine.explain.advice import Advice, AnswerSetup, DraftFile, Finding, Remedy, advise
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics
 from app.engine.record.trace import Trace
@@ -44,7 +44,7 @@ def at_costs(rounds: list[Round], draft: float) -> list[Round]:
     ]
 
 
-def advice_on(trace: Trace, rounds: list[Round], setup: Setup, speedup: float | None = None) -> Advice:
+def advice_on(trace: Trace, rounds: list[Round], setup: AnswerSetup, speedup: float | None = None) -> Advice:
     spec = StrategySpec.parse(trace.header.strategy)
     setup = replace(setup, pair=trace.header.pair, token_ids=trace.token_ids)
     advice = advise(spec, Statistics.of(rounds), CostModel.of(rounds), speedup, setup)
@@ -72,7 +72,7 @@ def test_surer_drafts_where_few_are_accepted(pair: Options) -> None:
     with Engine(*pair) as engine:
         trace = answer(engine, TEXT, strategy="draft-simple:n_max=6", max_tokens=120, ignore_eos=True)
         before = Statistics.of(trace.rounds)
-        advice = advice_on(trace, at_costs(trace.rounds, 0.1), Setup(), speedup=0.9)
+        advice = advice_on(trace, at_costs(trace.rounds, 0.1), AnswerSetup(), speedup=0.9)
         assert advice.finding is Finding.LOW_ACCEPTANCE
         (surer,) = (one for one in advice.remedies if one.text == "p_min=0.5")
         assert surer.text in advice.text
@@ -96,7 +96,7 @@ def test_shorter_matches_where_the_defaults_find_nothing(
     with Engine(target) as engine:
         trace = answer(engine, "0123", strategy=strategy, ignore_eos=True, max_tokens=46)
         assert not Statistics.of(trace.rounds).drafted
-        advice = advice_on(trace, trace.rounds, Setup())
+        advice = advice_on(trace, trace.rounds, AnswerSetup())
         assert advice.finding is Finding.SELDOM
         assert "this text repeats in shorter pieces" in advice.text
         (remedy,) = advice.remedies
@@ -108,7 +108,7 @@ def test_a_text_that_does_not_repeat_gets_no_shorter_match(engine: Engine) -> No
     trace = answer(
         engine, TEXT, strategy="ngram-simple", max_tokens=40, ignore_eos=True, sampling=Sampling(5.0, seed=1)
     )
-    advice = advice_on(trace, trace.rounds, Setup())
+    advice = advice_on(trace, trace.rounds, AnswerSetup())
     assert "repeats too little" in advice.text and advice.remedies == ()
 
 
@@ -121,7 +121,7 @@ def test_another_kind_where_copies_are_refused(engine: Engine) -> None:
         ignore_eos=True,
         sampling=Sampling(1.5, seed=1),
     )
-    advice = advice_on(trace, at_costs(trace.rounds, 0.0), Setup(), speedup=0.8)
+    advice = advice_on(trace, at_costs(trace.rounds, 0.0), AnswerSetup(), speedup=0.8)
     assert advice.finding in (Finding.LOW_ACCEPTANCE, Finding.NOTHING)
     (other,) = (one for one in advice.remedies if one.text == "suffix in place of prompt-lookup")
     assert other.text in advice.text
@@ -132,7 +132,7 @@ def test_a_larger_context_where_it_was_full(pair: Options) -> None:
     target, draft = replace(pair[0], ctx_size=256), replace(pair[1], ctx_size=512)
     with Engine(target, draft) as engine:
         trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=400, ignore_eos=True)
-    advice = advice_on(trace, trace.rounds, Setup(target=target, draft=draft))
+    advice = advice_on(trace, trace.rounds, AnswerSetup(target=target, draft=draft))
     assert "The context was full: try a context of 512 tokens." in advice.text
     assert advice.remedies[-1].target == replace(target, ctx_size=512)
 
@@ -141,7 +141,7 @@ def test_a_larger_context_of_the_draft_where_it_was_full(pair: Options) -> None:
     target, draft = pair[0], replace(pair[1], ctx_size=256)
     with Engine(target, draft) as engine:
         trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=300, ignore_eos=True)
-    advice = advice_on(trace, trace.rounds, Setup(target=target, draft=draft))
+    advice = advice_on(trace, trace.rounds, AnswerSetup(target=target, draft=draft))
     assert "try a context of 1,024 tokens for the draft" in advice.text
     assert advice.remedies[-1].draft == replace(draft, ctx_size=1024)
 
@@ -153,7 +153,7 @@ def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
         with Engine(target, draft) as engine:
             trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
         rounds = at_costs(trace.rounds, 0.6)
-        advice = advice_on(trace, rounds, Setup(target=target, draft=draft), speedup=0.8)
+        advice = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft), speedup=0.8)
         assert advice.finding is Finding.DRAFT_ON_CPU
         assert "Try the draft on RPC0." in advice.text
         moved = advice.remedies[0].draft
@@ -171,9 +171,9 @@ def test_a_smaller_draft_of_the_library_where_it_is_too_large(pair: Options) -> 
         DraftFile(f"/m/{part}.gguf", int(size * part / 100), f"{part}.gguf") for part in (3, 12, 40, 90)
     ]
     rounds = at_costs(trace.rounds, 0.7)
-    advice = advice_on(trace, rounds, Setup(target=target, draft=draft, drafts=others), speedup=0.8)
+    advice = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft, drafts=others), speedup=0.8)
     assert advice.finding is Finding.DRAFT_LARGE
     assert "Try 12.gguf (12 % of the target's size), or ngram-mod" in advice.text
     assert advice.remedies[0].draft == replace(draft, path="/m/12.gguf")
-    unknown = advice_on(trace, rounds, Setup(target=target, draft=draft), speedup=0.8)
+    unknown = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft), speedup=0.8)
     assert "Choose a smaller one, or a strategy that needs none" in unknown.text

@@ -38,19 +38,19 @@ SETTINGS = {
 @pytest.fixture
 def passes_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pass of the target is over, and has overwritten the logits, before the round is recorded."""
-    settle, finished = Handover.settle, generate.finished
+    wait_taken, finished = Handover.wait_taken, generate.finished
     over = threading.Semaphore(0)
 
-    def settle_and_tell(self: Handover[Verified]) -> None:
+    def wait_and_tell(self: Handover[Verified]) -> None:
         if self._on_the_way:
             over.release()
-        settle(self)
+        wait_taken(self)
 
     def finished_late(run: Generation, last: Verified) -> tuple[Round, str]:
         assert over.acquire(timeout=10)
         return finished(run, last)
 
-    monkeypatch.setattr(Handover, "settle", settle_and_tell)
+    monkeypatch.setattr(Handover, "wait_taken", wait_and_tell)
     monkeypatch.setattr(generate, "finished", finished_late)
 
 
@@ -100,13 +100,13 @@ def test_records_do_not_depend_on_how_fast_a_pass_is(
 ) -> None:
     settings = {"strategy": "draft-simple:n_max=3:sample=1", "sampling": SETTINGS[kind], "max_tokens": 30}
     at_once = answer(engine, cold=True, **settings)
-    give = Handover.give
+    put = Handover.put
 
-    def give_and_wait(self: Handover[Verified], thing: Verified) -> None:
-        give(self, thing)
+    def put_and_wait(self: Handover[Verified], thing: Verified) -> None:
+        put(self, thing)
         time.sleep(0.005)
 
-    monkeypatch.setattr(Handover, "give", give_and_wait)
+    monkeypatch.setattr(Handover, "put", put_and_wait)
     assert without_times(answer(engine, cold=True, **settings)) == without_times(at_once)
 
 

@@ -14,8 +14,8 @@ from app.engine.loop.handover import Handover
 def numbers(count: int) -> Callable[[Handover[int]], None]:
     def work(handover: Handover[int]) -> None:
         for number in range(count):
-            handover.settle()
-            handover.give(number)
+            handover.wait_taken()
+            handover.put(number)
 
     return work
 
@@ -30,7 +30,7 @@ def test_the_work_goes_on_while_a_thing_is_looked_at() -> None:
     went_on = threading.Event()
 
     def work(handover: Handover[str]) -> None:
-        handover.give("first")
+        handover.put("first")
         went_on.set()
 
     with Handover("beside", work) as handover:
@@ -43,8 +43,8 @@ def test_settling_waits_until_a_thing_was_looked_at() -> None:
 
     def work(handover: Handover[int]) -> None:
         for number in range(20):
-            handover.give(number)
-            handover.settle()
+            handover.put(number)
+            handover.wait_taken()
             assert looked_at[-1] == number
 
     with Handover("beside", work) as handover:
@@ -56,7 +56,7 @@ def test_settling_waits_until_a_thing_was_looked_at() -> None:
 
 def test_an_error_comes_behind_what_was_given_before() -> None:
     def work(handover: Handover[int]) -> None:
-        handover.give(1)
+        handover.put(1)
         raise ZeroDivisionError
 
     taken = []
@@ -72,12 +72,12 @@ def test_leaving_early_waits_for_the_work_and_ends_the_thread(fails: bool) -> No
     threads, done = threading.active_count(), []
 
     def work(handover: Handover[int]) -> None:
-        handover.give(0)
+        handover.put(0)
         time.sleep(0.05)
         done.append("pass")
         if fails:
             raise ValueError("nobody asks for this")
-        handover.settle()
+        handover.wait_taken()
         done.append("more")
 
     with Handover("beside", work) as handover:
@@ -92,8 +92,8 @@ def test_leaving_before_anything_was_given() -> None:
 
     def work(handover: Handover[int]) -> None:
         time.sleep(0.02)
-        handover.give(0)  # nobody is there any more
-        handover.settle()
+        handover.put(0)  # nobody is there any more
+        handover.wait_taken()
 
     with Handover("beside", work):
         pass
@@ -120,7 +120,7 @@ def test_an_interrupt_while_leaving_comes_when_the_work_has_ended(monkeypatch: p
     done = []
 
     def work(handover: Handover[int]) -> None:
-        handover.give(0)
+        handover.put(0)
         time.sleep(0.05)
         done.append("pass")
 

@@ -11,7 +11,7 @@ import pytest
 from app.engine.drafters.base import Drafter, Proposal
 from app.engine.lengths.base import RIDE_ALONG, FixedLength
 from app.engine.loop.generate import draft_room
-from app.engine.loop.propose import Room, propose
+from app.engine.loop.propose import Budget, propose
 
 TRUTH = np.arange(5, dtype=np.int32)
 
@@ -45,7 +45,7 @@ class Says(Drafter):
     ],
 )
 def test_why_a_draft_of_two_ended(first: Says, second: Says, end: str) -> None:
-    draft = propose([("first", first), ("second", second)], FixedLength(), TRUTH, Room(9))
+    draft = propose([("first", first), ("second", second)], FixedLength(), TRUTH, Budget(9))
     assert draft.proposal.end == end
     assert draft.asked == ("first", "second")
 
@@ -53,7 +53,7 @@ def test_why_a_draft_of_two_ended(first: Says, second: Says, end: str) -> None:
 @pytest.mark.parametrize("tokens", [0, 3])
 def test_what_allows_no_more_is_said(tokens: int) -> None:
     drafters = [("one", Says(9, "answer at its length limit"))]
-    draft = propose(drafters, FixedLength(), TRUTH, Room(tokens, "the context is full"))
+    draft = propose(drafters, FixedLength(), TRUTH, Budget(tokens, "the context is full"))
     assert (len(draft.proposal.ids), draft.proposal.end) == (tokens, "the context is full")
     assert draft.asked == (("one",) if tokens else ())
 
@@ -61,20 +61,20 @@ def test_what_allows_no_more_is_said(tokens: int) -> None:
 @pytest.mark.parametrize(
     ("max_tokens", "n_ctx", "n_batch", "room"),
     [
-        (8, 100, 100, Room(7, "answer at its length limit")),
-        (99, 50, 100, Room(10, "the target's context is full")),
-        (99, 40, 100, Room(0, "the target's context is full")),
-        (99, 100, 1, Room(0, "batch_size allows no more")),
+        (8, 100, 100, Budget(7, "answer at its length limit")),
+        (99, 50, 100, Budget(10, "the target's context is full")),
+        (99, 40, 100, Budget(0, "the target's context is full")),
+        (99, 100, 1, Budget(0, "batch_size allows no more")),
     ],
 )
-def test_what_limits_a_round(max_tokens: int, n_ctx: int, n_batch: int, room: Room) -> None:
+def test_what_limits_a_round(max_tokens: int, n_ctx: int, n_batch: int, room: Budget) -> None:
     target = SimpleNamespace(n_ctx=n_ctx, n_batch=n_batch)
     run = SimpleNamespace(max_tokens=max_tokens, position=0, target=target, truth=SimpleNamespace(length=40))
     assert draft_room(run) == room  # type: ignore[arg-type]
 
 
 def test_a_strategys_own_limit_is_its_reason() -> None:
-    draft = propose([("one", Says(3, "n_max"))], FixedLength(), TRUTH, Room(3, "the context is full"))
+    draft = propose([("one", Says(3, "n_max"))], FixedLength(), TRUTH, Budget(3, "the context is full"))
     assert draft.proposal.end == "n_max"
 
 
@@ -96,22 +96,22 @@ class Lets(FixedLength):
 
 def test_a_length_is_told_of_a_round_in_which_it_let_nobody_draft_and_of_none_that_it_had_no_say_in() -> None:
     one = [("one", Says(2, "n_max"))]
-    assert propose(one, Lets(sits_out=False), TRUTH, Room(9)).attempts == []
-    assert propose(one, Lets(sits_out=True), TRUTH, Room(9)).attempts is None
-    assert propose(one, FixedLength(), TRUTH, Room(0)).attempts is None
-    assert propose([], FixedLength(), TRUTH, Room(9)).attempts is None
+    assert propose(one, Lets(sits_out=False), TRUTH, Budget(9)).attempts == []
+    assert propose(one, Lets(sits_out=True), TRUTH, Budget(9)).attempts is None
+    assert propose(one, FixedLength(), TRUTH, Budget(0)).attempts is None
+    assert propose([], FixedLength(), TRUTH, Budget(9)).attempts is None
 
 
 def test_what_broke_where_a_proposal_was_only_looked_at_is_told() -> None:
     broken, length = ("first", Says(0, "it broke", "it broke")), Lets(sits_out=False, looks_at="first")
-    draft = propose([broken], length, TRUTH, Room(9))
+    draft = propose([broken], length, TRUTH, Budget(9))
     assert (draft.proposal.end, draft.asked) == ("it broke", ())
-    draft = propose([broken, ("second", Says(2, "n_max"))], length, TRUTH, Room(9))
+    draft = propose([broken, ("second", Says(2, "n_max"))], length, TRUTH, Budget(9))
     assert (draft.name, draft.proposal.end) == ("second", "it broke; n_max")
 
 
 def test_a_proposal_that_is_only_looked_at_is_learned_from_and_not_verified() -> None:
-    draft = propose([("first", Says(2, "n_max"))], Lets(sits_out=False, looks_at="first"), TRUTH, Room(9))
+    draft = propose([("first", Says(2, "n_max"))], Lets(sits_out=False, looks_at="first"), TRUTH, Budget(9))
     assert (draft.proposal.ids, draft.proposal.end, draft.asked) == ([], "not worth its cost", ())
     assert draft.attempts is not None
     assert [(one.name, one.looked, one.ids) for one in draft.attempts] == [("first", True, [7, 7])]
@@ -132,14 +132,14 @@ class Takes(FixedLength):
 
 @pytest.mark.parametrize(("proposed", "end"), [(3, "no more pays"), (2, "n_max")])
 def test_a_draft_of_the_chosen_length_ended_for_the_rules_reason(proposed: int, end: str) -> None:
-    draft = propose([("one", Says(proposed, "n_max"))], Takes(3), TRUTH, Room(9))
+    draft = propose([("one", Says(proposed, "n_max"))], Takes(3), TRUTH, Budget(9))
     assert (len(draft.proposal.ids), draft.proposal.end) == (proposed, end)
 
 
 @pytest.mark.parametrize(("unread", "left"), [(RIDE_ALONG, RIDE_ALONG), (RIDE_ALONG + 1, 0)])
 def test_a_long_text_is_read_and_timed_before_the_draft(unread: int, left: int) -> None:
     drafter = Says(2, "n_max", behind=unread)
-    draft = propose([("one", drafter)], Takes(2), TRUTH, Room(9))
+    draft = propose([("one", drafter)], Takes(2), TRUTH, Budget(9))
     assert draft.attempts is not None
     assert (draft.attempts[0].unread, drafter.behind) == (unread, left)
     assert (draft.reading > 0) == (left == 0), "what rides along with the first step is not told apart"

@@ -8,7 +8,7 @@ import pytest
 
 from app.engine.loop.text import TextStream
 from app.engine.native import Vocabulary
-from app.engine.native.header import Header
+from app.engine.native.header import FileHeader
 from app.engine.templates.chat import ChatTemplate
 from app.engine.templates.process import Templates
 from app.engine.types import Message
@@ -23,7 +23,7 @@ of_language_models = pytest.mark.parametrize("named", VOCABULARIES, indirect=Tru
 @pytest.fixture(scope="module")
 def named(request: pytest.FixtureRequest) -> Iterator[tuple[str, Vocabulary]]:
     """A name and its vocabulary."""
-    header = Header(vocabulary_file(request.param))
+    header = FileHeader(vocabulary_file(request.param))
     yield request.param, header.vocabulary
     header.close()
 

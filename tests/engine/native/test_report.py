@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from app.engine.devices.memory import DeviceMemory
 from app.engine.native.devices import OffloadDevice
-from app.engine.native.report import Report
+from app.engine.native.report import LoadReport
 
 MIB = 2**20
 GPUS = [OffloadDevice(0, "CUDA0"), OffloadDevice(0, "CUDA1"), OffloadDevice(0, "CUDA10")]
 
 
-def read(*lines: str) -> Report:
-    report = Report([], GPUS)
+def read(*lines: str) -> LoadReport:
+    report = LoadReport([], GPUS)
     report.layers = {0: "CPU", 1: "CUDA0", 2: "CUDA0", 3: "CUDA1"}
     for line in lines:
         report.add(line)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.native import Model, Vocabulary
-from app.engine.native.header import Header
+from app.engine.native.header import FileHeader
 from app.engine.native.token_table import read_token_table
 from app.engine.types import ModelOptions
 from tests.tiny import CONTROL, Tiny
@@ -90,7 +90,7 @@ def test_the_table_of_a_file_answers_as_llama_cpp_does(
     tiny_file: Callable[[Tiny], Path], request: pytest.FixtureRequest, tiny: Tiny
 ) -> None:
     def read() -> tuple[object, ...]:
-        header = Header(tiny_file(tiny))
+        header = FileHeader(tiny_file(tiny))
         vocabulary = header.vocabulary
         facts = vocabulary.end_ids, vocabulary.control_texts(), header.vocabulary_digest()
         texts = vocabulary.texts(0, vocabulary.size)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.native import Vocabulary
-from app.engine.native.header import Header
+from app.engine.native.header import FileHeader
 from app.engine.sampling.dry import Breakers, Dry, breaker_texts, breakers_of
 from app.engine.types import Sampling
 from tests.llama_models import vocabulary_file
@@ -102,7 +102,7 @@ class LlamaDry:
 @pytest.fixture(scope="module", params=[*TINY, *REAL])
 def vocabulary(request: pytest.FixtureRequest, tiny_file: Callable[[Tiny], Path]) -> Iterator[Vocabulary]:
     name = request.param
-    header = Header(tiny_file(TINY[name]) if name in TINY else vocabulary_file(name))
+    header = FileHeader(tiny_file(TINY[name]) if name in TINY else vocabulary_file(name))
     yield header.vocabulary
     header.close()
 
@@ -178,7 +178,7 @@ def test_breakers_are_read_once_for_a_vocabulary_and_a_list(
     tiny_file: Callable[[Tiny], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    header = Header(tiny_file(TINY["bpe"]))
+    header = FileHeader(tiny_file(TINY["bpe"]))
     words_with = header.vocabulary.words_with
     monkeypatch.setattr(header.vocabulary, "words_with", lambda byte: asked.append(byte) or words_with(byte))
     assert breakers_of(header.vocabulary, Sampling()) is None
@@ -210,7 +210,7 @@ def test_words_with_a_byte_are_the_same_with_and_without_the_files_table(
     tiny_file: Callable[[Tiny], Path], monkeypatch: pytest.MonkeyPatch, tiny: Tiny
 ) -> None:
     def words() -> list[list[tuple[int, bytes]]]:
-        header = Header(tiny_file(tiny))
+        header = FileHeader(tiny_file(tiny))
         found = [list(header.vocabulary.words_with(byte)) for byte in range(256)]
         header.close()
         return found

@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 from app.engine.templates import sandbox
-from app.engine.templates.sandbox import Refused, Rendered, RenderQuestion, ThinkingQuestion, Understood
+from app.engine.templates.sandbox import (
+    Rendered,
+    RenderQuestion,
+    TemplateRefused,
+    ThinkingQuestion,
+    Understood,
+)
 from app.engine.templates.thinking import Thinking
 from app.engine.types import Message
 from tests.llama_models import models_folder
@@ -75,7 +81,7 @@ def test_a_template_renders_as_transformers_renders_it(template: str) -> None:
         if "text" in line:
             assert said == Rendered(line["text"], [])
         else:
-            assert isinstance(said, Refused)
+            assert isinstance(said, TemplateRefused)
             refused = f"refused the messages: {line.get('refused', '').removesuffix('.')}."
             failed = f"failed: {line.get('failed')}: "
             assert (refused if "refused" in line else failed) in said.message

@@ -12,7 +12,7 @@ import pytest
 from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
 from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import FileDone, Job, Patience, Report
+from app.hub.downloads.messages import DownloadJob, FileDone, Patience, Report
 from app.hub.hub import Hub
 from tests.hub.downloads import fetching, watching
 from tests.hub.downloads.fetching import FILE, REPO, Fetch, Fetched
@@ -45,7 +45,7 @@ def fetch(server: FakeHub, cache: Cache) -> Fetch:
     ) -> Fetched:
         files = tuple(ItemFile(name, size, sha256, commit=commit) for name in names or (FILE,))
         seen: list[Report] = [] if reports is None else reports
-        job = Job(REPO, "main", files, str(cache.folder), server.address, patience, str(checked))
+        job = DownloadJob(REPO, "main", files, str(cache.folder), server.address, patience, str(checked))
         Fetcher(job, seen.append, free, lambda _seconds: None).run()
         done = next(one for one in seen if isinstance(one, FileDone))
         return Fetched(seen, Path(done.path))

@@ -14,7 +14,15 @@ from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
 from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
 from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import Begun, FileDone, Job, Patience, Progress, Report, Waiting
+from app.hub.downloads.messages import (
+    DownloadBegun,
+    DownloadJob,
+    DownloadProgress,
+    FileDone,
+    Patience,
+    Report,
+    Waiting,
+)
 from app.hub.errors import Trouble, asked_wait
 from tests.hub.downloads.fetching import FILE, QUICK, REPO, SIZE, Fetch, partials, random_bytes, trouble
 from tests.hub.server import FakeHub, FakeRepo, Fault
@@ -31,10 +39,10 @@ def test_a_file_lands_where_huggingface_hub_looks(
     assert fetched.path.resolve().name == hashlib.sha256(data).hexdigest()
     assert partials(cache) == []
     assert cache.find(REPO, FILE) == fetched.path
-    assert fetched.reports[1] == Begun(
+    assert fetched.reports[1] == DownloadBegun(
         0, hashlib.sha256(data).hexdigest(), server.repos[REPO].commit, SIZE, False
     )
-    assert fetched.reports[-1] == Progress(SIZE)
+    assert fetched.reports[-1] == DownloadProgress(SIZE)
 
 
 def test_what_is_here_is_found_and_not_fetched_again(fetch: Fetch, data: bytes, server: FakeHub) -> None:
@@ -87,8 +95,8 @@ def test_what_huggingface_hub_brought_is_read_once(
     hf_hub_download(REPO, FILE, cache_dir=cache.folder, endpoint=server.address)
     server.asked.clear()
     checked = tmp_path / "data" / "checked.json"
-    assert any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
-    assert not any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
+    assert any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert not any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
     assert server.requests("cdn") == []
 
 
@@ -97,9 +105,9 @@ def test_what_was_downloaded_here_is_not_read_again_until_it_changes(
 ) -> None:
     checked = tmp_path / "checked.json"
     fetched = fetch(checked=checked)
-    assert not any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
+    assert not any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
     os.utime(fetched.path.resolve(), ns=(1, 1))
-    assert any(one.checking for one in fetch(checked=checked).of(Progress))  # type: ignore[attr-defined]
+    assert any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("contents", ["{", '{"version": 99}', '{"sound": 3}', None])
@@ -175,7 +183,7 @@ def test_shards_come_as_one(fetch: Fetch, server: FakeHub) -> None:
     server.repos[REPO] = FakeRepo({name: random_bytes(i, 1000 + i) for i, name in enumerate(names)})
     fetched = fetch(*names)
     assert [one.index for one in fetched.reports if isinstance(one, FileDone)] == [0, 1, 2]
-    assert fetched.reports[-1] == Progress(3003)
+    assert fetched.reports[-1] == DownloadProgress(3003)
     for name, data in server.repos[REPO].files.items():
         assert (fetched.path.parent / name).read_bytes() == data
 
@@ -285,7 +293,7 @@ def test_an_address_that_ran_out_is_asked_for_again(fetch: Fetch, data: bytes, s
 
 def test_a_hub_that_is_not_there(fetch: Fetch, data: bytes, server: FakeHub, cache: Cache) -> None:
     files = (ItemFile(FILE, 0),)
-    job = Job(REPO, "main", files, str(cache.folder), "http://127.0.0.1:9", QUICK)
+    job = DownloadJob(REPO, "main", files, str(cache.folder), "http://127.0.0.1:9", QUICK)
     reports: list[Report] = []
     error = trouble(Fetcher(job, reports.append, sleep=lambda _seconds: None).run)
     assert error.trouble is Trouble.UNREACHABLE

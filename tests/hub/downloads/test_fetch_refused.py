@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.hub.cache import Cache
-from app.hub.downloads.messages import Begun, Patience, Progress, Report, Waiting
+from app.hub.downloads.messages import DownloadBegun, DownloadProgress, Patience, Report, Waiting
 from app.hub.errors import HubError, Trouble
-from app.hub.place import Place
+from app.hub.place import FilePlace
 from tests.hub.downloads.fetching import FILE, REPO, SIZE, Fetch, partials, trouble
 from tests.hub.server import SECRET, TOKEN, FakeHub, Fault
 
@@ -31,7 +31,7 @@ def test_a_wrong_checksum_is_deleted_and_said(
     error = trouble(lambda: fetch(reports=reports))
     assert error.trouble is Trouble.CHECKSUM
     assert "deleted" in error.message
-    assert reports[-1] == Progress(0)  # no bar stands for what is gone
+    assert reports[-1] == DownloadProgress(0)  # no bar stands for what is gone
     assert partials(cache) == []
     assert cache.find(REPO, FILE) is None
     assert fetch().path.read_bytes() == data  # resumed
@@ -166,22 +166,24 @@ def test_another_program_at_the_same_file(fetch: Fetch, data: bytes, cache: Cach
     reports: list[Report] = []
     with place.locked():
         assert trouble(lambda: fetch(reports=reports)).trouble is Trouble.LOCKED
-        assert all(one.found for one in reports if isinstance(one, Begun))  # it is not this one's file
+        assert all(
+            one.found for one in reports if isinstance(one, DownloadBegun)
+        )  # it is not this one's file
     assert fetch().path.read_bytes() == data
 
 
 def test_what_another_program_brought_meanwhile_is_found(
     fetch: Fetch, data: bytes, cache: Cache, server: FakeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    locked = Place.locked
+    locked = FilePlace.locked
 
-    def brought(place: Place) -> AbstractContextManager[None]:
+    def brought(place: FilePlace) -> AbstractContextManager[None]:
         place.begin()
         place.blob.write_bytes(data)  # between the first look and the lock
         return locked(place)
 
-    monkeypatch.setattr(Place, "locked", brought)
-    begun = [one.found for one in fetch().reports if isinstance(one, Begun)]
+    monkeypatch.setattr(FilePlace, "locked", brought)
+    begun = [one.found for one in fetch().reports if isinstance(one, DownloadBegun)]
     assert begun == [True]
     assert server.requests("cdn") == []
 

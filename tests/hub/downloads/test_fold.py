@@ -10,7 +10,14 @@ from app.hub.downloads import (
 )
 from app.hub.downloads.fold import after_restart, folded
 from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import Begun, Failed, FileDone, Finished, Progress, Waiting
+from app.hub.downloads.messages import (
+    DownloadBegun,
+    DownloadFailed,
+    DownloadFinished,
+    DownloadProgress,
+    FileDone,
+    Waiting,
+)
 from app.hub.downloads.rate import Rate
 from app.hub.errors import Trouble
 
@@ -31,27 +38,29 @@ def test_speed_does_not_jitter() -> None:
 
 def test_every_report_is_folded() -> None:
     one = Download("id", "group", "a/b", "title", (ItemFile("x", 10), ItemFile("y", 20)))
-    one = folded(one, Begun(0, "e", "c", 12, False), None)
+    one = folded(one, DownloadBegun(0, "e", "c", 12, False), None)
     assert (one.total, one.files[0].etag, one.state) == (32, "e", State.RUNNING)
-    one = folded(one, Progress(5), None)
+    one = folded(one, DownloadProgress(5), None)
     assert (one.state, one.done, one.speed) == (State.RUNNING, 5, None)
     one = folded(one, Waiting(Trouble.BUSY, "m", "h", 3.0), None)
     assert (one.state, one.retry_in, one.message) == (State.WAITING, 3.0, "m")
-    one = folded(one, Progress(6, checking=True), None)
+    one = folded(one, DownloadProgress(6, checking=True), None)
     assert (one.state, one.retry_in, one.message) == (State.CHECKING, None, "")
     one = folded(one, FileDone(0, "/x"), None)
     assert one.path == ""
     listed = Download("id", "group", "a/b", "title", (ItemFile("x", 10, "sum"),))
-    assert folded(listed, Begun(0, "e", "c", 10, False), None).files[0].sha256 == "sum"
-    assert folded(listed, Begun(0, "e", "c", 12, False), None).files[0].sha256 == ""
+    assert folded(listed, DownloadBegun(0, "e", "c", 10, False), None).files[0].sha256 == "sum"
+    assert folded(listed, DownloadBegun(0, "e", "c", 12, False), None).files[0].sha256 == ""
     # Brought by this download, and found again by a later try: still its own.
-    assert not folded(one, Begun(0, "e", "c", 12, True), None).files[0].found
-    assert folded(one, Begun(0, "f", "c", 12, True), None).files[0].found
-    held = folded(folded(one, Begun(0, "f", "c", 12, True), None), Begun(0, "f", "c", 12, False), None)
+    assert not folded(one, DownloadBegun(0, "e", "c", 12, True), None).files[0].found
+    assert folded(one, DownloadBegun(0, "f", "c", 12, True), None).files[0].found
+    held = folded(
+        folded(one, DownloadBegun(0, "f", "c", 12, True), None), DownloadBegun(0, "f", "c", 12, False), None
+    )
     assert not held.files[0].found
-    failed = folded(one, Failed(Trouble.DISK, "m", "h"), None)
+    failed = folded(one, DownloadFailed(Trouble.DISK, "m", "h"), None)
     assert (failed.state, failed.done, failed.trouble) == (State.FAILED, 6, Trouble.DISK)
-    done = folded(one, Finished(), None)
+    done = folded(one, DownloadFinished(), None)
     assert (done.state, done.done, done.path) == (State.DONE, 32, "/x")
     assert after_restart(done) is done
-    assert after_restart(folded(one, Progress(7), None)).state is State.PAUSED
+    assert after_restart(folded(one, DownloadProgress(7), None)).state is State.PAUSED

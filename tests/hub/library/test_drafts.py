@@ -11,11 +11,11 @@ from app.engine.compat import FitKind, VocabularyFit
 from app.engine.errors import ModelFileError
 from app.hub.library import (
     Candidate,
+    DraftVerdict,
     Facts,
+    FileOrigin,
     LocalModel,
-    Origin,
     Shelf,
-    Verdict,
     best_first,
     short_number,
 )
@@ -45,16 +45,16 @@ def test_every_other_file_is_a_draft_with_its_reason(shelf: Shelf, put: Put, fol
     target = shelf.at(path, models)
     said = {one.model.path.stem: one for one in shelf.candidates(target, models)}
     assert {name: one.verdict for name, one in said.items()} == {
-        "good": Verdict.GOOD,
-        "padded": Verdict.GOOD,
-        "large": Verdict.WORKS,
-        "through-text": Verdict.WORKS,
-        "through-text-too": Verdict.WORKS,
-        "hybrid": Verdict.WORKS,
-        "diffusion": Verdict.CANNOT,
-        "mute": Verdict.CANNOT,
-        "part-00001-of-00002": Verdict.CANNOT,
-        "broken": Verdict.CANNOT,
+        "good": DraftVerdict.GOOD,
+        "padded": DraftVerdict.GOOD,
+        "large": DraftVerdict.WORKS,
+        "through-text": DraftVerdict.WORKS,
+        "through-text-too": DraftVerdict.WORKS,
+        "hybrid": DraftVerdict.WORKS,
+        "diffusion": DraftVerdict.CANNOT,
+        "mute": DraftVerdict.CANNOT,
+        "part-00001-of-00002": DraftVerdict.CANNOT,
+        "broken": DraftVerdict.CANNOT,
     }
     words = {
         "good": "good",
@@ -70,7 +70,7 @@ def test_every_other_file_is_a_draft_with_its_reason(shelf: Shelf, put: Put, fol
         assert str(said[name]).startswith(beginning), str(said[name])
     assert "tokens" in said["padded"].reason
     order = [one.verdict for one in best_first(target, said.values())]
-    assert order == sorted(order, key=list(Verdict).index)
+    assert order == sorted(order, key=list(DraftVerdict).index)
 
 
 def test_a_target_that_was_chosen_elsewhere(shelf: Shelf, put: Put, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_target_of_no_use_is_said(shelf: Shelf, put: Put) -> None:
 def local(size: int, architecture: str = "llama", name: str = "x") -> LocalModel:
     facts = Facts(architecture, name, 1, "", 1, 1, 1, "v")
     path = Path(f"/{name}-{size}.gguf")
-    return LocalModel(path, (path,), size, 0, Origin.ADDED, facts=facts)
+    return LocalModel(path, (path,), size, 0, FileOrigin.ADDED, facts=facts)
 
 
 def test_the_best_is_first() -> None:
@@ -104,7 +104,7 @@ def test_the_best_is_first() -> None:
         judge_draft(target, local(120_000_000, "qwen2"), same),
         judge_draft(target, local(700_000_000), same),
         judge_draft(target, local(110_000_000, "qwen2"), text),
-        Candidate(local(1, name="c"), Verdict.CANNOT, "it is broken"),
+        Candidate(local(1, name="c"), DraftVerdict.CANNOT, "it is broken"),
     ]
     wished[3:5] = sorted(wished[3:5], key=lambda one: one.model.facts.architecture != "llama")  # type: ignore[union-attr]
     assert list(best_first(target, reversed(wished))) == wished

@@ -14,12 +14,12 @@ from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.library import (
     DraftsChanged,
+    FileOrigin,
     Library,
     LibraryChanged,
     LibraryEvent,
     LibraryProblem,
     LocalModel,
-    Origin,
     Shelf,
 )
 from tests.tiny import Tiny
@@ -94,7 +94,7 @@ def test_problems_are_told(library: Library, told: Told, put: Put, folder: Path)
     library.find_drafts(folder / "gone.gguf")
     assert "is not there" in told.wait(DraftsChanged).problem
     path = put(TARGET)
-    bundled = LocalModel(path, (path,), 1, 0, Origin.BUNDLED)
+    bundled = LocalModel(path, (path,), 1, 0, FileOrigin.BUNDLED)
     library.delete(bundled)
     assert "part of Draftscope" in told.wait(LibraryProblem).message
     assert path.exists()

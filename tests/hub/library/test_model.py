@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from app.hub.library import Facts, LocalModel, Origin, names_apart
+from app.hub.library import Facts, FileOrigin, LocalModel, names_apart
 
 
 def model(path: str, name: str = "", quantisation: str = "", repo: str = "") -> LocalModel:
     facts = Facts("llama", name, 1, quantisation, 1, 1, 1, "digest")
-    origin = Origin.HUB if repo else Origin.ADDED
+    origin = FileOrigin.HUB if repo else FileOrigin.ADDED
     return LocalModel(Path(path), (Path(path),), 1, 1, origin, repo, facts)
 
 
@@ -34,7 +34,7 @@ def test_the_quantisation_is_the_files_not_its_names(named: str, said: str, told
 
 
 def test_a_file_that_is_not_read_yet_goes_by_its_name() -> None:
-    unread = LocalModel(Path("/m/a-Q4_0.gguf"), (Path("/m/a-Q4_0.gguf"),), 1, 1, Origin.ADDED)
+    unread = LocalModel(Path("/m/a-Q4_0.gguf"), (Path("/m/a-Q4_0.gguf"),), 1, 1, FileOrigin.ADDED)
     assert unread.quantisation == "Q4_0"
 
 

@@ -13,9 +13,9 @@ from app.engine.errors import UserError
 from app.hub.cache import Cache
 from app.hub.downloads.fetch import Fetcher
 from app.hub.downloads.item import ItemFile
-from app.hub.downloads.messages import Job
+from app.hub.downloads.messages import DownloadJob
 from app.hub.library import (
-    Origin,
+    FileOrigin,
     Reader,
     Shelf,
     find_model,
@@ -40,16 +40,16 @@ def test_everything_is_found_once(
     put(DRAFT, "mmproj-F16.gguf")
     (folder / "notes.txt").write_text("no model")
     server.repos["owner/name-GGUF"] = FakeRepo({"Sub/hub-Q8_0.gguf": one.read_bytes()})
-    job = Job(
+    job = DownloadJob(
         "owner/name-GGUF", "main", (ItemFile("Sub/hub-Q8_0.gguf", 0),), str(cache.folder), server.address
     )
     Fetcher(job, lambda _report: None).run()
     shelf.add([folder, one, cache.folder])
     found = shelf.scan()
     assert [(model.path.name, model.origin, model.repo) for model in found] == [
-        ("draft.gguf", Origin.ADDED, ""),
-        ("hub-Q8_0.gguf", Origin.HUB, "owner/name-GGUF"),
-        ("target.gguf", Origin.ADDED, ""),
+        ("draft.gguf", FileOrigin.ADDED, ""),
+        ("hub-Q8_0.gguf", FileOrigin.HUB, "owner/name-GGUF"),
+        ("target.gguf", FileOrigin.ADDED, ""),
     ]
     assert found[0].path == two
     assert found[1].size == one.stat().st_size and found[1].quantisation == "Q8_0"
@@ -200,7 +200,9 @@ def test_deleting_frees_the_disk(
     data = put(TARGET).read_bytes()
     names = [f"m-0000{i}-of-00002.gguf" for i in (1, 2)]
     server.repos["a/b"] = FakeRepo({names[0]: data, names[1]: data[:-1]})
-    job = Job("a/b", "main", tuple(ItemFile(name, 0) for name in names), str(cache.folder), server.address)
+    job = DownloadJob(
+        "a/b", "main", tuple(ItemFile(name, 0) for name in names), str(cache.folder), server.address
+    )
     for _ in range(2):  # in two commits
         Fetcher(job, lambda _report: None).run()
         server.repos["a/b"].history += 1
@@ -221,7 +223,7 @@ def test_deleting_where_the_client_passes_over_a_repository(
     shelf: Shelf, server: FakeHub, cache: Cache, fault: str
 ) -> None:
     server.repos["a/b"] = FakeRepo({"m.gguf": b"GGUF"})
-    job = Job("a/b", "main", (ItemFile("m.gguf", 0),), str(cache.folder), server.address)
+    job = DownloadJob("a/b", "main", (ItemFile("m.gguf", 0),), str(cache.folder), server.address)
     Fetcher(job, lambda _report: None).run()
     (model,) = shelf.scan()
     blob = model.path.resolve()
@@ -238,7 +240,7 @@ def test_what_comes_along_stays(cache: Cache, put: Put, reader: Reader) -> None:
     path = put(TARGET)
     shelf = Shelf(None, cache, [path], reader)
     (model,) = shelf.scan()
-    assert model.origin is Origin.BUNDLED and not model.can_delete
+    assert model.origin is FileOrigin.BUNDLED and not model.can_delete
     with pytest.raises(UserError, match="part of Draftscope"):
         shelf.delete(model)
     assert path.exists()

@@ -8,7 +8,7 @@ import random
 import pytest
 from scipy import stats
 
-from app.lab.report.interval import Finding, Speedup, Spread, student_t
+from app.lab.report.interval import SpeedFinding, Speedup, Spread, student_t
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 5, 29, 30, 31, 45, 100, 1000])
@@ -84,7 +84,7 @@ def test_a_repeat_that_was_broken_off_does_not_weigh_its_prompts_more() -> None:
 def test_where_all_hangs_on_one_difference_there_is_no_interval(ratios: dict[int, dict[int, float]]) -> None:
     found = Speedup.of(ratios)
     assert found is not None and found.factor > 1
-    assert found.finding is Finding.UNSURE and found.low is found.high is None
+    assert found.finding is SpeedFinding.UNSURE and found.low is found.high is None
 
 
 @pytest.mark.parametrize(("prompts", "repeats"), [(1, 3), (1, 6), (6, 1), (8, 2), (16, 2), (12, 3), (3, 3)])
@@ -121,13 +121,13 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(
 @pytest.mark.parametrize(
     ("low", "high", "finding"),
     [
-        (1.01, 1.2, Finding.FASTER),
-        (0.8, 0.99, Finding.SLOWER),
-        (0.9, 1.1, Finding.SAME),
-        (None, None, Finding.UNSURE),
+        (1.01, 1.2, SpeedFinding.FASTER),
+        (0.8, 0.99, SpeedFinding.SLOWER),
+        (0.9, 1.1, SpeedFinding.SAME),
+        (None, None, SpeedFinding.UNSURE),
     ],
 )
-def test_what_it_says(low: float | None, high: float | None, finding: Finding) -> None:
+def test_what_it_says(low: float | None, high: float | None, finding: SpeedFinding) -> None:
     assert Speedup(1.0, low, high).finding is finding
 
 

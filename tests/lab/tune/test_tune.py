@@ -14,7 +14,7 @@ from app.engine.process.messages import AnyCommand, Event, Finished, Generate, R
 from app.engine.strategy import StrategySpec
 from app.engine.types import Sampling
 from app.lab.experiment import Experiment, Job, Lane, Prompt, make_experiment
-from app.lab.report.interval import Finding, Speedup
+from app.lab.report.interval import SpeedFinding, Speedup
 from app.lab.runs.control import Control
 from app.lab.runs.events import Paused, RunDone, RunStarted
 from app.lab.runs.run_record import RunRecord
@@ -233,7 +233,7 @@ def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path
     rung = scored(experiment, groups_of(experiment, ratios), 1.0)
     assert rung is not None and rung.scores[0].speedup is not None
     assert not rung.scores[0].over_repeats
-    assert rung.scores[0].speedup.finding is Finding.UNSURE
+    assert rung.scores[0].speedup.finding is SpeedFinding.UNSURE
     assert rung.scores[0].answers == 100
 
 

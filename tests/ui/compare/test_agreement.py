@@ -14,7 +14,7 @@ from app.engine.types import ModelOptions, Sampling
 from app.lab.experiment import Lane, Pair
 from app.lab.report.report import Report
 from app.lab.suites import Suite, read_suite
-from app.ui.compare.setup.setup import Amount, Setup, Source
+from app.ui.compare.setup.setup import Amount, CompareSetup, Source
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.work import Stage
 from app.ui.setup.sampling_panel import AnswerOptions
@@ -32,7 +32,7 @@ SUITE = {
 
 def in_the_window(qtbot: QtBot, suite: Suite, pair: Pair, sampling: Sampling, journal: Path) -> Report:
     """Set up and run as the Compare place does it, the chat's engine lent."""
-    setup = Setup(
+    setup = CompareSetup(
         suite,
         tuple(map(Lane, LANES)),
         source=Source.FILE,

@@ -9,11 +9,11 @@ from PySide6.QtTest import QTest
 
 from app.engine.types import Round
 from app.ui.instruments import RoundTable
-from app.ui.instruments.round_model import Column
+from app.ui.instruments.round_model import RoundColumn
 from tests.ui.instruments.answers import answer
 
 
-def texts(table: RoundTable, column: Column) -> list[str]:
+def texts(table: RoundTable, column: RoundColumn) -> list[str]:
     model = table.model
     return [model.index(row, column).data() for row in range(model.rowCount())]
 
@@ -46,28 +46,28 @@ def test_a_round_with_a_rejected_token(table) -> None:
     table.show_round(one)
     assert table.title.text() == f"Round {one.index}"
     verdicts = [str(token.verdict) for token in one.drafted]
-    assert texts(table, Column.VERDICT) == [*verdicts, "target's choice"]
+    assert texts(table, RoundColumn.VERDICT) == [*verdicts, "target's choice"]
     ignored = verdicts.index("ignored")
-    assert texts(table, Column.P)[ignored] == "–"
-    assert len(texts(table, Column.TOKEN)) == len(one.drafted) + 1
+    assert texts(table, RoundColumn.P)[ignored] == "–"
+    assert len(texts(table, RoundColumn.TOKEN)) == len(one.drafted) + 1
 
 
 def test_q_is_shown_for_drawn_drafts_only(table) -> None:
     table.show_round(a_round("accepted"))
-    assert table.view.isColumnHidden(Column.Q)
-    assert not table.view.isColumnHidden(Column.DRAFT_P)
+    assert table.view.isColumnHidden(RoundColumn.Q)
+    assert not table.view.isColumnHidden(RoundColumn.DRAFT_P)
     table.resize(600, 300)
     table.show_round(a_round("accepted", sampled=True))
-    assert not table.view.isColumnHidden(Column.Q)
-    assert not table.view.isColumnHidden(Column.DRAFT_P)
+    assert not table.view.isColumnHidden(RoundColumn.Q)
+    assert not table.view.isColumnHidden(RoundColumn.DRAFT_P)
 
 
 def test_where_there_is_no_room_q_goes_before_draft_p(table) -> None:
     table.resize(280, 300)
     table.show_round(a_round("accepted", sampled=True))
-    assert not table.view.isColumnHidden(Column.Q)
-    assert table.view.isColumnHidden(Column.DRAFT_P)
-    columns = [c for c in Column if not table.view.isColumnHidden(c)]
+    assert not table.view.isColumnHidden(RoundColumn.Q)
+    assert table.view.isColumnHidden(RoundColumn.DRAFT_P)
+    columns = [c for c in RoundColumn if not table.view.isColumnHidden(c)]
     width = sum(table.view.columnWidth(column) for column in columns)
     assert width <= table.view.viewport().width()
 
@@ -75,17 +75,17 @@ def test_where_there_is_no_room_q_goes_before_draft_p(table) -> None:
 def test_columns_stay_when_a_round_has_no_draft(table) -> None:
     table.show_round(a_round("accepted"))
     table.show_round(a_round("plain"))
-    assert not table.view.isColumnHidden(Column.DRAFT_P)
-    assert texts(table, Column.VERDICT) == ["plain"]
+    assert not table.view.isColumnHidden(RoundColumn.DRAFT_P)
+    assert texts(table, RoundColumn.VERDICT) == ["plain"]
 
 
 def test_the_verdict_has_the_colour_of_the_fate(table, theme) -> None:
     table.show_round(a_round("rejected"))
-    row = texts(table, Column.VERDICT).index("rejected")
-    colour = table.model.index(row, Column.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
+    row = texts(table, RoundColumn.VERDICT).index("rejected")
+    colour = table.model.index(row, RoundColumn.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
     assert colour == QColor(theme.palette.fate("rejected"))
     theme.set_mode("dark")
-    colour = table.model.index(row, Column.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
+    colour = table.model.index(row, RoundColumn.VERDICT).data(Qt.ItemDataRole.ForegroundRole)
     assert colour == QColor(theme.palette.fate("rejected"))
 
 
@@ -93,7 +93,7 @@ def test_the_bar_is_as_long_as_p(table, theme) -> None:
     one = a_round("bonus")
     table.show_round(one)
     row = len(one.drafted)
-    rect = table.view.visualRect(table.model.index(row, Column.BAR))
+    rect = table.view.visualRect(table.model.index(row, RoundColumn.BAR))
     image = table.view.viewport().grab().toImage()
     middle = rect.center().y()
     track = range(rect.left() + 16, rect.right() + 1)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from app.ui.instruments.span import Span
+from app.ui.instruments.span import RoundRange
 
 
 def test_a_finished_answer_fills_the_width() -> None:
-    assert Span().fit(0, 63, live=False) == (-0.5, 63.5)
+    assert RoundRange().fit(0, 63, live=False) == (-0.5, 63.5)
 
 
 def test_a_short_answer_does_not() -> None:
-    assert Span().fit(0, 4, live=False) == (-0.5, 31.5)
+    assert RoundRange().fit(0, 4, live=False) == (-0.5, 31.5)
 
 
 def test_a_growing_answer_gets_room_in_steps() -> None:
-    span = Span()
+    span = RoundRange()
     widths = [span.fit(0, n - 1, live=True)[1] + 0.5 for n in range(1, 200)]
     assert sorted(set(widths)) == [32, 48, 64, 96, 128, 192, 256]
     assert all(width >= n for n, width in enumerate(widths, start=1))
 
 
 def test_a_reset_moves_the_left_edge() -> None:
-    assert Span().fit(40, 103, live=False) == (39.5, 103.5)
+    assert RoundRange().fit(40, 103, live=False) == (39.5, 103.5)
 
 
 def test_zoom_keeps_the_round_under_the_mouse_in_place() -> None:
-    span = Span()
+    span = RoundRange()
     span.fit(0, 999, live=False)
     span.zoom(0.5, 250)
     first, last = span.fit(0, 999, live=False)
@@ -34,7 +34,7 @@ def test_zoom_keeps_the_round_under_the_mouse_in_place() -> None:
 
 
 def test_zoom_and_pan_stay_inside() -> None:
-    span = Span()
+    span = RoundRange()
     span.fit(0, 999, live=False)
     span.zoom(0.1, 0)
     span.pan(-50)
@@ -49,7 +49,7 @@ def test_zoom_and_pan_stay_inside() -> None:
 
 
 def test_zoomed_out_it_follows_new_rounds_again() -> None:
-    span = Span()
+    span = RoundRange()
     span.fit(0, 99, live=False)
     span.zoom(0.2, 50)
     span.show_all()

@@ -13,7 +13,7 @@ from PySide6.QtGui import QDesktopServices
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
 from app.engine.errors import UserError
-from app.hub.library import Verdict
+from app.hub.library import DraftVerdict
 from app.ui.models.here.library_table import NAME, ORIGIN, SIZE, LibraryTable
 from tests.hub.server import FakeHub
 from tests.tiny import Tiny
@@ -116,9 +116,9 @@ def test_drafts_stand_best_first_with_their_reasons(
     details = shop.place.library.details
     verdicts = [one.verdict for one in details.candidates]
     assert len(verdicts) == len(shop.session.models) - 1
-    order = [Verdict.GOOD, Verdict.WORKS, Verdict.CANNOT]
+    order = [DraftVerdict.GOOD, DraftVerdict.WORKS, DraftVerdict.CANNOT]
     assert verdicts == sorted(verdicts, key=order.index)
-    assert verdicts[0] is Verdict.GOOD and verdicts[-1] is Verdict.CANNOT
+    assert verdicts[0] is DraftVerdict.GOOD and verdicts[-1] is DraftVerdict.CANNOT
     rows = details.drafts.rows
     said = [str(rows.index(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(rows.rowCount())]
     assert "Good: it has the same vocabulary" in said[0]

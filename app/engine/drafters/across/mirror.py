@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.across.replacements import Replacements, Run
+from app.engine.drafters.across.replacements import Replacements, TextStretch
 from app.engine.drafters.across.spelling import Spelling
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Mirror:
                 at -= 1
         runs, broken = self._target.runs(open_ids[:at])
         if broken:
-            runs.append(Run("\ufffd"))
+            runs.append(TextStretch("\ufffd"))
         self._append(self._draft.ids(self._replacements.apply(runs), self._continues()))
         self.joints.append(len(self._known) - len(open_ids) + at)
         self._spelled.append(self._length)
@@ -133,5 +133,5 @@ class Mirror:
         self._length = end
 
 
-def _text(runs: list[Run]) -> str:
+def _text(runs: list[TextStretch]) -> str:
     return "".join(run.text for run in runs)

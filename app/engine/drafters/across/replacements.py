@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.engine.errors import SettingError
 
 
-class Run(NamedTuple):
+class TextStretch(NamedTuple):
     """A stretch of text; `control` where it spells control tokens, which plain text never becomes."""
 
     text: str
@@ -30,13 +30,13 @@ class Replacements:
         sources = sorted(self._pairs, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, sources))) if sources else None
 
-    def apply(self, runs: Sequence[Run]) -> list[Run]:
+    def apply(self, runs: Sequence[TextStretch]) -> list[TextStretch]:
         """The runs with everything replaced. What replaces a control token, or a part of one, is control."""
         if self._pattern is None:
             return list(runs)
         text = "".join(run.text for run in runs)
         control = b"".join(bytes([run.control]) * len(run.text) for run in runs)  # a byte a character
-        replaced: list[Run] = []
+        replaced: list[TextStretch] = []
         at = 0
         for match in self._pattern.finditer(text):
             _add_unchanged(replaced, text, control, at, match.start())
@@ -75,7 +75,7 @@ def _is_pair(one: object) -> bool:
     return len(one) == 2 and one[0] != ""
 
 
-def _add_unchanged(runs: list[Run], text: str, control: bytes, start: int, end: int) -> None:
+def _add_unchanged(runs: list[TextStretch], text: str, control: bytes, start: int, end: int) -> None:
     while start < end:
         change = control.find(1 - control[start], start, end)
         stop = change if change >= 0 else end
@@ -83,8 +83,8 @@ def _add_unchanged(runs: list[Run], text: str, control: bytes, start: int, end: 
         start = stop
 
 
-def _add(runs: list[Run], text: str, control: bool) -> None:
+def _add(runs: list[TextStretch], text: str, control: bool) -> None:
     if runs and runs[-1].control == control:
-        runs[-1] = Run(runs[-1].text + text, control)
+        runs[-1] = TextStretch(runs[-1].text + text, control)
     elif text:
-        runs.append(Run(text, control))
+        runs.append(TextStretch(text, control))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.across.replacements import Run
+from app.engine.drafters.across.replacements import TextStretch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,9 +21,9 @@ class Spelling:
         self.vocabulary = vocabulary
         self._piece = vocabulary.pieces.__getitem__
 
-    def runs(self, ids: Sequence[int]) -> tuple[list[Run], bytes]:
+    def runs(self, ids: Sequence[int]) -> tuple[list[TextStretch], bytes]:
         """The text of tokens, control tokens by name; and the bytes at its end that begin a character."""
-        runs: list[Run] = []
+        runs: list[TextStretch] = []
         raw = b""
         for id in ids:
             piece = self._piece(id)
@@ -31,15 +31,15 @@ class Spelling:
                 raw += piece
             elif name := self.vocabulary.label(id):
                 if raw:
-                    runs.append(Run(raw.decode(errors="replace")))
+                    runs.append(TextStretch(raw.decode(errors="replace")))
                     raw = b""
-                runs.append(Run(name, control=True))
+                runs.append(TextStretch(name, control=True))
         rest = raw[len(raw) - _begun(raw) :]
         if text := raw[: len(raw) - len(rest)].decode(errors="replace"):
-            runs.append(Run(text))
+            runs.append(TextStretch(text))
         return runs, rest
 
-    def ids(self, runs: Sequence[Run], continues: bool) -> list[int]:
+    def ids(self, runs: Sequence[TextStretch], continues: bool) -> list[int]:
         """The tokens of a text; `continues` where plain text stands before it."""
         ids: list[int] = []
         for run in runs:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.engine.drafters.across.mirror import Mirror
-from app.engine.drafters.across.replacements import Replacements, Run, parse_pairs
+from app.engine.drafters.across.replacements import Replacements, TextStretch, parse_pairs
 from app.engine.drafters.across.spelling import Spelling
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
 from app.engine.drafters.draft_simple import drop_short, is_unsure
 from app.engine.errors import SettingError
 
@@ -61,7 +61,7 @@ class ThroughText(Drafter):
         refuse_sampling(params)
         self._params = params
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._end_ids = surroundings.end_ids
         self._mirror.follow(context)
 
@@ -125,7 +125,7 @@ class ThroughText(Drafter):
         if runs and not ends:
             text = runs[-1].text
             if held := self._to_target.unfinished(text):
-                runs[-1] = Run(text[:-held], runs[-1].control)
+                runs[-1] = TextStretch(text[:-held], runs[-1].control)
                 unfinished = text[-held:].encode(errors="replace")
         ids: list[int] = []
         begun = self._mirror.begun

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
 from app.engine.drafters.ngram.buckets import NgramBuckets
 from app.engine.drafters.ngram.index import NgramIndex
 from app.engine.params import param
@@ -98,7 +98,7 @@ class _NgramMap(Drafter):
         """Size of n-grams and drafts stay: keys and counts are made of these."""
         return
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._index.restart()
         self._index.follow(context)
         stale = self._buckets.begin(len(context) - 1)

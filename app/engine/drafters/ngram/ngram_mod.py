@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class NgramMod(Drafter):
     def adjust(self, params: NgramModParams) -> None:
         self._params = params
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         if self._doubted:
             self._empty()
         self._read, self._drafted, self._alone = 0, 0, False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
 from app.engine.drafters.ngram.index import NgramIndex
 from app.engine.params import param
 
@@ -54,7 +54,7 @@ class NgramSimple(Drafter):
     def reset(self) -> None:
         self._index.restart()
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._index.restart()
         self._index.follow(context)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class PromptLookup(Drafter):
             n: {} for n in range(1, self._params.max_ngram_size + 1)
         }
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self.reset()  # a drafter of this text only: nothing is carried over from other answers
         self._learn(context)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.engine.drafters.base import Drafter, Proposal, Surroundings
+from app.engine.drafters.base import Drafter, Proposal, RunContext
 from app.engine.drafters.outside.fault import error_words, plain
 from app.engine.errors import DrafterError, UserError
 
@@ -57,7 +57,7 @@ class GuardedDrafter(Drafter):
         self._observing = 0.0  # seconds of its last `observe`
         self._attempt(self._build, (UserError,))
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._fault, self._late, self._observing = "", 0, 0.0
         self._rests = self._attempt(self._build) if self.drafter is None else ""
         if self.drafter is not None:

@@ -16,7 +16,7 @@ Place = tuple[int, int]
 NOWHERE: Place = (ROOT, 0)
 
 
-class Stop(Enum):
+class ShortBy(Enum):
     """Why a continuation is shorter than was wanted."""
 
     UNSURE = "the next token's probability was below the limit"
@@ -30,7 +30,7 @@ class Continuation:
     ids: list[int]
     score: float  # sum of the tokens' estimated probabilities: how many are expected to be right
     place: Place  # the string with its continuation, cut to its last `max_depth` tokens
-    stop: Stop | None = None
+    stop: ShortBy | None = None
 
 
 class SuffixIndex:
@@ -169,12 +169,12 @@ class SuffixIndex:
         while len(found.ids) < wanted:
             token = self._best[state]
             if token < 0:
-                found.stop = Stop.ENDED
+                found.stop = ShortBy.ENDED
                 break
             reached = self.following[state][token]
             probability *= self.seen[reached] / self.followed[state]
             if probability < p_min:
-                found.stop = Stop.UNSURE
+                found.stop = ShortBy.UNSURE
                 break
             found.ids.append(token)
             found.score += probability

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.engine.drafters.base import ENOUGH, Drafter, Proposal, Surroundings
+from app.engine.drafters.base import ENOUGH, Drafter, Proposal, RunContext
 from app.engine.drafters.suffix.earlier_answers import EarlierAnswers
-from app.engine.drafters.suffix.index import NOWHERE, Continuation, Place, Stop, SuffixIndex
+from app.engine.drafters.suffix.index import NOWHERE, Continuation, Place, ShortBy, SuffixIndex
 from app.engine.params import param
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Suffix(Drafter):
     def adjust(self, params: SuffixParams) -> None:
         self._params = params
 
-    def begin(self, context: TokenIds, surroundings: Surroundings) -> None:
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         # A chat that goes on is only read on; an edited one has nothing left of what was edited away.
         if context[: len(self._known)].tolist() != self._known:
             self._known = []
@@ -140,9 +140,9 @@ class Suffix(Drafter):
 
     def _end(self, found: Continuation, wanted: int, allowed: int, *, own: bool) -> str:
         """Why a draft of at most `wanted` tokens, of those that the match allowed, ended."""
-        if found.stop is Stop.UNSURE:
+        if found.stop is ShortBy.UNSURE:
             return "p_min"
-        if found.stop is Stop.ENDED:
+        if found.stop is ShortBy.ENDED:
             return "end of the text" if own else "end of the earlier answer"
         if wanted == self._params.n_max:
             return "n_max"

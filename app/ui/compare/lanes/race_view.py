@@ -26,7 +26,7 @@ from app.ui.widgets.words.model_words import file_name
 from app.ui.widgets.words.numbers import duration, significant
 
 
-class StageView(QWidget):
+class RaceView(QWidget):
     """Follows the run at hand, or shows one prompt as a race."""
 
     following_changed = Signal()

@@ -16,7 +16,7 @@ from app.lab.tune.report import TuneReport
 from app.ui.compare.results import exports
 from app.ui.compare.results.summary_table import table_text
 from app.ui.compare.works.lab_session import LabSession
-from app.ui.compare.works.works import Works
+from app.ui.compare.works.works import Measurements
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile, png_picture, write_export
 
@@ -31,7 +31,7 @@ class ExportMenu(QObject):
         self,
         theme: Theme,
         menu: QMenu,
-        works: Works,
+        works: Measurements,
         chart: Callable[[], QWidget],
         choose: ChooseFile,
     ) -> None:

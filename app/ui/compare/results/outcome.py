@@ -9,36 +9,38 @@ from app.base import numbers
 from app.engine.strategy import NONE
 from app.lab.experiment import Lane
 from app.lab.report.verdict import fastest, verdict
-from app.ui.compare.lanes.race_view import StageView
+from app.ui.compare.lanes.race_view import RaceView
 from app.ui.compare.results.heat_view import HeatView
 from app.ui.compare.results.results import Results
 from app.ui.compare.results.scatter import Scatter
 from app.ui.compare.results.sweep_page import SweepPage
 from app.ui.compare.results.tune_page import TunePage
-from app.ui.compare.setup.chips import Chips
+from app.ui.compare.setup.chips import SetupBar
 from app.ui.compare.words import left_words
 from app.ui.compare.works.lab_session import LabSession
 from app.ui.compare.works.progress import run_words, search_words
 from app.ui.compare.works.run_strip import RunStrip
 from app.ui.compare.works.work import LabWork, Stage
-from app.ui.compare.works.works import Works
+from app.ui.compare.works.works import Measurements
 from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile
 
 
-class Outcome(QStackedWidget):
+class MeasurementPages(QStackedWidget):
     """A page for each of the works; the strip above says in one line how it stands."""
 
     not_saved = Signal(object)
     """The UserError of a plot that could not be saved."""
 
-    def __init__(self, theme: Theme, works: Works, chips: Chips, strip: RunStrip, choose: ChooseFile) -> None:
+    def __init__(
+        self, theme: Theme, works: Measurements, chips: SetupBar, strip: RunStrip, choose: ChooseFile
+    ) -> None:
         super().__init__()
         self._works = works
         self._chips = chips
         self._head = chips.head
         self._strip = strip
-        self.stage = StageView(theme, works.session, choose)
+        self.stage = RaceView(theme, works.session, choose)
         self.results = Results(theme, choose)
         self.results.hide()
         self.lanes = QSplitter(Qt.Orientation.Vertical)

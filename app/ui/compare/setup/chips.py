@@ -14,11 +14,11 @@ from app.engine.errors import SettingError, UserError
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment, Lane
 from app.lab.suites import Suite
-from app.ui.compare.setup.head import Head
+from app.ui.compare.setup.head import CompareHead
 from app.ui.compare.setup.kept_setup import KeptSetup
 from app.ui.compare.setup.lanes_panel import LanesPanel
 from app.ui.compare.setup.prompts_panel import ChoosePrompts, PromptsPanel
-from app.ui.compare.setup.setup import Setup, changes, first_setup
+from app.ui.compare.setup.setup import CompareSetup, changes, first_setup
 from app.ui.compare.setup.sweep_panel import SweepPanel
 from app.ui.compare.words import amount_words
 from app.ui.pair.model_panel import FileChooser
@@ -34,7 +34,7 @@ log = logging.getLogger("draftscope")
 _SAVE_MILLISECONDS = 800  # behind the last change: a prompt is typed letter by letter
 
 
-class Chips(QObject):
+class SetupBar(QObject):
     """Fills the head. What it says of the pair follows the chat's."""
 
     changed = Signal()
@@ -64,7 +64,7 @@ class Chips(QObject):
         lanes = LanesPanel(theme, choose_model, chat.pair, self._context_of)
         prompts = PromptsPanel(theme, suites, choose_prompts)
         sweep = SweepPanel(self.base, "draft-simple" if chat.pair().draft else "prompt-lookup")
-        self.head = head = Head(theme, lanes, prompts, sweep)
+        self.head = head = CompareHead(theme, lanes, prompts, sweep)
         self.setParent(head)
         self._saving = QTimer(self, singleShot=True, interval=_SAVE_MILLISECONDS)
         self._saving.timeout.connect(self._save)
@@ -91,7 +91,7 @@ class Chips(QObject):
         return changes(measured, now, of_lanes=of_lanes)
 
     @Slot(object)
-    def set_setup(self, setup: Setup) -> None:
+    def set_setup(self, setup: CompareSetup) -> None:
         """This is what is wanted; it stays, whatever pair the chat takes."""
         self._touched = True
         self.setup = setup
@@ -117,7 +117,7 @@ class Chips(QObject):
         except (UserError, OSError):
             log.warning("What is set up in Compare could not be kept", exc_info=True)
 
-    def _first(self) -> Setup:
+    def _first(self) -> CompareSetup:
         named = {one.name: one for one in self._suites}
         suite = named.get("bundled" if self._chat.is_bundled() else "general", self._suites[0])
         return first_setup(suite, self._chat.pair().draft is not None)

@@ -19,7 +19,7 @@ from app.ui.widgets.popover import Popover
 PANEL_WIDTH = 880  # of the lanes' popover: the strategy panel needs two columns
 
 
-class Head(ChipRow):
+class CompareHead(ChipRow):
     """Chips with their panels, and buttons; the place fills and connects them."""
 
     def __init__(self, theme: Theme, lanes: LanesPanel, prompts: PromptsPanel, sweep: SweepPanel) -> None:

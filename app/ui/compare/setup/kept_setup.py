@@ -14,7 +14,7 @@ from app.engine.params import check_params
 from app.hub.kept_file import decode_kept, put_aside
 from app.lab.experiment import MOST_LANES, Lane
 from app.lab.suites import Suite
-from app.ui.compare.setup.setup import Amount, Setup, Source
+from app.ui.compare.setup.setup import Amount, CompareSetup, Source
 from app.ui.setup.sampling_panel import AnswerOptions
 
 _VERSION = 1
@@ -44,7 +44,7 @@ class KeptSetup:
         self._path = path
         self._suites = tuple(suites)
 
-    def load(self) -> tuple[Setup | None, str]:
+    def load(self) -> tuple[CompareSetup | None, str]:
         """The set-up of the last time, and what was wrong with its file, in a sentence."""
         try:
             kept = _checked(decode_kept(self._path.read_bytes(), _Kept, _VERSION))
@@ -53,9 +53,9 @@ class KeptSetup:
         except (OSError, ValueError) as error:
             return None, put_aside(self._path, "What was set up in Compare", error)
         suite = next((one for one in self._suites if one.name == kept.suite), self._suites[0])
-        return Setup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
+        return CompareSetup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
 
-    def save(self, setup: Setup) -> None:
+    def save(self, setup: CompareSetup) -> None:
         """Write it, whole or not at all; raises UserError where the folder cannot be used, OSError."""
         kept = _Kept(setup.suite.name, **{name: getattr(setup, name) for name in _FIELDS})
         make_folder(self._path.parent)

@@ -22,9 +22,9 @@ from PySide6.QtWidgets import (
 from app.engine.errors import SettingError
 from app.engine.types import ModelOptions
 from app.lab.experiment import MOST_LANES, Lane, Pair
-from app.ui.compare.setup.setup import Setup
+from app.ui.compare.setup.setup import CompareSetup
 from app.ui.pair.model_panel import FileChooser
-from app.ui.setup.strategy.strategy_panel import StrategyPanel, Surroundings
+from app.ui.setup.strategy.strategy_panel import StrategyContext, StrategyPanel
 from app.ui.theme import Theme
 from app.ui.theme.style import chosen
 from app.ui.widgets.icons import IconButton
@@ -61,7 +61,7 @@ class LanesPanel(QWidget):
         self._choose = choose_file
         self._own_pair = own_pair
         self._n_ctx = n_ctx
-        self._setup: Setup | None = None
+        self._setup: CompareSetup | None = None
         self._at = 0
         self._group = QButtonGroup(self)
         title = QLabel("Lanes")
@@ -133,7 +133,7 @@ class LanesPanel(QWidget):
         assert self._setup is not None
         return self._setup.lanes[self._at]
 
-    def set_setup(self, setup: Setup) -> None:
+    def set_setup(self, setup: CompareSetup) -> None:
         """Show a set-up, without telling anyone."""
         before = self._setup
         self._setup = setup
@@ -206,7 +206,7 @@ class LanesPanel(QWidget):
         self.same.setVisible(lane.pair is not None)
         options = self._setup.options
         self.strategy.set_surroundings(
-            Surroundings(
+            StrategyContext(
                 pair.target,
                 pair.draft,
                 options.sampling,

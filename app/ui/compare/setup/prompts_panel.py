@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app.base import numbers
 from app.engine.errors import UserError
 from app.lab.suites import Suite, read_suite
-from app.ui.compare.setup.setup import Amount, Setup, Source
+from app.ui.compare.setup.setup import Amount, CompareSetup, Source
 from app.ui.theme import Theme
 from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.fields.form import ParamForm
@@ -53,7 +53,7 @@ class PromptsPanel(QWidget):
         self._theme = theme
         self._suites = tuple(suites)
         self._choose = choose
-        self._setup = Setup(self._suites[0])
+        self._setup = CompareSetup(self._suites[0])
         self._boxes: list[QCheckBox] = []
         title = QLabel("Prompts")
         title.setProperty("role", "title")
@@ -106,7 +106,7 @@ class PromptsPanel(QWidget):
         column.addWidget(self.amount)
         self.set_setup(self._setup)
 
-    def set_setup(self, setup: Setup) -> None:
+    def set_setup(self, setup: CompareSetup) -> None:
         """Show a set-up, without telling anyone."""
         self._setup = setup
         self.source.set_choice(setup.source)

@@ -53,7 +53,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class CompareSetup:
     """Everything that can be chosen but the pair, which is the chat's."""
 
     suite: Suite  # the built-in one
@@ -133,13 +133,13 @@ class Setup:
         return "There is no prompt.", "Choose at least one category."
 
 
-def first_setup(suite: Suite, has_draft: bool) -> Setup:
+def first_setup(suite: Suite, has_draft: bool) -> CompareSetup:
     """What a newcomer finds: a true result after one press."""
     specs = SUGGESTED if has_draft else SUGGESTED_ALONE
-    return Setup(suite, tuple(Lane(spec) for spec in specs), chat=suite.chat)
+    return CompareSetup(suite, tuple(Lane(spec) for spec in specs), chat=suite.chat)
 
 
-def setup_of(experiment: Experiment, before: Setup) -> Setup:
+def setup_of(experiment: Experiment, before: CompareSetup) -> CompareSetup:
     """The set-up that an experiment was made from, as far as it can be told."""
     lanes = tuple(one for one in experiment.lanes if one.strategy != NONE)
     again = Suite(

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.ui.compare.works.journals import Earlier, Journals
-from app.ui.compare.works.offer import Offer
+from app.ui.compare.works.offer import ResumeStrip
 
 
 class EarlierRuns(QObject):
@@ -19,7 +19,7 @@ class EarlierRuns(QObject):
     def __init__(self, folder: Path, parent: QObject) -> None:
         super().__init__(parent)
         self.journals = Journals(folder)
-        self.offer = Offer()
+        self.offer = ResumeStrip()
         self.offer.accepted.connect(self._accept)
         self.offer.dismissed.connect(self._dismiss)
         self.offered: Earlier | None = None

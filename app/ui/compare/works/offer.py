@@ -9,7 +9,7 @@ from app.base import numbers
 from app.ui.compare.works.journals import Earlier
 
 
-class Offer(QFrame):
+class ResumeStrip(QFrame):
     """Says what it was and how far it came."""
 
     accepted = Signal()

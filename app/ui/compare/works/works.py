@@ -11,7 +11,7 @@ from app.ui.compare.works.work import LabWork, Stage
 from app.ui.state.engine_session import EngineSession
 
 
-class Works(QObject):
+class Measurements(QObject):
     """The three of them, and what any of them tells."""
 
     stage_changed = Signal()

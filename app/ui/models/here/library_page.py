@@ -28,7 +28,7 @@ from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notices
 from app.ui.widgets.text.placeholder import Placeholder
 from app.ui.widgets.words.numbers import file_size
-from app.ui.widgets.work.background import Question
+from app.ui.widgets.work.background import Query
 
 Chooser = Callable[[QWidget], Sequence[str]]
 """Lets the user choose files or a folder; nothing where they did not."""
@@ -65,7 +65,7 @@ class LibraryPage(QWidget):
         self._in_use = in_use
         self._wanted: Path | None = None  # to be selected when it is there
         self._noticed = ""  # of the library's own list, told once
-        self._adding: Question[None] = Question(session.askers, self._added, self._not_added)
+        self._adding: Query[None] = Query(session.askers, self._added, self._not_added)
         self.add_files = QPushButton("Add files…")
         self.add_files.clicked.connect(lambda: self._add(choose_files(self)))
         self.add_folder = QPushButton("Add folder…")

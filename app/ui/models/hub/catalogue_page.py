@@ -9,14 +9,14 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.hub.catalogue import Confirmed, Pair, confirm
+from app.hub.catalogue import CataloguePair, Confirmed, confirm
 from app.hub.errors import HubError, Trouble
 from app.ui.models.hub.pair_card import PairCard
 from app.ui.models.hub_session import HubSession
 from app.ui.theme import Theme
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.work.background import Question
+from app.ui.widgets.work.background import Query
 
 CARD_WIDTH = 400  # pixels at text scale 1, at least
 MOST_COLUMNS = 4
@@ -39,7 +39,7 @@ class CataloguePage(QScrollArea):
         super().__init__()
         self._theme = theme
         self._session = session
-        self.question: Question[tuple[Pair, tuple[Confirmed, ...]]] = Question(
+        self.question: Query[tuple[CataloguePair, tuple[Confirmed, ...]]] = Query(
             session.askers, self._confirmed, self._failed, self._show_state
         )
         self._known: set[str] = set()  # pairs that the Hub confirmed, or spoke of, since the start
@@ -112,7 +112,7 @@ class CataloguePage(QScrollArea):
         self.question.ask_each(self._answers)
         self._show_state()
 
-    def _answers(self) -> Iterator[tuple[Pair, tuple[Confirmed, ...]]]:
+    def _answers(self) -> Iterator[tuple[CataloguePair, tuple[Confirmed, ...]]]:
         """On an asking thread."""
         for pair in self._session.catalogue:
             found = tuple(confirm(self._session.hub, pair))
@@ -121,7 +121,7 @@ class CataloguePage(QScrollArea):
                     raise one.problem
             yield pair, found
 
-    def _confirmed(self, answer: tuple[Pair, tuple[Confirmed, ...]]) -> None:
+    def _confirmed(self, answer: tuple[CataloguePair, tuple[Confirmed, ...]]) -> None:
         pair, found = answer
         self._known.add(pair.id)
         next(card for card in self.cards if card.pair is pair).show_confirmed(found)

@@ -27,7 +27,7 @@ PADDING = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListEntry:
     """One row. A dim one cannot be used."""
 
     title: str
@@ -42,9 +42,9 @@ class EntryRows(QAbstractListModel):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._entries: tuple[Entry, ...] = ()
+        self._entries: tuple[ListEntry, ...] = ()
 
-    def set_entries(self, entries: Sequence[Entry]) -> None:
+    def set_entries(self, entries: Sequence[ListEntry]) -> None:
         """Show these; where there are as many as before, the selection stays."""
         new = tuple(entries)
         if new == self._entries:
@@ -82,7 +82,7 @@ class EntryPainter(QStyledItemDelegate):
         self._view = parent
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        entry: Entry = index.data(ENTRY)
+        entry: ListEntry = index.data(ENTRY)
         room = self._view.viewport().width() - 2 * PADDING
         height = QFontMetrics(self._theme.sans()).height() + 2 * PADDING
         if entry.words:
@@ -91,7 +91,7 @@ class EntryPainter(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         colours = self._theme.palette
-        entry: Entry = index.data(ENTRY)
+        entry: ListEntry = index.data(ENTRY)
         rect: QRect = option.rect
         state: QStyle.StateFlag = option.state
         painter.save()

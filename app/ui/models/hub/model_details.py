@@ -11,8 +11,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.hub.library import Candidate, DraftsChanged, LocalModel, Origin, Verdict, names_apart
-from app.ui.models.hub.entry_rows import Entry, EntryList
+from app.hub.library import Candidate, DraftsChanged, DraftVerdict, FileOrigin, LocalModel, names_apart
+from app.ui.models.hub.entry_rows import EntryList, ListEntry
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import candidate_words, joined, model_words, more_words
 from app.ui.theme import Theme
@@ -163,7 +163,7 @@ class ModelDetails(QWidget):
         for part in (self._drafts_title, self.drafts, self.pair):
             part.setVisible(usable)
         self._drafts_state.setVisible(usable and bool(self._drafts_state.text()))
-        place = self._session.place_of(model) if model.origin is Origin.ADDED else None
+        place = self._session.place_of(model) if model.origin is FileOrigin.ADDED else None
         self.remove.setVisible(place is not None)
         if place is not None:
             what = "it" if place == model.path else f"the folder {place}"
@@ -189,7 +189,7 @@ class ModelDetails(QWidget):
         self._drafts_state.setVisible(bool(self._drafts_state.text()) and not self.model.refusal)
         paths = [one.model.path for one in told.candidates]
         kept = paths.index(chosen.model.path) if chosen is not None and chosen.model.path in paths else 0
-        usable = bool(told.candidates) and told.candidates[kept].verdict is not Verdict.CANNOT
+        usable = bool(told.candidates) and told.candidates[kept].verdict is not DraftVerdict.CANNOT
         self.drafts.select(kept if usable else -1)
         self._draft_chosen()
 
@@ -202,7 +202,7 @@ class ModelDetails(QWidget):
     @Slot()
     def _draft_chosen(self) -> None:
         one = self._chosen()
-        self.pair.setEnabled(one is not None and one.verdict in (Verdict.GOOD, Verdict.WORKS))
+        self.pair.setEnabled(one is not None and one.verdict in (DraftVerdict.GOOD, DraftVerdict.WORKS))
 
     @Slot()
     def _use_pair(self) -> None:
@@ -217,7 +217,7 @@ class ModelDetails(QWidget):
             return
         draft = self._in_use()[1]
         cannot = any(
-            str(one.model.path) == draft and one.verdict is Verdict.CANNOT for one in self.candidates
+            str(one.model.path) == draft and one.verdict is DraftVerdict.CANNOT for one in self.candidates
         )
         self._want(self.model.path, "" if cannot else None)
 
@@ -260,11 +260,13 @@ class ModelDetails(QWidget):
         return Confirmation(words, "Delete", delete, (model.files, model.size, model.changed, used))
 
 
-def _entries(candidates: Sequence[Candidate]) -> list[Entry]:
+def _entries(candidates: Sequence[Candidate]) -> list[ListEntry]:
     names = names_apart([one.model for one in candidates])
     return [_entry(one, name) for one, name in zip(candidates, names, strict=True)]
 
 
-def _entry(one: Candidate, name: str) -> Entry:
+def _entry(one: Candidate, name: str) -> ListEntry:
     detail = joined(one.model.quantisation.replace("?", ""), file_size(one.model.size))
-    return Entry(name, detail, candidate_words(one), str(one.model.path), one.verdict is Verdict.CANNOT)
+    return ListEntry(
+        name, detail, candidate_words(one), str(one.model.path), one.verdict is DraftVerdict.CANNOT
+    )

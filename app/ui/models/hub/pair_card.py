@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.errors import UserError
-from app.hub.catalogue import Confirmed, Entry, Pair, confirm, wanted_pair
+from app.hub.catalogue import CataloguePair, Confirmed, Entry, confirm, wanted_pair
 from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.repo import HubFile
@@ -34,7 +34,7 @@ from app.ui.widgets.notice import Notice
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import file_size, percent
-from app.ui.widgets.work.background import Question
+from app.ui.widgets.work.background import Query
 
 BARS = 1000  # steps of a progress bar
 
@@ -47,13 +47,13 @@ class PairCard(QFrame):
     downloads_wanted = Signal()
     """The user wants to see the queue."""
 
-    def __init__(self, theme: Theme, session: HubSession, pair: Pair) -> None:
+    def __init__(self, theme: Theme, session: HubSession, pair: CataloguePair) -> None:
         super().__init__()
         self.pair = pair
         self._theme = theme
         self._session = session
         self._confirmed: dict[str, Confirmed] = {}  # by role
-        self._fetching: Question[None] = Question(session.askers, self._queued, self._failed)
+        self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
         self.setProperty("kind", "card")
         self._action: Callable[[], None] = lambda: None
         self._lines: dict[str, tuple[ElidedLabel, QLabel]] = {}

@@ -21,7 +21,7 @@ from app.ui.theme.style import set_role
 from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import file_size, percent
-from app.ui.widgets.work.background import Question
+from app.ui.widgets.work.background import Query
 
 SIZE_WIDTH, LIGHT_WIDTH, BUTTON_WIDTH = 72, 128, 104  # pixels at text scale 1
 WORDLESS = 460  # a row below this width shows the light without words
@@ -53,7 +53,7 @@ class QuantisationRow(QFrame):
         self.quantisation = quantisation
         self._action: Callable[[], None] = lambda: None
         self._path: Path | None = None
-        self._fetching: Question[None] = Question(session.askers, self._queued, self._failed)
+        self._fetching: Query[None] = Query(session.askers, self._queued, self._failed)
         known = quantisation.name != "?" and not tell_file
         name: QLabel = QLabel(quantisation.name) if known else ElidedLabel(Qt.TextElideMode.ElideMiddle)
         if isinstance(name, ElidedLabel):

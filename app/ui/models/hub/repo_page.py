@@ -31,7 +31,7 @@ from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.placeholder import Placeholder
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import count
-from app.ui.widgets.work.background import Question
+from app.ui.widgets.work.background import Query
 
 MOST_ROWS = 100
 MOST_NOTICES = 10
@@ -52,7 +52,7 @@ class RepoPage(QWidget):
         self._revision = "main"
         self._file = ""  # that was pasted
         self._repo: Repo | None = None
-        self._question: Question[Repo] = Question(session.askers, self._show, self._failed)
+        self._question: Query[Repo] = Query(session.askers, self._show, self._failed)
         self.rows: list[QuantisationRow] = []
         self.placeholder = Placeholder()
         self._again = self.placeholder.add_button("Try again")

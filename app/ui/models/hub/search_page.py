@@ -18,14 +18,14 @@ from PySide6.QtWidgets import (
 from app.engine.errors import UserError
 from app.hub.names import parse_address
 from app.hub.search import RepoHit, search
-from app.ui.models.hub.entry_rows import Entry, EntryList
+from app.ui.models.hub.entry_rows import EntryList, ListEntry
 from app.ui.models.hub.repo_page import RepoPage
 from app.ui.models.hub_session import HubSession
 from app.ui.models.words import hit_tooltip, hit_words
 from app.ui.theme import Theme
 from app.ui.widgets.icons import icon
 from app.ui.widgets.text.placeholder import Placeholder
-from app.ui.widgets.work.background import Question
+from app.ui.widgets.work.background import Query
 
 EMPTY = (
     "Search the Hub",
@@ -46,7 +46,7 @@ class SearchPage(QWidget):
         self._session = session
         self._words = ""
         self._hits: tuple[RepoHit, ...] = ()
-        self.question: Question[tuple[RepoHit, ...]] = Question(session.askers, self._show, self._failed)
+        self.question: Query[tuple[RepoHit, ...]] = Query(session.askers, self._show, self._failed)
         self.field = QLineEdit()
         self.field.setPlaceholderText("Words, or an address such as https://huggingface.co/owner/name")
         self.field.setAccessibleName("Search the Hub")
@@ -115,7 +115,9 @@ class SearchPage(QWidget):
             return
         self.list.clearSelection()
         self.repo.clear()
-        self.list.rows.set_entries([Entry(hit.repo, "", hit_words(hit), hit_tooltip(hit)) for hit in hits])
+        self.list.rows.set_entries(
+            [ListEntry(hit.repo, "", hit_words(hit), hit_tooltip(hit)) for hit in hits]
+        )
         self.list.scrollToTop()
         self._stack.setCurrentIndex(1)
         self.list.select(0)

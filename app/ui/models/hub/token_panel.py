@@ -13,7 +13,7 @@ from app.hub.token import kept_token, save_token
 from app.ui.models.hub_session import HubSession
 from app.ui.theme import Theme
 from app.ui.widgets.notice import Notice
-from app.ui.widgets.work.background import Question
+from app.ui.widgets.work.background import Query
 
 WITHOUT = (
     "This repository is gated. Accept its conditions on its page, then enter a Hugging Face token with read "
@@ -35,7 +35,7 @@ class TokenPanel(QWidget):
         super().__init__()
         self._session = session
         self._repo = ""
-        self._question: Question[None] = Question(session.askers, self._done, self._failed)
+        self._question: Query[None] = Query(session.askers, self._done, self._failed)
         self.words = QLabel()
         self.words.setWordWrap(True)
         self.words.setProperty("role", "secondary")

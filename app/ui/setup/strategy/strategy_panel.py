@@ -43,7 +43,7 @@ RULES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class StrategyContext:
     """What a strategy is used with: the models (their real paths) and how tokens are drawn."""
 
     target: ModelOptions
@@ -55,7 +55,7 @@ class Surroundings:
     template_options: TemplateOptions = field(default_factory=dict)  # as llama.cpp is to tell them
 
 
-def check_together(spec: StrategySpec, one: Surroundings) -> None:
+def check_together(spec: StrategySpec, one: StrategyContext) -> None:
     """Raise SettingError where a strategy does not go with what it is used with."""
     spec.verification_at(one.sampling.temperature)
     if spec.needs_draft and one.draft is None:
@@ -82,7 +82,7 @@ class StrategyPanel(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._spec = StrategySpec()
-        self._with: Surroundings | None = None
+        self._with: StrategyContext | None = None
         self.cards = StrategyCards(theme)
         self.cards.changed.connect(self._parts_changed)
         self.length = RuleChoice(theme, "Draft length", {one: LENGTHS[one] for one in LengthRule})
@@ -121,7 +121,7 @@ class StrategyPanel(QWidget):
         self._spec = StrategySpec.parse(text)
         self._show()
 
-    def set_surroundings(self, surroundings: Surroundings) -> None:
+    def set_surroundings(self, surroundings: StrategyContext) -> None:
         """What the strategy is used with: not every one goes with everything."""
         self._with = surroundings
         self.cards.set_has_draft(surroundings.draft is not None)

@@ -12,7 +12,7 @@ from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.rendered import RenderedBlock
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.answer_words import CAPTIONS, manner
-from app.ui.transcript.text.folds import Fold, FoldLine
+from app.ui.transcript.text.folds import FoldLine, ReasoningFold
 from app.ui.transcript.text.paragraphs import open_fence
 from app.ui.transcript.text.reasoning import Part, ReasoningReader
 from app.ui.transcript.text.sections import Section
@@ -29,7 +29,9 @@ class AnswerItem(Item):
         self.answer = turn.answer
         self._name = turn.name
         self._words = turn.text
-        self.folds: dict[int, Fold] = {}  # by section: what the reader chose outlives a change of view
+        self.folds: dict[
+            int, ReasoningFold
+        ] = {}  # by section: what the reader chose outlives a change of view
         self._header: TraceHeader | None = None  # what is shown was made with
         self._shown = 0  # rounds
         self._finished = False
@@ -198,23 +200,23 @@ class AnswerItem(Item):
             self._refit(fold)
         return bool(folding)
 
-    def set_folded(self, fold: Fold, folded: bool) -> None:
+    def set_folded(self, fold: ReasoningFold, folded: bool) -> None:
         """Fold reasoning, or unfold it, because the reader wants it so."""
         if fold.folded != folded:
             fold.choose(folded)
             self._refit(fold)
 
-    def fold_of(self, row: int) -> Fold | None:
+    def fold_of(self, row: int) -> ReasoningFold | None:
         """What the reasoning in a block, or the line above it, is folded by."""
         block = self.blocks[row] if 0 <= row < len(self.blocks) else None
         return block.fold if isinstance(block, FoldLine | ParagraphBlock | RenderedBlock) else None
 
-    def row_of(self, fold: Fold) -> int:
+    def row_of(self, fold: ReasoningFold) -> int:
         """The line of that fold."""
         row = next(section.row for section in self._sections if section.fold is fold)
         return min(row, len(self.blocks) - 1)  # rendered text may not have come so far
 
-    def _refit(self, fold: Fold) -> None:
+    def _refit(self, fold: ReasoningFold) -> None:
         """The blocks of a fold came or went."""
         for row in range(self.row_of(fold), len(self.blocks)):
             if self.fold_of(row) is not fold:
@@ -311,7 +313,7 @@ class AnswerItem(Item):
             return self._sections[-1]
         if self._sections and not self.rendered:
             self._end_section(self._sections[-1])
-        fold = self.folds.setdefault(number, Fold()) if number % 2 else None
+        fold = self.folds.setdefault(number, ReasoningFold()) if number % 2 else None
         fence = "" if self._sections else self._fence
         section = Section(len(self.blocks), fold, self._all_code, self.rendered, fence)
         self._numbers.append(number)

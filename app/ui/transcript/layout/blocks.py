@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QTextLayout
 from app.ui.transcript.layout.marks import Marks, fill, outline, wash
 from app.ui.transcript.layout.paragraph_layout import ParagraphLayout
 from app.ui.transcript.layout.styles import Setting
-from app.ui.transcript.text.folds import Fold, paint_rule
+from app.ui.transcript.text.folds import ReasoningFold, paint_rule
 from app.ui.transcript.text.paragraphs import Kind, Paragraph
 from app.ui.transcript.text.spans import Span
 
@@ -65,7 +65,7 @@ class ParagraphBlock:
     """A paragraph of coloured tokens (or of plain text, which has a single span)."""
 
     def __init__(
-        self, paragraph: Paragraph, before: ParagraphBlock | None = None, fold: Fold | None = None
+        self, paragraph: Paragraph, before: ParagraphBlock | None = None, fold: ReasoningFold | None = None
     ) -> None:
         """`before` is the block whose line this paragraph goes on in; `fold` what it is folded away by."""
         self.paragraph = paragraph

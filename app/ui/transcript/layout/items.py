@@ -11,7 +11,7 @@ from app.ui.state.answer import Note
 from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.styles import Setting
-from app.ui.transcript.text.folds import Fold
+from app.ui.transcript.text.folds import ReasoningFold
 from app.ui.transcript.text.paragraphs import ParagraphBuilder
 from app.ui.transcript.text.spans import Span
 from app.ui.transcript.text.turns import SystemTurn, Turn, UserTurn
@@ -95,7 +95,9 @@ class Item(ABC):
     def _estimate(self) -> None:
         self.heights = Heights(block.estimate(self.setting) for block in self.blocks)
 
-    def _take(self, builder: ParagraphBuilder, first: int, base: int = 0, fold: Fold | None = None) -> None:
+    def _take(
+        self, builder: ParagraphBuilder, first: int, base: int = 0, fold: ReasoningFold | None = None
+    ) -> None:
         """Bring the blocks from `base` on up to date with paragraphs that changed from `first` on."""
         if base + first < len(self.blocks):
             self.blocks[base + first].drop()

@@ -17,7 +17,7 @@ from PySide6.QtGui import QColor, QTextLayout, QTextLine, QTextOption
 from app.ui.transcript.layout.fates import FateShapes
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.paragraphs import Kind, Paragraph
-from app.ui.transcript.text.runs import Run, formats_of, glued, runs_of, text_format
+from app.ui.transcript.text.runs import TextRun, formats_of, glued, runs_of, text_format
 from app.ui.transcript.text.spans import Span
 from app.ui.transcript.text.utf16 import from_utf16, to_utf16, utf16_length
 
@@ -158,7 +158,7 @@ class ParagraphLayout:
         left = self._x(line, self._units)
         shapes.add(self._end.fate, left, left + _NEWLINE_WIDTH - 2, line.baseline, self._style)
 
-    def _boxes(self, line: Line) -> Iterator[tuple[Run, float, float]]:
+    def _boxes(self, line: Line) -> Iterator[tuple[TextRun, float, float]]:
         """The runs on a line with their left and right edges; indentation has no box."""
         index = max(bisect_right(self._starts, line.first) - 1, 0)
         for run in self.runs[index:]:
@@ -205,7 +205,7 @@ class ParagraphLayout:
             return [self.end_rect()]
         return found
 
-    def _piece(self, run: Run, first: int, end: int) -> tuple[int, int]:
+    def _piece(self, run: TextRun, first: int, end: int) -> tuple[int, int]:
         """The displayed part of a run that lies in [first, end)."""
         text = run.span.text
         a = min(max(first - run.offset, 0), len(text))
@@ -271,12 +271,12 @@ class ParagraphLayout:
                 return line
         return self.lines[-1] if self.lines else None
 
-    def _run_at(self, units: int) -> Run | None:
+    def _run_at(self, units: int) -> TextRun | None:
         index = bisect_right(self._starts, units) - 1
         return self.runs[max(index, 0)] if self.runs else None
 
 
-def _indent(runs: list[Run], text: str) -> int:
+def _indent(runs: list[TextRun], text: str) -> int:
     """How many spaces the line begins with, up to the first struck token."""
     limit = next((run.start for run in runs if run.span.struck), len(text))
     return min(len(text) - len(text.lstrip(" \t")), limit)

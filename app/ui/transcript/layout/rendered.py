@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 from app.ui.theme import Palette
 from app.ui.transcript.layout.marks import Marks, wash
 from app.ui.transcript.layout.styles import Setting
-from app.ui.transcript.text.folds import Fold, paint_rule
+from app.ui.transcript.text.folds import ReasoningFold, paint_rule
 from app.ui.transcript.text.markdown import MarkdownPiece, MarkdownReader, PieceKind
 from app.ui.transcript.text.paragraphs import Kind
 from app.ui.transcript.text.spans import Span
@@ -30,7 +30,7 @@ _PADDING = 12  # around code
 class RenderedText:
     """The blocks of one answer; only those that changed are made anew when it grows."""
 
-    def __init__(self, fold: Fold | None = None) -> None:
+    def __init__(self, fold: ReasoningFold | None = None) -> None:
         """`fold` is what the blocks are folded away by."""
         self._fold = fold
         self._reader = MarkdownReader()
@@ -57,7 +57,7 @@ class RenderedBlock:
     joint = "\n\n"
     runs_on = False
 
-    def __init__(self, piece: MarkdownPiece, fold: Fold | None = None) -> None:
+    def __init__(self, piece: MarkdownPiece, fold: ReasoningFold | None = None) -> None:
         self._piece = piece
         self.fold = fold
         self._document: QTextDocument | None = None

@@ -27,7 +27,7 @@ class Position(NamedTuple):
     offset: int
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """A block of an item."""
 
     item: int
@@ -192,7 +192,7 @@ class Stack:
             span = item.blocks[block + 1].token_at(item.local(x, inside, block + 1))
         return Token(index, span) if span is not None and span.fate != UNKNOWN else None
 
-    def fold_at(self, x: float, y: float) -> Place | None:
+    def fold_at(self, x: float, y: float) -> BlockPlace | None:
         """The line there that folds reasoning away."""
         index = self.index_at(y)
         item = self.items[index] if index >= 0 else None
@@ -202,10 +202,10 @@ class Stack:
         row = item.block_at(inside)
         block = item.blocks[row] if row >= 0 else None
         if isinstance(block, FoldLine) and block.holds_point(x, self.setting):
-            return Place(index, row)
+            return BlockPlace(index, row)
         return None
 
-    def first_fold(self, top: float, bottom: float) -> Place | None:
+    def first_fold(self, top: float, bottom: float) -> BlockPlace | None:
         """The reasoning that stands first between two heights, by its line."""
         for index, item in self.visible(top, bottom):
             if not isinstance(item, AnswerItem):
@@ -214,7 +214,7 @@ class Stack:
             while row < len(item.blocks) and self.block_top(index, row) < bottom:
                 fold = item.fold_of(row)
                 if fold is not None:
-                    return Place(index, item.row_of(fold))
+                    return BlockPlace(index, item.row_of(fold))
                 row += 1
         return None
 

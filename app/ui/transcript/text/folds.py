@@ -16,7 +16,7 @@ _CHEVRON = 3.5  # half its width
 _RULE = 2
 
 
-class Fold:
+class ReasoningFold:
     """One stretch of reasoning: whether it is folded, and how much it is."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class FoldLine:
     hidden = False
     laid_out = True
 
-    def __init__(self, fold: Fold) -> None:
+    def __init__(self, fold: ReasoningFold) -> None:
         self.fold = fold
 
     def holds_point(self, x: float, setting: Setting) -> bool:

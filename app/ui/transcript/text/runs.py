@@ -21,7 +21,7 @@ _INLINE_CODE = re.compile(r"`[^`]+`")
 _PICTURES = {code: 0x2400 + code for code in range(32) if code != 9} | {13: 0x200B, 127: 0x2421}
 
 
-class Run(msgspec.Struct, frozen=True, gc=False):
+class TextRun(msgspec.Struct, frozen=True, gc=False):
     """A span in the displayed text."""
 
     start: int  # UTF-16 units displayed
@@ -30,15 +30,15 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     span: Span
 
 
-def runs_of(paragraph: Paragraph, drafts_shown: bool) -> tuple[list[Run], str]:
-    runs: list[Run] = []
+def runs_of(paragraph: Paragraph, drafts_shown: bool) -> tuple[list[TextRun], str]:
+    runs: list[TextRun] = []
     parts: list[str] = []
     units = offset = 0
     for span in paragraph.spans:
         if span.struck and not drafts_shown:
             continue
         length = utf16_length(span.text)
-        runs.append(Run(units, units + length, offset, span))
+        runs.append(TextRun(units, units + length, offset, span))
         parts.append(span.text)
         units += length
         if span.counts:
@@ -47,7 +47,7 @@ def runs_of(paragraph: Paragraph, drafts_shown: bool) -> tuple[list[Run], str]:
     return runs, text if text.isprintable() else text.translate(_PICTURES)
 
 
-def glued(runs: list[Run]) -> list[tuple[int, int]]:
+def glued(runs: list[TextRun]) -> list[tuple[int, int]]:
     """Where no line may end, from the first to the last such place: before and inside a control token, and
     where struck tokens stand between a word and what goes on with it, such as its full stop."""
     found: list[tuple[int, int]] = []
@@ -68,7 +68,7 @@ def glued(runs: list[Run]) -> list[tuple[int, int]]:
     return [(first, last) for first, last in found if last - first <= _GLUED_MOST]
 
 
-def formats_of(runs: list[Run], kind: Kind, setting: Setting) -> Iterator[QTextLayout.FormatRange]:
+def formats_of(runs: list[TextRun], kind: Kind, setting: Setting) -> Iterator[QTextLayout.FormatRange]:
     """Smaller grey letters for struck and control tokens; the code font for `inline code`."""
     styles, style = setting.styles, setting.styles.texts[kind]
     grey = QColor(styles.palette.secondary)
@@ -87,7 +87,7 @@ def formats_of(runs: list[Run], kind: Kind, setting: Setting) -> Iterator[QTextL
             yield text_format(run.start, run.end, styles.control, grey)
 
 
-def _inline_code(runs: list[Run], font: QFont) -> Iterator[QTextLayout.FormatRange]:
+def _inline_code(runs: list[TextRun], font: QFont) -> Iterator[QTextLayout.FormatRange]:
     counted = [run for run in runs if run.span.counts]
     text = "".join(run.span.text for run in counted)
     if "`" not in text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.ui.transcript.layout.rendered import RenderedText
-from app.ui.transcript.text.folds import Fold
+from app.ui.transcript.text.folds import ReasoningFold
 from app.ui.transcript.text.paragraphs import ParagraphBuilder
 from app.ui.transcript.text.reasoning import inside
 from app.ui.transcript.text.spans import Span
@@ -12,7 +12,9 @@ from app.ui.transcript.text.spans import Span
 class Section:
     """Its text as paragraphs of tokens and, where that is wanted, rendered."""
 
-    def __init__(self, row: int, fold: Fold | None, all_code: bool, rendered: bool, fence: str = "") -> None:
+    def __init__(
+        self, row: int, fold: ReasoningFold | None, all_code: bool, rendered: bool, fence: str = ""
+    ) -> None:
         """`row` is its first block among the answer's; `fold` belongs to reasoning; `fence` is the line that
         opened the code in which it begins."""
         self.row = row

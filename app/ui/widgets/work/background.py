@@ -44,7 +44,7 @@ class Askers:
             work()
 
 
-class Question(Generic[T]):
+class Query(Generic[T]):
     """One thing to ask again and again; only answers to the latest asking are told."""
 
     def __init__(

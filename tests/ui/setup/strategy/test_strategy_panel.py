@@ -30,7 +30,7 @@ from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
 from app.ui.setup.strategy.rule_choice import IDLE
 from app.ui.setup.strategy.strategy_card import StrategyCard
 from app.ui.setup.strategy.strategy_list import StrategyList
-from app.ui.setup.strategy.strategy_panel import LENGTHS, RULES, WIDTH, StrategyPanel, Surroundings
+from app.ui.setup.strategy.strategy_panel import LENGTHS, RULES, WIDTH, StrategyContext, StrategyPanel
 from app.ui.theme import Theme
 from app.ui.widgets.fields.field import FileField
 from app.ui.widgets.fields.number_box import NumberBox
@@ -66,7 +66,7 @@ def use_with(
     panel: StrategyPanel, temperature: float = 0.0, draft: bool = True, vocabulary: str = ""
 ) -> None:
     sampling = Sampling(temperature=temperature)
-    around = Surroundings(MODELS[0], MODELS[1] if draft else None, sampling, 64, vocabulary)
+    around = StrategyContext(MODELS[0], MODELS[1] if draft else None, sampling, 64, vocabulary)
     panel.set_surroundings(around)
 
 

@@ -17,7 +17,7 @@ from app.ui.state.answer import AnswerModel
 from app.ui.theme import LIGHT
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
 from app.ui.transcript.layout.stack import Token
-from app.ui.transcript.text.folds import Fold, FoldLine
+from app.ui.transcript.text.folds import FoldLine, ReasoningFold
 from app.ui.transcript.text.reasoning import ReasoningReader
 from app.ui.transcript.text.spans import Span
 from tests.ui.traces import make_header, make_round, make_totals, make_trace, simulate
@@ -134,7 +134,7 @@ def lines(view: TranscriptView, kind: str = "a") -> list[tuple[int, FoldLine]]:
     return [(row, block) for row, block in enumerate(blocks) if isinstance(block, FoldLine)]
 
 
-def fold(view: TranscriptView) -> Fold:
+def fold(view: TranscriptView) -> ReasoningFold:
     return lines(view)[0][1].fold
 
 

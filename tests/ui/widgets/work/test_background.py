@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.errors import UserError
 from app.ui.state.mailbox import Mailbox, call_each
-from app.ui.widgets.work.background import THREADS, Askers, Question
+from app.ui.widgets.work.background import THREADS, Askers, Query
 from tests.hub.server import SECRET
 
 
@@ -37,7 +37,7 @@ class Heard:
     def __init__(self, askers: Askers) -> None:
         self.said: list[object] = []
         self.threads: set[int] = set()
-        self.question: Question[object] = Question(askers, self._hear, self._hear, lambda: self._hear("end"))
+        self.question: Query[object] = Query(askers, self._hear, self._hear, lambda: self._hear("end"))
 
     def _hear(self, what: object) -> None:
         self.threads.add(threading.get_ident())
