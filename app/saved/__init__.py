@@ -1,0 +1,1 @@
+"""What is kept for people: settings, presets, chats. No Qt."""

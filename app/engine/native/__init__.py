@@ -1,4 +1,14 @@
-"""The one door to llama.cpp: models, vocabularies, contexts. Nothing else imports llama_cpp."""
+"""The one door to llama.cpp: models, vocabularies, contexts. Nothing else imports llama_cpp.
+
+- Memory that cannot be cut (recurrent, hybrid, sliding window) goes back in one of two ways. Where llama.cpp
+  keeps snapshots of the last tokens' states (`n_rs_seq`), a rejected draft is taken back in place. Everywhere
+  else `checkpoints.py` keeps states in host memory, and tokens are decoded again from the nearest: one state
+  about every 64 tokens (or every window's length, where that is more), and on recurrent memory one before a
+  draft is verified, unless the latest is at most six tokens back. `swa_full` (the default) keeps sliding
+  windows in full, so that they can be cut like any other memory.
+- A vocabulary is not asked token by token (`token_table.py`): the file's head says which tokens are worth
+  asking about, and whether two files have the same texts.
+"""
 
 from app.engine.native.context import SNAPSHOTS, Cancelled, Context
 from app.engine.native.devices import chosen_devices, list_devices

@@ -1,1 +1,18 @@
-"""The engine in a process of its own, and what is said across."""
+"""The engine in a process of its own, and the messages between it and the window.
+
+`host.py` carries commands and events, `server.py` obeys them. The rounds of an answer run on one thread,
+recording and sending on a second. A third reads commands, so that Stop acts during a pass: llama.cpp's abort
+callback is the C library's `strlen` over a two-byte buffer, which costs nothing when asked some hundred times
+a pass and needs no interpreter lock.
+
+When the process dies, its home says so (`Failed.gone`), a new process is made, and the same pair is loaded
+again. A process that hangs is ended (`EngineHome.end`): the window offers that where a Stop had no effect for
+two seconds, commands do it after five. `--engine thread` runs the same `Server` on a thread; both homes are
+tested alike. `client.py` is the engine of `draftscope run` and the lab: it asks for one thing at a time and
+reads the events that answer it.
+
+`limits.py`: an engine process may take the memory that is free when it loads, in the system and in the
+control groups (version 2) around it, less a sixteenth. The limit is RLIMIT_DATA, because mapped weights and
+the addresses that GPU drivers reserve do not count there. So too large a request is an error, and not the end
+of the machine or the container.
+"""

@@ -1,1 +1,7 @@
-"""What is recorded of an answer, and what can be computed again from it."""
+"""What is recorded of an answer, and what can be computed again from it.
+
+A trace is a header, an append-only list of rounds and totals (`trace.py`). Statistics are folds over rounds
+(`stats.py`), llama.cpp's own lines included. `recheck.py` recomputes every verdict from the recorded draws
+and probabilities; `consistency.py` compares everything that a trace says twice. Both are `draftscope replay
+--verify`.
+"""

@@ -1,1 +1,17 @@
-"""From a row of logits to a drawn token: filters, distributions, draws."""
+"""From a row of logits to a drawn token: filters, distributions, draws.
+
+- Rows are lazy (`rows.py`): nothing is computed behind a rejected token. Where only a temperature applies and
+  the vocabulary is small, six numpy calls compute all rows of a round, which costs less.
+- Rows are as small as what the filters leave (`distribution.py`): a few ids with their p. Verification,
+  residual, draws and sampled drafts work on those. `filters.py` finds them by bounds (`logits.py`: maxima of
+  groups) and never sorts the vocabulary; `tests/dense.py` keeps the sorted form as the reference.
+- XTC's own draw is summed out: tokens are drawn from the law over both cases.
+- Rows of a whole vocabulary reuse memory (`row_store.py`): fresh pages cost more than what is written into
+  them. Their exponentials come from the function behind llama.cpp's own softmax (`native/exponentials.py`),
+  in a quarter of numpy's time; where a system does not export it, from numpy.
+- Draws are keyed by (seed, position, purpose), so `match` gives what plain sampling gives, and
+  `record/recheck.py` can recompute every verdict. The draws of a sampled draft also carry the round's start:
+  a position can be drafted again after a rejection, and how far the second draft reaches may depend on the
+  first one's draw.
+- DRY (`dry.py`) is llama.cpp's, as a function of the row and the tokens before it, drafted ones included.
+"""

@@ -1,4 +1,12 @@
-"""Saved chats: what was said, and the trace of every answer."""
+"""Saved chats: what was said, and the trace of every answer. No Qt, no models.
+
+The chat's file holds the words; the trace says which token is whose, as far as it can be read. A question is
+in `chat.jsonl` before the engine is asked, and is taken out again where the engine refuses it. Every change
+of a chat touches `.changed` beside the chats, which each window checks once a second. The trash goes by a
+clock that moves on by a day at most from start to start (`trash.py`), so that a wrong computer clock empties
+nothing. `measurement.py` is a measured baseline: two more traces beside an answer's. What a chat template is
+told (`template_options`) belongs to the chat, as the system prompt does.
+"""
 
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn
 from app.saved.chats.recorder import AnswerRecorder

@@ -1,4 +1,10 @@
-"""The chat as it is read: coloured tokens, rendered text, a legend, a bar to find with."""
+"""The chat as it is read: coloured tokens, rendered text, a legend, a bar to find with.
+
+An answer is a list of sections, answer and reasoning in turn (`text/reasoning.py`, `text/sections.py`).
+Folded blocks stay in the list with height 0, so that positions, search and copying do not depend on what is
+folded. `text/` is what is shown, as data, and knows no Qt; `layout/` is where it stands and how it is
+painted; only what is seen is laid out.
+"""
 
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.legend import Legend
