@@ -63,7 +63,7 @@ def read_demo(resources: Path) -> tuple[DemoPrompt, ...]:
     path = resources / FOLDER / "pair.json"
     try:
         card = decode(_card, path.read_bytes())
-        files = frozenset(one.file for one in card.files.values())
+        files = frozenset(entry.file for entry in card.files.values())
         for prompt in card.prompts:
             prompt.check(files)
     except OSError as error:

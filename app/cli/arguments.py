@@ -74,66 +74,66 @@ class ParamOptions:
         self._suffix = suffix
         self._shared = shared
         self._short = short
-        self._params = [one for one in params_of(owner) if not only or one.name in only]
+        self._params = [param for param in params_of(owner) if not only or param.name in only]
 
     def add_to(self, group: argparse._ArgumentGroup) -> None:
-        for one in self._params:
+        for param in self._params:
             action: dict[str, Any]
-            if one.kind is bool:
-                action = {"action": "store_const", "const": not one.default}
-            elif one.words:
+            if param.kind is bool:
+                action = {"action": "store_const", "const": not param.default}
+            elif param.words:
                 action = {"action": "append", "type": _word, "metavar": "TEXT"}
             else:
-                action = {"type": _reader(one), "metavar": _metavar(one)}
-            names = [self.flag(one), *filter(None, [self._short.get(one.name)])]
-            group.add_argument(*names, dest=self._dest(one), default=None, help=self._help(one), **action)
+                action = {"type": _reader(param), "metavar": _metavar(param)}
+            names = [self.flag(param), *filter(None, [self._short.get(param.name)])]
+            group.add_argument(*names, dest=self._dest(param), default=None, help=self._help(param), **action)
 
-    def flag(self, one: Param) -> str:
-        no = "no-" if one.kind is bool and one.default else ""
-        return f"--{no}{one.name.replace('_', '-')}{self._suffix}"
+    def flag(self, param: Param) -> str:
+        no = "no-" if param.kind is bool and param.default else ""
+        return f"--{no}{param.name.replace('_', '-')}{self._suffix}"
 
     def given(self, arguments: argparse.Namespace) -> dict[str, Any]:
         """Name -> value, of its own type, of the parameters that the command line sets."""
-        values = {one: getattr(arguments, self._dest(one)) for one in self._params}
+        values = {param: getattr(arguments, self._dest(param)) for param in self._params}
         return {
-            one.name: " ".join(value) if one.words else value
-            for one, value in values.items()
+            param.name: " ".join(value) if param.words else value
+            for param, value in values.items()
             if value is not None
         }
 
     def flags_given(self, arguments: argparse.Namespace) -> list[str]:
         given = self.given(arguments)
-        return [self.flag(one) for one in self._params if one.name in given]
+        return [self.flag(param) for param in self._params if param.name in given]
 
     def resolved(self, arguments: argparse.Namespace, others: Mapping[str, Any]) -> dict[str, Any]:
         """`given`, completed by the shared ones of `others`."""
         shared = {name: value for name, value in others.items() if name in self._shared}
         return shared | self.given(arguments)
 
-    def _dest(self, one: Param) -> str:
-        return one.name + self._suffix.replace("-", "_")
+    def _dest(self, param: Param) -> str:
+        return param.name + self._suffix.replace("-", "_")
 
-    def _help(self, one: Param) -> str:
+    def _help(self, param: Param) -> str:
         """Range and default stand behind the line of help; an option with a suffix points to the other."""
-        doc, notes = one.doc, [one.range_text(), f"default {one.format(one.default)}"]
-        if one.kind is bool:
-            doc, notes = (f"Do not {doc[:1].lower()}{doc[1:]}" if one.default else doc), []
-        elif one.words:
+        doc, notes = param.doc, [param.range_text(), f"default {param.format(param.default)}"]
+        if param.kind is bool:
+            doc, notes = (f"Do not {doc[:1].lower()}{doc[1:]}" if param.default else doc), []
+        elif param.words:
             notes = ["one text each time it is given", *notes[1:]]
-        elif one.default == "":
+        elif param.default == "":
             notes = []
         if self._suffix:
-            doc = f"As {self.flag(one).removesuffix(self._suffix)}, for the {self._suffix.strip('-')}"
-            notes = ["default: the same"] if one.name in self._shared else notes[1:]
+            doc = f"As {self.flag(param).removesuffix(self._suffix)}, for the {self._suffix.strip('-')}"
+            notes = ["default: the same"] if param.name in self._shared else notes[1:]
         if notes:
             doc = f"{doc.removesuffix('.')} ({'; '.join(notes)})"
         return doc.replace("%", "%%")
 
 
-def _reader(one: Param) -> Callable[[str], Value]:
+def _reader(param: Param) -> Callable[[str], Value]:
     def read(text: str) -> Value:
         try:
-            return one.parse(text)
+            return param.parse(text)
         except SettingError as error:
             raise argparse.ArgumentTypeError(f"cannot be {text!r}. {error.hint}") from None
 
@@ -149,7 +149,7 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\x{byte:02x}" for byte in found[0].encode())
 
 
-def _metavar(one: Param) -> str:
-    if one.choices:
-        return "TYPE" if "type" in one.name else "MODE"
-    return {int: "N", str: "LIST"}.get(one.kind, "X")
+def _metavar(param: Param) -> str:
+    if param.choices:
+        return "TYPE" if "type" in param.name else "MODE"
+    return {int: "N", str: "LIST"}.get(param.kind, "X")

@@ -111,13 +111,13 @@ def _ask(home: ProcessHome, command: AnyCommand, kind: type[E], interrupt: Inter
 def _lines(listed: DevicesListed, measured: Measured | None, fit: bool) -> Iterable[str]:
     rows = [
         (
-            one.name,
-            one.kind,
-            one.backend,
-            *((file_size(one.free), file_size(one.total)) if one.total else ("?", "?")),
-            one.description,
+            device.name,
+            device.kind,
+            device.backend,
+            *((file_size(device.free), file_size(device.total)) if device.total else ("?", "?")),
+            device.description,
         )
-        for one in listed.devices
+        for device in listed.devices
     ]
     yield from table(("DEVICE", "KIND", "BACKEND", *_MEMORY, "DESCRIPTION"), rows, right=_MEMORY)
     yield ""
@@ -140,8 +140,8 @@ def _memory_lines(memory: PairMemory) -> Iterable[str]:
     rows = []
     models: list[tuple[str, ModelMemory | None]] = [("target", memory.target), ("draft", memory.draft)]
     for role, model in models:
-        for one in model.memory if model is not None else ():
-            rows.append(_row(role, one))
+        for device in model.memory if model is not None else ():
+            rows.append(_row(role, device))
     numbers = ("LAYERS", "WEIGHTS", "CONTEXT", "COMPUTE", "TOTAL")
     yield from table(("MODEL", "DEVICE", *numbers), rows, right=numbers)
     for role, model in models:
@@ -150,12 +150,12 @@ def _memory_lines(memory: PairMemory) -> Iterable[str]:
                 f"The {role} has {model.n_gpu_layers} of {model.most_layers} layers on devices besides the "
                 f"CPU; its context is {model.n_ctx:,} tokens."
             )
-    yield from (f"Does not fit: {one}." for one in memory.shortages)
+    yield from (f"Does not fit: {shortage}." for shortage in memory.shortages)
 
 
-def _row(role: str, one: DeviceMemory) -> tuple[str, ...]:
-    sizes = (one.weights, one.context, one.compute, one.total)
-    return role, one.device, str(one.layers), *map(file_size, sizes)
+def _row(role: str, device: DeviceMemory) -> tuple[str, ...]:
+    sizes = (device.weights, device.context, device.compute, device.total)
+    return role, device.device, str(device.layers), *map(file_size, sizes)
 
 
 def _json(listed: DevicesListed, measured: Measured | None) -> str:

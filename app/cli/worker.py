@@ -66,9 +66,9 @@ def _serve(endpoint: Endpoint, names: tuple[str, ...], threads: int, interrupt: 
     drop(sys.stdout)  # llama.cpp's server tells of every connection there
 
     def ready() -> None:
-        for one, _handle in chosen:
-            free = f"{file_size(one.free)} of {file_size(one.total)} free"
-            say(f"{PROG}: {one.name} ({one.description}, {free}) at {endpoint}")
+        for device, _handle in chosen:
+            free = f"{file_size(device.free)} of {file_size(device.total)} free"
+            say(f"{PROG}: {device.name} ({device.description}, {free}) at {endpoint}")
 
-    serve(endpoint, [handle for _one, handle in chosen], threads, lambda: interrupt.pressed, ready)
+    serve(endpoint, [handle for _device, handle in chosen], threads, lambda: interrupt.pressed, ready)
     return INTERRUPTED

@@ -82,8 +82,8 @@ class Experiment(msgspec.Struct, frozen=True):
     def baseline_of(self, lane: int) -> int:
         """The lane that `lane` is compared with: strategy none on the same target."""
         target = self.pair_of(lane).target
-        for index, one in enumerate(self.lanes):
-            if one.strategy == NONE and self.pair_of(index).target == target:
+        for index, candidate in enumerate(self.lanes):
+            if candidate.strategy == NONE and self.pair_of(index).target == target:
                 return index
         raise ValueError("an experiment without its baseline: make it with `experiment`")
 
@@ -142,15 +142,15 @@ def with_baselines(lanes: Sequence[Lane], own: Pair) -> tuple[Lane, ...]:
             bases[target] = len(known)
             known.append(Lane(NONE, "", pair))
         spec = StrategySpec.parse(lane.strategy)
-        one = msgspec.structs.replace(lane, strategy=str(spec), pair=pair)
+        spelled = msgspec.structs.replace(lane, strategy=str(spec), pair=pair)
         if not spec.parts:
             # Without drafts it does not matter how they would be judged, or what lies beside the target.
             base = known[bases[target]]
-            one = msgspec.structs.replace(base, label=lane.label or base.label)
+            spelled = msgspec.structs.replace(base, label=lane.label or base.label)
             if not base.label:
-                known[bases[target]] = one  # the baseline's own name
-        if one not in known:
-            known.append(one)
+                known[bases[target]] = spelled  # the baseline's own name
+        if spelled not in known:
+            known.append(spelled)
     return tuple(known)
 
 

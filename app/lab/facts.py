@@ -54,7 +54,7 @@ class PairFacts(msgspec.Struct, frozen=True):
         parts = [self.target.memory]
         if needs_draft and self.draft is not None:
             parts.append(self.draft.memory)
-        known = [one for one in parts if one is not None]
+        known = [size for size in parts if size is not None]
         return sum(known) if len(known) == len(parts) else None
 
 
@@ -95,7 +95,7 @@ def _file_facts(model: ModelInfo, digest: Digest) -> FileFacts:
         n_params=model.n_params,
         n_ctx=model.n_ctx,
         threads=model.threads,
-        memory=sum(one.total for one in model.memory) or None,
+        memory=sum(device.total for device in model.memory) or None,
         sha256=digest(model.path),
     )
 

@@ -61,7 +61,7 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tu
 
 def _options(written: dict[str, Any], file: Path) -> ModelOptions:
     """A model with its options; a misspelt one, or a value that is not allowed, is refused."""
-    allowed = [one.name for one in fields(ModelOptions)]
+    allowed = [field.name for field in fields(ModelOptions)]
     unknown = [name for name in written if name not in allowed]
     if unknown:
         raise SettingError(

@@ -30,7 +30,7 @@ def _wheres(experiment: Experiment) -> list[str]:
     drafting = [StrategySpec.parse(lane.strategy).needs_draft for lane in experiment.lanes]
     targets = list(dict.fromkeys(pair.target for pair in pairs))
     used = [pair.draft for pair, needed in zip(pairs, drafting, strict=True) if needed]
-    drafts = list(dict.fromkeys(one for one in used if one is not None))
+    drafts = list(dict.fromkeys(draft for draft in used if draft is not None))
     wheres = []
     for pair, needed in zip(pairs, drafting, strict=True):
         where = f" on {_short(pair.target, targets)}" if len(targets) > 1 else ""
@@ -43,11 +43,11 @@ def _wheres(experiment: Experiment) -> list[str]:
 def _short(model: ModelOptions, among: Sequence[ModelOptions]) -> str:
     """A model's file; with its folder where another has that name, with its options where they differ."""
     parts = _parts(model.path)
-    same_name = [one for one in among if _parts(one.path)[-1] == parts[-1]]
-    text = "/".join(parts[-2:]) if any(one.path != model.path for one in same_name) else parts[-1]
-    same_file = [one for one in among if one.path == model.path]
+    same_name = [candidate for candidate in among if _parts(candidate.path)[-1] == parts[-1]]
+    text = "/".join(parts[-2:]) if any(candidate.path != model.path for candidate in same_name) else parts[-1]
+    same_file = [candidate for candidate in among if candidate.path == model.path]
     for field in fields(model):
-        if len({getattr(one, field.name) for one in same_file}) > 1:
+        if len({getattr(candidate, field.name) for candidate in same_file}) > 1:
             text += f" {field.name}={getattr(model, field.name)}"
     return text
 

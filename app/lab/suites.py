@@ -37,21 +37,25 @@ class Suite(msgspec.Struct, frozen=True):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        return categories_of([one.category for one in self.prompts])
+        return categories_of([prompt.category for prompt in self.prompts])
 
     def only(self, categories: tuple[str, ...]) -> Suite:
         """The prompts of some categories, by our names or by those of SPEED-Bench; raises PromptError for one
         that there is not."""
         wanted: set[str] = set()
         for name in categories:
-            found = [one for one in self.categories if name in (one, SPEED_BENCH.get(one))]
+            found = [
+                category for category in self.categories if name in (category, SPEED_BENCH.get(category))
+            ]
             if not found:
                 allowed = ", ".join(self.categories) or "none: its prompts have no category"
-                theirs = dict.fromkeys(SPEED_BENCH[one] for one in self.categories if one in SPEED_BENCH)
+                theirs = dict.fromkeys(
+                    SPEED_BENCH[category] for category in self.categories if category in SPEED_BENCH
+                )
                 also = f"; by SPEED-Bench's names: {', '.join(theirs)}" if theirs else ""
                 raise PromptError(f"{self.title} has no category “{name}”.", f"Allowed: {allowed}{also}.")
             wanted.update(found)
-        kept = tuple(one for one in self.prompts if one.category in wanted)
+        kept = tuple(prompt for prompt in self.prompts if prompt.category in wanted)
         return msgspec.structs.replace(self, prompts=kept)
 
 
@@ -97,24 +101,24 @@ def parse_suite(text: str, name: str, file: str = "") -> Suite:
         read = [line.strip() for line in text.split("\n")]
     if isinstance(read, Suite):
         return read
-    prompts = (one if isinstance(one, Prompt) else Prompt(one) for one in read)
-    return Suite(name, name, tuple(one for one in prompts if one.prompt.strip()), chat=False)
+    prompts = (entry if isinstance(entry, Prompt) else Prompt(entry) for entry in read)
+    return Suite(name, name, tuple(prompt for prompt in prompts if prompt.prompt.strip()), chat=False)
 
 
 def _shape(text: str) -> str:
     """What JSON that cannot be used holds, in words; "" where it is text."""
     found = _json(text)
     if isinstance(found, list):
-        for number, one in enumerate(found, start=1):
-            if not isinstance(one, str) and not (
-                isinstance(one, dict) and isinstance(one.get("prompt"), str)
+        for number, entry in enumerate(found, start=1):
+            if not isinstance(entry, str) and not (
+                isinstance(entry, dict) and isinstance(entry.get("prompt"), str)
             ):
-                return f"a JSON list whose entry {number} is {_kind(one)}"
+                return f"a JSON list whose entry {number} is {_kind(entry)}"
         return "a JSON list with an entry whose category is no text"
     if isinstance(found, dict):
         return _kind(found)
     lines = [line for line in text.split("\n") if line.strip()]
-    objects = [one for line in lines if line.lstrip()[0] == "{" and isinstance(one := _json(line), dict)]
+    objects = [value for line in lines if line.lstrip()[0] == "{" and isinstance(value := _json(line), dict)]
     every = objects and len(objects) == len(lines)
     return f"a JSON object on each line, the first {_keys(objects[0])}" if every else ""
 

@@ -51,7 +51,7 @@ def with_value(strategy: str, key: str, value: str) -> str:
     spec = StrategySpec.parse(strategy)
     if key in EWMA_KEYS:
         bare = str(replace(spec, ewma=EwmaParams()))
-        kept = {one: getattr(spec.ewma, one) for one in EWMA_KEYS if one != key}
+        kept = {name: getattr(spec.ewma, name) for name in EWMA_KEYS if name != key}
         told = StrategySpec.parse(f"{bare}:{key}={value}")
         return str(replace(told, ewma=replace(told.ewma, **kept)))
     if key in RUN_KEYS:
@@ -66,12 +66,12 @@ def with_value(strategy: str, key: str, value: str) -> str:
         if (not dot or part.name == part_name) and name in _names(part.params)
     ]
     if len(having) != 1:
-        every = [f"{part.name}.{one}" for part in spec.parts for one in _names(part.params)]
+        every = [f"{part.name}.{setting}" for part in spec.parts for setting in _names(part.params)]
         problem = "is in several parts of" if having else "is no setting of"
         raise SettingError(f"{key} {problem} {strategy}.", f"Allowed: {', '.join([*every, *RUN_KEYS])}.")
     index = having[0]
     part = spec.parts[index]
-    described = next(one for one in params_of(type(part.params)) if one.name == name)
+    described = next(param for param in params_of(type(part.params)) if param.name == name)
     changed = replace(part, params=replace(part.params, **{name: described.parse(value)}))
     parts = (*spec.parts[:index], changed, *spec.parts[index + 1 :])
     return str(replace(spec, parts=parts))
@@ -83,17 +83,17 @@ def spelled(strategy: str, keys: Sequence[str]) -> str:
     parts = []
     for part in spec.parts:
         name, *written = str(part).split(":")
-        changed = {one.partition("=")[0]: one for one in written}
-        for one in params_of(type(part.params)):
-            if one.name in changed or {one.name, f"{part.name}.{one.name}"} & set(keys):
-                name += ":" + changed.get(one.name, f"{one.name}={one.format(one.default)}")
+        changed = {setting.partition("=")[0]: setting for setting in written}
+        for param in params_of(type(part.params)):
+            if param.name in changed or {param.name, f"{part.name}.{param.name}"} & set(keys):
+                name += ":" + changed.get(param.name, f"{param.name}={param.format(param.default)}")
         parts.append(name)
     run = str(replace(spec, parts=())).removeprefix(NONE)
     if "length" in keys and ":length=" not in run:
         run += f":length={spec.length}"
-    for one in params_of(EwmaParams):
-        if one.name in keys and f":{one.name}=" not in run:
-            run += f":{one.name}={one.format(one.default)}"
+    for param in params_of(EwmaParams):
+        if param.name in keys and f":{param.name}=" not in run:
+            run += f":{param.name}={param.format(param.default)}"
     return "+".join(parts) + run
 
 
@@ -138,15 +138,15 @@ def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
         if cell.lane is None:
             heat.append(Heat(cell, ""))
             continue
-        one = summary[cell.lane]
+        row = summary[cell.lane]
         heat.append(
             Heat(
                 cell,
-                one.strategy,
-                spelled(one.strategy, (facts.x, facts.y)),
-                one.tokens_per_second.median if one.tokens_per_second else None,
-                one.acceptance_rate,
-                one.speedup.factor if one.speedup else None,
+                row.strategy,
+                spelled(row.strategy, (facts.x, facts.y)),
+                row.tokens_per_second.median if row.tokens_per_second else None,
+                row.acceptance_rate,
+                row.speedup.factor if row.speedup else None,
             )
         )
     return tuple(heat)
@@ -154,8 +154,8 @@ def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
 
 def best_cell(cells: tuple[Heat, ...]) -> Heat | None:
     """The fastest against the baseline; None where nothing was measured."""
-    known = [one for one in cells if one.speedup is not None]
-    return max(known, key=lambda one: one.speedup or 0.0, default=None)
+    known = [cell for cell in cells if cell.speedup is not None]
+    return max(known, key=lambda cell: cell.speedup or 0.0, default=None)
 
 
 def _check_axis(strategy: str, axis: Axis) -> None:
@@ -183,7 +183,7 @@ def _cell_strategy(strategy: str, values: Sequence[tuple[str, str]], temperature
 
 
 def _names(params: object) -> list[str]:
-    return [one.name for one in params_of(type(params))]
+    return [param.name for param in params_of(type(params))]
 
 
 def _values(written: str) -> tuple[str, ...]:

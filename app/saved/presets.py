@@ -38,7 +38,7 @@ class Preset:
     @classmethod
     def of(cls, name: str, settings: Settings) -> Preset:
         """What these settings have in use."""
-        return cls(name, **{one: getattr(settings, one) for one in _SHARED})
+        return cls(name, **{key: getattr(settings, key) for key in _SHARED})
 
     def in_use(self, settings: Settings) -> bool:
         """Whether these settings have all of it in use."""
@@ -51,11 +51,11 @@ class Preset:
         for part in (self.target, self.draft, self.sampling):
             if part is not None:
                 check_params(part)
-        next(one for one in params_of(Settings) if one.name == "max_tokens").check(self.max_tokens)
+        next(param for param in params_of(Settings) if param.name == "max_tokens").check(self.max_tokens)
         StrategySpec.parse(self.strategy)
 
 
-_SHARED = tuple(one.name for one in dataclasses.fields(Preset) if one.name != "name")
+_SHARED = tuple(field.name for field in dataclasses.fields(Preset) if field.name != "name")
 
 
 @dataclass(frozen=True, slots=True)

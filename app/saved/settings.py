@@ -58,7 +58,7 @@ class Settings:
 
     def with_recent(self, path: str) -> Settings:
         """These settings with `path` as the model file used last."""
-        others = (one for one in self.recent_models if one != path)
+        others = (recent for recent in self.recent_models if recent != path)
         return dataclasses.replace(self, recent_models=(path, *others)[:RECENT_MODELS])
 
 
@@ -168,7 +168,7 @@ def _merge(kept: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 def _read(owner: type[S], data: Mapping[str, Any], defaults: S, prefix: str, notices: list[str]) -> S:
     """Fill a settings dataclass from JSON; a field that is wrong keeps its default and is named."""
     hints = get_type_hints(owner)
-    described = {one.name: one for one in params_of(owner)}
+    described = {declared.name: declared for declared in params_of(owner)}
     values: dict[str, Any] = {}
     for name in _names(owner):
         default = getattr(defaults, name)
@@ -188,14 +188,14 @@ def _read(owner: type[S], data: Mapping[str, Any], defaults: S, prefix: str, not
 
 
 def _names(owner: type[Any]) -> Iterator[str]:
-    return (one.name for one in dataclasses.fields(owner))
+    return (field.name for field in dataclasses.fields(owner))
 
 
 def _section(hint: Any) -> type[Any] | None:
     """The dataclass behind a type such as `ModelOptions | None`."""
-    for one in (hint, *get_args(hint)):
-        if dataclasses.is_dataclass(one) and isinstance(one, type):
-            return one
+    for kind in (hint, *get_args(hint)):
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            return kind
     return None
 
 

@@ -53,7 +53,7 @@ def test_a_write_that_fails_keeps_the_old_contents(tmp_path: Path, monkeypatch: 
     with pytest.raises(OSError, match="No space"):
         write_atomic(file, b"new")
     assert file.read_bytes() == b"old"
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 def test_files_set_aside_in_the_same_second_do_not_collide(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_files_set_aside_in_the_same_second_do_not_collide(tmp_path: Path) -> No
         file.write_text(contents)
         kept.add(set_aside(file, "damaged"))
     assert len(kept) == 3
-    assert {one.read_text() for one in kept} == {"one", "two", "three"}
+    assert {file.read_text() for file in kept} == {"one", "two", "three"}
     assert not file.exists()
 
 
@@ -212,7 +212,7 @@ files.write_atomic(Path({str(tmp_path / "deep" / "presets.json")!r}), b"half")
         kept.write_bytes(b"1")
     assert len(list(tmp_path.rglob("*.partial*"))) == 4
     remove_partials(tmp_path)
-    assert sorted(one.name for one in tmp_path.rglob("*.partial*")) == sorted(
+    assert sorted(file.name for file in tmp_path.rglob("*.partial*")) == sorted(
         (ours.name, "a.partial", "notes.1.partial.txt")
     )
     os.utime(ours, (1, 1))  # the number was given out again since

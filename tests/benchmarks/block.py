@@ -38,7 +38,9 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=128, help="most tokens of an answer")
     options = parser.parse_args()
     columns = ("tau, speculative", "tau, block", "gain", "same drafts", "tokens/pass, s", "tokens/pass, b")
-    print(f"{'draft-simple:sample=1':24}" + "".join(f"{one:>18}" for one in (*columns, "tokens/s ratio")))
+    print(
+        f"{'draft-simple:sample=1':24}" + "".join(f"{column:>18}" for column in (*columns, "tokens/s ratio"))
+    )
     with Engine(*(one_thread(DEMO_PAIR / name) for name in ("target.gguf", "draft.gguf"))) as engine:
         list(engine.generate(_request(RULES[0], LENGTHS[0], 1.0, 0, demo_prompts(1)[0], 32)))  # a warm-up
         for n_max in LENGTHS:
@@ -62,7 +64,7 @@ def _seed(
             answer = measure(engine, request)
             rounds[rule] += answer.rounds
             speeds[rule] += answer.totals.seconds
-    emitted = {rule: sum(len(one.emitted) for one in taken) for rule, taken in rounds.items()}
+    emitted = {rule: sum(len(round.emitted) for round in taken) for rule, taken in rounds.items()}
     ratio = emitted["block"] / speeds["block"] * speeds["speculative"] / emitted["speculative"]
     return rounds["speculative"], rounds["block"], ratio
 
@@ -81,15 +83,15 @@ def _request(
 
 def _cells(seeds: Sequence[tuple[Sequence[Round], Sequence[Round], float]]) -> str:
     folds = [(Statistics.of(single), Statistics.of(block)) for single, block, _ in seeds]
-    single = [one.tau or 1.0 for one, _ in folds]
-    block = [other.tau or 1.0 for _, other in folds]
+    single = [fold.tau or 1.0 for fold, _ in folds]
+    block = [fold.tau or 1.0 for _, fold in folds]
     cells = (
         _mean(single),
         _mean(block),
         _mean([100 * (b / s - 1) for s, b in zip(single, block, strict=True)], "{:+.1f}", " %"),
         _mean([_promised(rounds) for _, rounds, _ in seeds], "{:+.1f}", " %"),
-        _mean([one.tokens_per_pass or 0 for one, _ in folds]),
-        _mean([other.tokens_per_pass or 0 for _, other in folds]),
+        _mean([fold.tokens_per_pass or 0 for fold, _ in folds]),
+        _mean([fold.tokens_per_pass or 0 for _, fold in folds]),
         spread((ratio for *_, ratio in seeds), "{:.2f}"),
     )
     return "".join(f"{cell:>18}" for cell in cells)
@@ -98,10 +100,10 @@ def _cells(seeds: Sequence[tuple[Sequence[Round], Sequence[Round], float]]) -> s
 def _promised(rounds: Iterable[Round]) -> float:
     """By how many per cent tau is larger for block, by the chances alone."""
     single = block = drafts = 0.0
-    for one in rounds:
+    for round in rounds:
         reach = chance = 1.0
-        drafts += bool(one.drafted)
-        for token in one.drafted:
+        drafts += bool(round.drafted)
+        for token in round.drafted:
             if token.p is None:
                 break  # no token behind can pass
             reach = block_reach(reach, token.p, token.q)

@@ -69,7 +69,7 @@ class Measured:
     parted: int = 0  # answers that are not the baseline's
 
     def total(self, label: str, repeat: int) -> float:
-        return sum(times[repeat] for (other, _), times in self.seconds.items() if other == label)
+        return sum(times[repeat] for (key, _), times in self.seconds.items() if key == label)
 
     def ratio(self, over: str, under: str, prompt: int) -> float:
         """Median of the ratios of their times on a prompt."""
@@ -79,7 +79,7 @@ class Measured:
     def total_ratio(self, over: str, under: str) -> float:
         """The same of the sums over all prompts."""
         repeats = range(len(self.seconds[over, 0]))
-        return statistics.median(self.total(over, one) / self.total(under, one) for one in repeats)
+        return statistics.median(self.total(over, repeat) / self.total(under, repeat) for repeat in repeats)
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--prompts", type=int, default=40)
     options = parser.parse_args()
-    suite = next(one for one in built_in(resource_folder()) if one.name == "bundled")
+    suite = next(suite for suite in built_in(resource_folder()) if suite.name == "bundled")
     experiment = make_experiment(
         Experiment(
             pair=Pair(
@@ -86,8 +86,8 @@ def run(experiment: Experiment, file: Path) -> int:
             os.kill(pid, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
     runner.close()
     records = Journal.read(file).records
-    ends = Counter(one.finish_reason for one in records.values())
-    same = sum(bool(one.identical_to_baseline) for one in runner.records.values())
+    ends = Counter(record.finish_reason for record in records.values())
+    same = sum(bool(record.identical_to_baseline) for record in runner.records.values())
     print(
         f"{len(experiment.lanes)} lanes x {len(experiment.prompts)} prompts x {experiment.repeats} repeats: "
         f"{len(records)} of {total} runs are there, the engine was replaced {replaced} times, "

@@ -44,24 +44,24 @@ class Answer:
 
     @property
     def tokens(self) -> int:
-        return sum(len(one.emitted) for one in self.rounds)
+        return sum(len(round.emitted) for round in self.rounds)
 
     @property
     def accepted(self) -> int:
-        return sum(one.accepted for one in self.rounds)
+        return sum(round.accepted for round in self.rounds)
 
     @property
     def drafted(self) -> int:
-        return sum(len(one.drafted) for one in self.rounds)
+        return sum(len(round.drafted) for round in self.rounds)
 
     @property
     def native_seconds(self) -> float:
-        return sum(one.native_seconds for one in self.rounds)
+        return sum(round.native_seconds for round in self.rounds)
 
     @property
     def loop_seconds(self) -> float:
         """Inside the rounds: without what the one who asked does between them."""
-        return sum(one.seconds for one in self.rounds)
+        return sum(round.seconds for round in self.rounds)
 
 
 def measure(engine: Engine, request: GenerationRequest, trace: Path | None = None) -> Answer:

@@ -87,12 +87,12 @@ def report(
     for name, repeated in runs.items():
         sums = [_Sum(answers) for answers in repeated]
         cells = (
-            spread([one.tokens / one.wall for one in sums], "{:.0f}"),
-            spread([one.accepted / one.drafted for one in sums], "{:.2f}"),
-            spread([one.native / one.rounds * 1e6 for one in sums], "{:.0f}"),
-            spread([(one.loop - one.native) / one.rounds * 1e6 for one in sums], "{:.0f}"),
-            spread([100 * (1 - one.native / one.loop) for one in sums], "{:.1f}"),
-            spread([100 * (1 - one.native / one.wall) for one in sums], "{:.1f}"),
+            spread([total.tokens / total.wall for total in sums], "{:.0f}"),
+            spread([total.accepted / total.drafted for total in sums], "{:.2f}"),
+            spread([total.native / total.rounds * 1e6 for total in sums], "{:.0f}"),
+            spread([(total.loop - total.native) / total.rounds * 1e6 for total in sums], "{:.0f}"),
+            spread([100 * (1 - total.native / total.loop) for total in sums], "{:.1f}"),
+            spread([100 * (1 - total.native / total.wall) for total in sums], "{:.1f}"),
         )
         print(f"{name:28}" + "".join(f"{cell:>22}" for cell in cells))
 

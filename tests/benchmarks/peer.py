@@ -127,8 +127,8 @@ def rendered(engine: Engine, prompt: str) -> str:
 
 def compare(ours: str, peers: str) -> str:
     ours = ours.rstrip("\n")
-    for at, (one, other) in enumerate(zip(ours, peers, strict=False)):
-        if one != other:
+    for at, (mine, theirs) in enumerate(zip(ours, peers, strict=False)):
+        if mine != theirs:
             return f"parts after {at} of {len(ours)} characters"
     return "equal" if len(peers) >= len(ours) else "the peer's is shorter"
 

@@ -62,7 +62,7 @@ def speed(context: Context, way: str, before: int, rounds: int, drafted: int) ->
     length = before
     rounds = rounds if way != "anew" else 3
     started = time.process_time()
-    for one in range(rounds):
+    for round in range(rounds):
         if way == "plain":
             context.decode(text[length - 1 : length], logits=1)
             length += 1
@@ -70,7 +70,7 @@ def speed(context: Context, way: str, before: int, rounds: int, drafted: int) ->
         if way == "anew" and context.n_cached > length - 1:
             context.clear()
         kept = context.sync(text[: length - 1])
-        accepted = 2 * one % (drafted + 1)
+        accepted = 2 * round % (drafted + 1)
         draft = np.concatenate([text[length : length + accepted], np.full(drafted - accepted, 255, np.int32)])
         context.decode(np.concatenate([text[kept:length], draft]), logits=drafted + 1)
         length += accepted + 1

@@ -118,9 +118,9 @@ def rounds(pair: tuple[Path, Path], repeats: int) -> None:
                 )
                 answer = measure(engine, request)
                 count = len(answer.rounds) / 1e3
-                other = answer.loop_seconds - answer.native_seconds
+                outside_seconds = answer.loop_seconds - answer.native_seconds
                 if repeat >= 0:
-                    taken[name].append((other / count, answer.native_seconds / count))
+                    taken[name].append((outside_seconds / count, answer.native_seconds / count))
     print(f"\n{'ms a round, 151,936 tokens':38}{'outside llama.cpp':>20}{'inside':>12}")
     for name, values in taken.items():
         outside, inside = (statistics.median(each) for each in zip(*values, strict=True))

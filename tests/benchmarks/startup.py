@@ -56,7 +56,7 @@ def child(began: float) -> None:
 
     def exec_(*arguments: object) -> int:
         tell("event loop")
-        window = next(one for one in QApplication.topLevelWidgets() if one.isVisible())
+        window = next(widget for widget in QApplication.topLevelWidgets() if widget.isVisible())
         window.installEventFilter(Watch(window))
         window.session.changed.connect(told)
         return run()

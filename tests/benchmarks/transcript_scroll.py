@@ -55,9 +55,9 @@ def rounds_of(tokens: int, text: str) -> list[Round]:
     trace = simulate(text * (tokens // 60 + 1), seed=3)
     taken: list[Round] = []
     count = 0
-    for one in trace.rounds:
-        taken.append(one)
-        count += len(one.emitted)
+    for round in trace.rounds:
+        taken.append(round)
+        count += len(round.emitted)
         if count >= tokens:
             break
     return taken
@@ -67,9 +67,9 @@ def batches(rounds: list[Round], rate: float) -> Iterator[list[Round]]:
     """The rounds as they arrive at `rate` tokens a second, one list every 33 ms."""
     due, arrived = 0.0, 0
     batch: list[Round] = []
-    for one in rounds:
-        batch.append(one)
-        arrived += len(one.emitted)
+    for round in rounds:
+        batch.append(round)
+        arrived += len(round.emitted)
         if arrived >= due + rate * BATCH_SECONDS:
             due += rate * BATCH_SECONDS
             yield batch

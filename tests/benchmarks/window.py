@@ -125,13 +125,13 @@ class Replay:
         began = time.monotonic()
         encode = msgspec.msgpack.Encoder().encode
         yield began, Started(run, self._header)
-        for tokens, one in self._encoded:
-            yield began + tokens / self._rate, encode(RoundFinished(run, one, "", tokens))
+        for tokens, round in self._encoded:
+            yield began + tokens / self._rate, encode(RoundFinished(run, round, "", tokens))
         totals = Totals(FinishReason.LENGTH, self._text(), time.monotonic() - began, 0.1, 0.1, 0.1)
         yield time.monotonic(), Finished(run, totals)
 
     def _text(self) -> str:
-        pieces = b"".join(token.piece for _tokens, one in self._encoded for token in one.emitted)
+        pieces = b"".join(token.piece for _tokens, round in self._encoded for token in round.emitted)
         return pieces.decode("utf-8", errors="ignore")
 
     def receive(self, timeout: float) -> Event | None:
@@ -156,14 +156,14 @@ def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
     """Rounds over and over until so many tokens came, each with the number of tokens by then."""
     count, index, offset = 0, 0, 0.0
     while count < tokens:
-        for one in rounds:
+        for round in rounds:
             yield (
-                count + len(one.emitted),
-                msgspec.structs.replace(one, index=index, position=count, offset=offset),
+                count + len(round.emitted),
+                msgspec.structs.replace(round, index=index, position=count, offset=offset),
             )
-            count += len(one.emitted)
+            count += len(round.emitted)
             index += 1
-            offset += one.seconds
+            offset += round.seconds
             if count >= tokens:
                 return
 
@@ -180,9 +180,9 @@ def make_bench_window(folder: Path, home: Callable[[], object] | None) -> object
     assert isinstance(application, QApplication)
     paths = find_paths({"DRAFTSCOPE_HOME": str(folder)})
     settings = Settings(strategy=STRATEGY)
-    one = replace(settings.target, ctx_size=2048, threads=1)
+    model = replace(settings.target, ctx_size=2048, threads=1)
     SettingsStore(paths.settings).save(
-        replace(settings, target=one, draft=replace(one, path=settings.draft.path))
+        replace(settings, target=model, draft=replace(model, path=settings.draft.path))
     )  # type: ignore[union-attr]
     if home is not None:
         wiring.make_home = lambda _kind: home()  # type: ignore[assignment, misc, return-value]

@@ -48,7 +48,7 @@ on_posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes are 
 
 def start(*arguments: object, **settings: Any) -> subprocess.Popen[bytes]:
     """The real command, as a process."""
-    words = [sys.executable, "-m", "app", *(str(one) for one in arguments)]
+    words = [sys.executable, "-m", "app", *(str(argument) for argument in arguments)]
     return subprocess.Popen(
         words, cwd=ROOT, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | settings
     )
@@ -285,8 +285,8 @@ def test_help_has_every_option_and_strategy(command: Command) -> None:
     ended = command("run", "--help")
     assert (ended.code, ended.err) == (0, "")
     for owner in (Sampling, ModelOptions):
-        for one in params_of(owner):
-            assert f"-{one.name.replace('_', '-')}" in ended.out
+        for param in params_of(owner):
+            assert f"-{param.name.replace('_', '-')}" in ended.out
     text = " ".join(ended.out.split())
     for part in ("draft-simple", "n_max=3", "prompt-lookup", "verify=greedy|speculative|match"):
         assert part in text
@@ -363,8 +363,8 @@ def test_bad_model_files(command: Command, pair: list[object], tmp_path: Path) -
 def test_a_draft_of_another_vocabulary(
     command: Command, pair: list[object], tiny_file: Callable[[Tiny], Path]
 ) -> None:
-    other = tiny_file(Tiny(name="other", letters="abcdefgh"))
-    files = ["--target", pair[2], "--draft", other]
+    draft = tiny_file(Tiny(name="other", letters="abcdefgh"))
+    files = ["--target", pair[2], "--draft", draft]
     assert command("run", "--prompt", "a", "--max-tokens", 4, "--strategy", "draft-simple", *files).code == 0
     sampled = command("run", "--prompt", "a", "--strategy", "draft-simple:sample=1", *files)
     assert sampled.code == 1  # the files had to be read to know
@@ -441,8 +441,8 @@ def test_the_record_of_an_engine_that_died_holds(command: Command, recorded: Pat
     trace = read_trace(recorded)
     recorder = RunRecorder(None)
     recorder.begin(msgspec.structs.replace(trace.header, stop=(f"{trace.text[-1]} and never this",)))
-    for one in trace.rounds:
-        recorder.add(one)
+    for round in trace.rounds:
+        recorder.add(round)
     recorder.fail("gone")
     assert recorder.trace is not None and recorder.trace.text == trace.text
     assert recheck(recorder.trace) == []
@@ -570,12 +570,12 @@ def test_replay_of_a_strategy_of_another_version(command: Command, recorded: Pat
 
 
 def test_replay_of_what_is_no_trace(command: Command, tmp_path: Path) -> None:
-    other = tmp_path / "other.jsonl"
-    refused(command("replay", other), "cannot be read")
-    other.write_text('{"format":"9.0"}\n')
-    refused(command("replay", other), "newer trace format")
-    other.write_text("hello\n")
-    refused(command("replay", other), "is not a Draftscope trace")
+    file = tmp_path / "other.jsonl"
+    refused(command("replay", file), "cannot be read")
+    file.write_text('{"format":"9.0"}\n')
+    refused(command("replay", file), "newer trace format")
+    file.write_text("hello\n")
+    refused(command("replay", file), "is not a Draftscope trace")
 
 
 # --------------------------------------------------------------------------------------- window

@@ -43,12 +43,12 @@ def test_the_devices_of_this_machine(command: Command) -> None:
 
 
 def test_workers_memory_and_fit(command: Command, six: Path, pair_files: tuple[Path, Path]) -> None:
-    with worker() as one, worker() as other:
-        rpc = f"{one.endpoint},{other.endpoint}"
+    with worker() as first, worker() as second:
+        rpc = f"{first.endpoint},{second.endpoint}"
         words = ["--rpc", rpc, "--target", six, "--draft", pair_files[1]]
         plain = command("devices", *words, "--n-gpu-layers", 4, "--tensor-split", "3,1")
         assert (plain.code, plain.err) == (0, "")
-        assert one.endpoint in plain.out and other.endpoint in plain.out
+        assert first.endpoint in plain.out and second.endpoint in plain.out
         rows = [line.split() for line in plain.out.splitlines() if line.startswith(("target", "draft "))]
         assert [row[:3] for row in rows if row[0] == "target"] == [
             ["target", "RPC0", "3"],
@@ -62,7 +62,7 @@ def test_workers_memory_and_fit(command: Command, six: Path, pair_files: tuple[P
         fitted = command("devices", *words, "--fit")
         assert "Fits: --n-gpu-layers -1 --n-gpu-layers-draft -1" in fitted.out
         numbers = json.loads(command("devices", *words, "--json").out)
-        assert [one["name"] for one in numbers["devices"]] == ["RPC0", "RPC1", "CPU"]
+        assert [device["name"] for device in numbers["devices"]] == ["RPC0", "RPC1", "CPU"]
         assert numbers["target"]["most_layers"] == 7 and numbers["draft"] is not None
         # What was told can be run.
         run = command("run", *words, "--prompt", "abc", "--max-tokens", 4, "--strategy", "draft-simple")
@@ -84,21 +84,21 @@ def test_what_cannot_be_listed(command: Command, tmp_path: Path) -> None:
 
 
 def test_a_worker_says_where_it_is_and_warns_where_others_reach_it() -> None:
-    with worker() as one:
-        check_worker(one.endpoint)
-        (line,) = one.said
-        assert line.startswith("draftscope worker: CPU (") and line.endswith(f" at {one.endpoint}")
-    with worker(host="0.0.0.0") as one:
-        check_worker(one.endpoint)
-        warning = one.said[0]
+    with worker() as served:
+        check_worker(served.endpoint)
+        (line,) = served.said
+        assert line.startswith("draftscope worker: CPU (") and line.endswith(f" at {served.endpoint}")
+    with worker(host="0.0.0.0") as served:
+        check_worker(served.endpoint)
+        warning = served.said[0]
         assert "WARNING" in warning and "no protection of its own" in warning
 
 
 @on_posix
 def test_ctrl_c_ends_a_worker() -> None:
-    with worker() as one:
-        one.process.send_signal(signal.SIGINT)
-        assert one.process.wait(30) == 130
+    with worker() as served:
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(30) == 130
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,6 @@ def test_what_a_worker_refuses(command: Command, words: tuple[str, ...], code: i
 
 
 def test_a_port_that_is_taken(command: Command) -> None:
-    with worker() as one:
-        ended = command("worker", "--port", one.endpoint.split(":")[1])
+    with worker() as served:
+        ended = command("worker", "--port", served.endpoint.split(":")[1])
         assert ended.code == 1 and "cannot be served" in ended.err

@@ -112,7 +112,7 @@ def test_a_pair_that_was_pulled_chats(command: Command, repos: dict[str, bytes],
     target = command("pull", "owner/Target-GGUF", "Target-Q8_0.gguf")
     draft = command("pull", "owner/Draft-GGUF", "q8_0")
     assert (target.code, draft.code) == (0, 0)
-    paths = [Path(one.out.strip()) for one in (target, draft)]
+    paths = [Path(ended.out.strip()) for ended in (target, draft)]
     assert [path.read_bytes() for path in paths] == [repos["target"], repos["draft"]]
     assert all(path.is_relative_to(home / "hub") for path in paths)
     answer = command(
@@ -210,7 +210,7 @@ def test_ctrl_c_keeps_what_came(
     server.always["cdn"] = Fault(pace=0.05)
     process = start("pull", "owner/Target-GGUF", "Q8_0")
     until = time.monotonic() + PATIENCE
-    while not any(one.stat().st_size > 20_000 for one in home.rglob("*.incomplete")):
+    while not any(file.stat().st_size > 20_000 for file in home.rglob("*.incomplete")):
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
@@ -275,9 +275,9 @@ def test_bench_and_devices_fetch_what_they_name(command: Command, server: FakeHu
     )
     assert bench.code == 0
     report = json.loads(numbers.read_bytes())
-    assert [one["target"]["file"] for one in report["pairs"]] == ["Target-Q8_0.gguf"]
+    assert [pair["target"]["file"] for pair in report["pairs"]] == ["Target-Q8_0.gguf"]
     commands = [lane["command"] for lane in report["lanes"]]
-    assert any("--hf-repo-draft owner/Draft-GGUF:Q8_0" in one for one in commands)
+    assert any("--hf-repo-draft owner/Draft-GGUF:Q8_0" in line for line in commands)
     assert str(tmp_path) not in "".join(commands)
 
     server.asked.clear()
@@ -331,28 +331,28 @@ def test_models_lists_the_bundled_pair_and_what_was_pulled(
     head, *rows = ended.out.splitlines()
     assert head.split()[:5] == ["NAME", "ARCHITECTURE", "PARAMETERS", "QUANTISATION", "CONTEXT"]
     assert len(rows) == 5
-    (row,) = [one for one in rows if one.endswith(str(pulled))]
+    (row,) = [row for row in rows if row.endswith(str(pulled))]
     assert row.split()[:2] == ["draft", "llama"]
     assert "bad.gguf cannot be used" in ended.err
 
     listed = json.loads(command("models", "--json").out)
-    of_hub = next(one for one in listed if one["path"] == str(pulled))
+    of_hub = next(model for model in listed if model["path"] == str(pulled))
     assert (of_hub["repository"], of_hub["from"], of_hub["files"]) == (
         "owner/Draft-GGUF",
         "Hub",
         [str(pulled)],
     )
     assert of_hub["quantisation"] != "Q8_0"  # which only its name says
-    assert next(one for one in listed if one["path"].endswith("bad.gguf"))["problem"]
+    assert next(model for model in listed if model["path"].endswith("bad.gguf"))["problem"]
     judged = json.loads(command("models", "--json", "--drafts-for", mine / "own.gguf").out)
-    assert [one["verdict"] for one in judged][-1] == "cannot" and judged[-1]["because"]
+    assert [draft["verdict"] for draft in judged][-1] == "cannot" and judged[-1]["because"]
 
     drafts = command("models", "--drafts-for", mine / "own.gguf")
     assert drafts.code == 0
     lines = drafts.out.splitlines()
     assert len(lines) == 5
     assert "cannot, because bad.gguf" in lines[-1]
-    assert any("Draft-Q8_0.gguf" in one and "works, because" in one for one in lines)
+    assert any("Draft-Q8_0.gguf" in line and "works, because" in line for line in lines)
 
     assert "freed" in command("models", "--delete", mine / "own.gguf").err
     assert not (mine / "own.gguf").exists()

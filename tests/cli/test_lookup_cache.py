@@ -50,9 +50,9 @@ def test_it_counts_what_follows_two_tokens_as_llama_lookup_create_does(
 
 
 def test_texts_are_counted_apart_and_caches_joined(tmp_path: Path, target: str) -> None:
-    one, two = text(tmp_path, "one.txt", TEXT), text(tmp_path, "two.txt", "abcd")
-    both = made(tmp_path, target, one, two)
-    apart = [made(tmp_path, target, file, output=f"{at}.bin") for at, file in enumerate((one, two))]
+    first, second = text(tmp_path, "one.txt", TEXT), text(tmp_path, "two.txt", "abcd")
+    both = made(tmp_path, target, first, second)
+    apart = [made(tmp_path, target, file, output=f"{at}.bin") for at, file in enumerate((first, second))]
     expected: dict[bytes, dict[int, int]] = {}
     for counts in apart:
         for key, followers in counts.items():

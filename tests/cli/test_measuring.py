@@ -116,8 +116,8 @@ def test_a_journal_is_gone_on_with_although_the_seed_was_left_open(measure: Comm
     assert again.code == 0
     assert "3 of 4 runs are done" in again.err
     assert journal.read_bytes().count(b"\n") == len(lines) + 0
-    other = measure("bench", "--strategy", "prompt-lookup", "--repeat", 1, "--journal", journal)
-    assert other.code == 1 and "another measurement" in other.err
+    ended = measure("bench", "--strategy", "prompt-lookup", "--repeat", 1, "--journal", journal)
+    assert ended.code == 1 and "another measurement" in ended.err
 
 
 def test_lanes_from_a_file_with_another_draft(
@@ -171,7 +171,7 @@ def test_a_baseline_alone_is_no_success(measure: Command, tmp_path: Path) -> Non
     ended = measure("bench", "--lanes", lanes, "--repeat", 1, "--json", out)
     assert ended.code == 1
     report = Report.from_json(out.read_bytes())
-    assert [(one.runs, one.failed) for one in report.summary] == [(2, 0), (0, 2)]
+    assert [(summary.runs, summary.failed) for summary in report.summary] == [(2, 0), (0, 2)]
     last = ended.err.splitlines()[-1]
     assert last.startswith("draftscope bench: Nothing but the baseline could be measured. ")
     assert "missing.gguf" in last
@@ -201,7 +201,7 @@ def test_a_category_by_its_name_in_speed_bench(measure: Command, tmp_path: Path)
     out = tmp_path / "out.json"
     ended = measure("bench", "--category", "coding", "--strategy", "suffix", "--repeat", 1, "--json", out)
     assert ended.code == 0
-    assert [one.category for one in Report.from_json(out.read_bytes()).prompts] == ["code"]
+    assert [prompt.category for prompt in Report.from_json(out.read_bytes()).prompts] == ["code"]
 
 
 def test_sweep_prints_three_maps(measure: Command, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_sweep_prints_three_maps(measure: Command, tmp_path: Path) -> None:
     lines = ended.out.splitlines()
     head = lines.index("tokens/s; across n_max, down p_min")
     shown = [row.split()[1:] for row in lines[head + 3 : head + 5]]
-    speeds = [digits(one.tokens_per_second) for one in heat_map(report)]
+    speeds = [digits(cell.tokens_per_second) for cell in heat_map(report)]
     assert shown == [speeds[:3], speeds[3:]]
     assert any(line.endswith(("for an interval.", "includes 1×.")) for line in lines), (
         "no fastest without a caveat"
@@ -254,7 +254,10 @@ def test_tune_ends_with_a_strategy(measure: Command, tmp_path: Path) -> None:
     written = json.loads(out.read_text())
     assert written["winner"] == ended.out.splitlines()[-1]
     assert written["reason"] in ended.out
-    assert {one["strategy"] for one in written["rungs"][0]["scores"]} == {"draft-simple:n_max=2", "suffix"}
+    assert {score["strategy"] for score in written["rungs"][0]["scores"]} == {
+        "draft-simple:n_max=2",
+        "suffix",
+    }
 
 
 @pytest.mark.parametrize(
@@ -364,7 +367,7 @@ def test_tune_writes_its_page_and_its_json_with_the_circumstances(measure: Comma
     written = json.loads(embedded_json(page.read_text(encoding="utf-8")))
     assert written | {"created_at": ""} == json.loads(out.read_text()) | {"created_at": ""}
     assert written["reason"] in ended.out
-    assert [one["prompt"] for one in written["prompts"]] == ["abcabcabd abc", "def a(): def b():"]
+    assert [prompt["prompt"] for prompt in written["prompts"]] == ["abcabcabd abc", "def a(): def b():"]
     assert re.fullmatch(r"[0-9a-f]{64}", written["pairs"][0]["target"]["sha256"])
     assert written["rungs"][-1]["scores"][0]["answers"] >= 1
     assert measure(*words[:-1], out).code == 2, "both into one file"

@@ -22,78 +22,78 @@ def experiment(*lanes: Lane, **settings: object) -> Experiment:
 
 
 def test_the_baseline_is_always_there_and_first() -> None:
-    one = experiment(Lane("draft-simple"), Lane("none"), Lane("draft-simple:n_max=3"))
-    assert [lane.strategy for lane in one.lanes] == ["none", "draft-simple"]  # each once, in one spelling
-    assert one.baseline_of(1) == 0
+    made = experiment(Lane("draft-simple"), Lane("none"), Lane("draft-simple:n_max=3"))
+    assert [lane.strategy for lane in made.lanes] == ["none", "draft-simple"]  # each once, in one spelling
+    assert made.baseline_of(1) == 0
 
 
 def test_every_target_has_a_baseline_of_its_own_and_drafts_share_it() -> None:
-    one = experiment(
+    made = experiment(
         Lane("draft-simple"), Lane("draft-simple", "e", OTHER_DRAFT), Lane("draft-simple", "u", OTHER_TARGET)
     )
-    assert [(lane.strategy, lane.pair) for lane in one.lanes] == [
+    assert [(lane.strategy, lane.pair) for lane in made.lanes] == [
         ("none", None),
         ("draft-simple", None),
         ("draft-simple", OTHER_DRAFT),
         ("none", OTHER_TARGET),
         ("draft-simple", OTHER_TARGET),
     ]
-    assert [one.baseline_of(lane) for lane in range(5)] == [0, 0, 0, 3, 3]
+    assert [made.baseline_of(lane) for lane in range(5)] == [0, 0, 0, 3, 3]
 
 
 def test_labels_are_kept_also_of_none_and_of_the_same_strategy_twice() -> None:
-    one = experiment(
+    made = experiment(
         Lane("suffix"),
         Lane("suffix", "again"),
         Lane("suffix"),
         Lane("suffix", "again"),
         Lane("none", "plain"),
     )
-    assert [(lane.strategy, lane.label) for lane in one.lanes] == [
+    assert [(lane.strategy, lane.label) for lane in made.lanes] == [
         ("none", "plain"),
         ("suffix", ""),
         ("suffix", "again"),
     ]
-    assert make_experiment(one) == one
+    assert make_experiment(made) == made
 
 
 def test_none_beside_none_shows_what_chance_does() -> None:
-    one = experiment(Lane("none", "a"), Lane("none:verify=greedy", "b"), Lane("none", "a"), Lane("none"))
-    assert [(lane.strategy, lane.label) for lane in one.lanes] == [("none", "a"), ("none", "b")]
-    assert [one.baseline_of(lane) for lane in range(2)] == [0, 0]
+    made = experiment(Lane("none", "a"), Lane("none:verify=greedy", "b"), Lane("none", "a"), Lane("none"))
+    assert [(lane.strategy, lane.label) for lane in made.lanes] == [("none", "a"), ("none", "b")]
+    assert [made.baseline_of(lane) for lane in range(2)] == [0, 0]
 
 
 def test_none_on_another_target_has_its_own_label() -> None:
     lanes = (Lane("suffix"), Lane("none", "big", OTHER_TARGET), Lane("suffix", "", OTHER_TARGET))
-    one = experiment(*lanes, Lane("none", "small"))
-    assert [lane.name for lane in one.lanes] == ["small", "suffix", "big", "suffix"]
+    made = experiment(*lanes, Lane("none", "small"))
+    assert [lane.name for lane in made.lanes] == ["small", "suffix", "big", "suffix"]
 
 
 def test_a_lane_on_the_own_pair_has_no_pair_of_its_own() -> None:
-    one = experiment(Lane("draft-simple", "", PAIR))
-    assert [lane.pair for lane in one.lanes] == [None, None]
+    made = experiment(Lane("draft-simple", "", PAIR))
+    assert [lane.pair for lane in made.lanes] == [None, None]
 
 
 def test_every_lane_runs_each_prompt_in_each_repeat_and_each_begins_as_often() -> None:
-    one = experiment(Lane("prompt-lookup"), Lane("suffix"), repeats=2)
-    jobs = one.jobs()
+    made = experiment(Lane("prompt-lookup"), Lane("suffix"), repeats=2)
+    jobs = made.jobs()
     assert set(jobs) == {Job(r, p, lane) for r in range(2) for p in range(3) for lane in range(3)}
     groups = [jobs[at : at + 3] for at in range(0, len(jobs), 3)]
     assert all(len({(job.repeat, job.prompt) for job in group}) == 1 for group in groups)
     assert Counter(group[0].lane for group in groups) == {0: 2, 1: 2, 2: 2}
-    assert jobs == one.jobs()
+    assert jobs == made.jobs()
 
 
 def test_lanes_of_one_target_stay_together() -> None:
-    one = experiment(Lane("suffix"), Lane("suffix", "", OTHER_TARGET), repeats=2)
-    targets = [one.pair_of(job.lane).target.path for job in one.jobs()]
+    made = experiment(Lane("suffix"), Lane("suffix", "", OTHER_TARGET), repeats=2)
+    targets = [made.pair_of(job.lane).target.path for job in made.jobs()]
     changes = sum(a != b for a, b in pairwise(targets))
     assert changes == 2  # t, u in the first repeat, u, t in the second
 
 
 def test_an_open_seed_is_chosen_once_for_all() -> None:
-    one = experiment(Lane("suffix"))
-    assert 0 <= one.sampling.seed < 2**31
+    made = experiment(Lane("suffix"))
+    assert 0 <= made.sampling.seed < 2**31
     assert experiment(Lane("suffix"), sampling=Sampling(seed=5)).sampling.seed == 5
 
 

@@ -18,8 +18,8 @@ def test_one_pair_goes_without_saying() -> None:
 
 
 def test_where_there_are_several_targets_each_lane_says_its_own() -> None:
-    other = Pair(ModelOptions("/m/u.gguf"))
-    assert names(Lane("suffix"), Lane("suffix", "", other), Lane("ngram-mod", "mine", other)) == (
+    second = Pair(ModelOptions("/m/u.gguf"))
+    assert names(Lane("suffix"), Lane("suffix", "", second), Lane("ngram-mod", "mine", second)) == (
         "none on t.gguf",
         "suffix on t.gguf",
         "none on u.gguf",
@@ -29,19 +29,19 @@ def test_where_there_are_several_targets_each_lane_says_its_own() -> None:
 
 
 def test_where_there_are_several_drafts_the_lanes_that_use_them_say_so() -> None:
-    other = Pair(OWN.target, ModelOptions("/m/e.gguf"))
-    assert names(Lane("suffix"), Lane("draft-simple"), Lane("draft-simple", "", other)) == (
+    second = Pair(OWN.target, ModelOptions("/m/e.gguf"))
+    assert names(Lane("suffix"), Lane("draft-simple"), Lane("draft-simple", "", second)) == (
         "none",
         "suffix",
         "draft-simple with d.gguf",
         "draft-simple with e.gguf",
     )
-    assert names(Lane("suffix"), Lane("draft-simple", "", other)) == ("none", "suffix", "draft-simple")
+    assert names(Lane("suffix"), Lane("draft-simple", "", second)) == ("none", "suffix", "draft-simple")
 
 
 def test_a_label_that_two_lanes_share_says_it_too() -> None:
-    other = Pair(ModelOptions("/m/u.gguf"))
-    assert names(Lane("suffix", "fast"), Lane("suffix", "fast", other))[1::2] == (
+    second = Pair(ModelOptions("/m/u.gguf"))
+    assert names(Lane("suffix", "fast"), Lane("suffix", "fast", second))[1::2] == (
         "fast on t.gguf",
         "fast on u.gguf",
     )

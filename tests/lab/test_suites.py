@@ -19,21 +19,21 @@ CATEGORIES = {"chat", "code", "rewrite", "summarise", "extraction", "maths", "st
 
 
 def test_both_sets_hold_every_category() -> None:
-    suites = {one.name: one for one in built_in(resource_folder()) if one.name != "fim"}
+    suites = {suite.name: suite for suite in built_in(resource_folder()) if suite.name != "fim"}
     assert list(suites) == ["bundled", "general"]
-    for one in suites.values():
-        assert set(one.categories) == CATEGORIES
-        assert one.chat and one.title and one.about
-        texts = [prompt.prompt for prompt in one.prompts]
+    for suite in suites.values():
+        assert set(suite.categories) == CATEGORIES
+        assert suite.chat and suite.title and suite.about
+        texts = [prompt.prompt for prompt in suite.prompts]
         assert len(set(texts)) == len(texts)
     assert len(suites["bundled"].prompts) >= 40
     assert set(SPEED_BENCH) <= CATEGORIES
 
 
 def test_gaps_are_asked_for_without_a_template() -> None:
-    suite = next(one for one in built_in(resource_folder()) if one.name == "fim")
+    suite = next(suite for suite in built_in(resource_folder()) if suite.name == "fim")
     assert suite.categories == ("fim",) and not suite.chat
-    assert all(one.prompt and one.suffix for one in suite.prompts)
+    assert all(prompt.prompt and prompt.suffix for prompt in suite.prompts)
     experiment = Experiment(Pair(ModelOptions("t.gguf")), (), suite.prompts, chat=True)
     request = experiment.request(0, "none")
     assert (request.prompt, request.suffix) == (suite.prompts[0].prompt, suite.prompts[0].suffix)
@@ -42,10 +42,10 @@ def test_gaps_are_asked_for_without_a_template() -> None:
 
 def test_the_bundled_suite_fits_the_bundled_pair(demo_engine: Engine) -> None:
     """Every prompt and its answer fit into the context."""
-    suite = next(one for one in built_in(resource_folder()) if one.name == "bundled")
-    for one in suite.prompts:
+    suite = next(suite for suite in built_in(resource_folder()) if suite.name == "bundled")
+    for prompt in suite.prompts:
         demo_engine.reset()
-        trace = answer(demo_engine, one.prompt, max_tokens=1)
+        trace = answer(demo_engine, prompt.prompt, max_tokens=1)
         assert trace.header.prompt_tokens + suite.max_tokens < demo_engine.pair.target.n_ctx
         assert trace.totals is not None and trace.totals.finish_reason is not FinishReason.CONTEXT
 
@@ -63,7 +63,7 @@ def test_a_category_goes_by_its_name_in_speed_bench_too() -> None:
     assert suite.only(("coding", "math")) == suite.only(("code", "maths"))
     assert set(suite.only(("rag",)).categories) == {"extraction", "long context"}
     theirs = parse_suite('[{"category": "coding", "prompt": "a"}, {"category": "qa", "prompt": "b"}]', "mine")
-    assert [one.prompt for one in theirs.only(("coding",)).prompts] == ["a"]
+    assert [prompt.prompt for prompt in theirs.only(("coding",)).prompts] == ["a"]
     with pytest.raises(PromptError, match=r"by SPEED-Bench's names: .*coding"):
         suite.only(("stem",))
 

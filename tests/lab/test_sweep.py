@@ -124,10 +124,10 @@ def test_a_sweep_runs_and_becomes_a_heat_map(pair_files: tuple[Path, Path]) -> N
     runner, _ = finished(experiment)
     heat = heat_map(make_report(experiment, runner.records, runner.pairs, sweep=facts))
     runner.close()
-    assert [(one.cell.x, one.cell.y) for one in heat] == [("1", "0"), ("4", "0"), ("1", "1"), ("4", "1")]
-    assert all(one.tokens_per_second and one.speedup for one in heat)
+    assert [(cell.cell.x, cell.cell.y) for cell in heat] == [("1", "0"), ("4", "0"), ("1", "1"), ("4", "1")]
+    assert all(cell.tokens_per_second and cell.speedup for cell in heat)
     assert heat[1].acceptance_rate is not None
-    assert best_cell(heat) == max(heat, key=lambda one: one.speedup or 0.0)
+    assert best_cell(heat) == max(heat, key=lambda cell: cell.speedup or 0.0)
 
 
 def test_a_swept_setting_is_shown_also_where_it_has_its_default() -> None:

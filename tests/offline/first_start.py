@@ -40,5 +40,5 @@ def test_first_start_chat_and_compare(qtbot: QtBot) -> None:
     (file,) = (paths.data / "compare").glob("*.jsonl")
     records = Journal.read(file).records
     assert len(records) == 4, "the baseline and three lanes"
-    assert FinishReason.FAILED not in {one.finish_reason for one in records.values()}
+    assert FinishReason.FAILED not in {record.finish_reason for record in records.values()}
     window.close()

@@ -34,8 +34,8 @@ def store(tmp_path: Path) -> PresetStore:
 
 
 def using(preset: Preset, settings: Settings) -> Settings:
-    shared = [one.name for one in dataclasses.fields(Preset) if one.name != "name"]
-    return dataclasses.replace(settings, **{one: getattr(preset, one) for one in shared})
+    shared = [field.name for field in dataclasses.fields(Preset) if field.name != "name"]
+    return dataclasses.replace(settings, **{name: getattr(preset, name) for name in shared})
 
 
 def write(store: PresetStore, data: object) -> None:
@@ -61,7 +61,7 @@ def test_a_preset_holds_all_that_an_answer_depends_on() -> None:
     applied = using(FULL, settings)
     assert Preset.of("Fast", applied) == FULL
     assert (applied.theme, applied.system_prompt) == ("dark", "Be short.")
-    shared = [one.name for one in dataclasses.fields(Preset) if one.name != "name"]
+    shared = [field.name for field in dataclasses.fields(Preset) if field.name != "name"]
     assert [name for name in shared if getattr(applied, name) == getattr(settings, name)] == []
 
 
@@ -78,8 +78,8 @@ def test_a_damaged_file_is_set_aside(store: PresetStore, text: str) -> None:
     write(store, text)
     loaded = store.load()
     assert loaded.presets == ()
-    kept = [one for one in store.path.parent.iterdir() if "damaged" in one.name]
-    assert [one.read_text() for one in kept] == [text]
+    kept = [file for file in store.path.parent.iterdir() if "damaged" in file.name]
+    assert [file.read_text() for file in kept] == [text]
     assert kept[0].name in loaded.notices[0]
     store.save([PLAIN])
     assert store.load().presets == (PLAIN,)
@@ -187,11 +187,11 @@ def test_presets_that_two_processes_save_are_all_kept(store: PresetStore) -> Non
         subprocess.Popen([*command, "first"], **pipes) as first,
         subprocess.Popen([*command, "second"], **pipes) as second,
     ):
-        for one in (first, second):
-            assert one.stdout.readline() == "ready\n"
-        for one in (first, second):
-            one.stdin.write("go\n")
-            one.stdin.flush()
+        for process in (first, second):
+            assert process.stdout.readline() == "ready\n"
+        for process in (first, second):
+            process.stdin.write("go\n")
+            process.stdin.flush()
         assert first.wait() == second.wait() == 0
     assert len(store.load().presets) == 41
 
@@ -212,7 +212,7 @@ def test_presets_that_another_program_holds_are_named(
 ) -> None:
     monkeypatch.setattr("app.base.locks.PATIENCE", 0.05)
     store.save([PLAIN])
-    other = PresetStore(store.path)
+    second = PresetStore(store.path)
     lock = FileLock(store.path.with_name("presets.json.lock"))
     with lock, pytest.raises(UserError, match="presets are locked by another program"):
-        other.change(lambda presets: presets, ())
+        second.change(lambda presets: presets, ())

@@ -61,9 +61,9 @@ def test_the_first_start_has_the_defaults_and_nothing_to_say(store: SettingsStor
 
 def test_every_field_comes_back(store: SettingsStore) -> None:
     unchanged = [
-        one.name
-        for one in dataclasses.fields(Settings)
-        if getattr(CHANGED, one.name) == getattr(Settings(), one.name)
+        field.name
+        for field in dataclasses.fields(Settings)
+        if getattr(CHANGED, field.name) == getattr(Settings(), field.name)
     ]
     assert unchanged == []  # or the next lines would prove nothing about them
     store.save(CHANGED)
@@ -139,7 +139,7 @@ def test_several_wrong_values_have_a_sentence_each(store: SettingsStore) -> None
     write(store, {"max_tokens": 0, "theme": 1, "sampling": {"top_k": "x" * 500}})
     notices = store.load().notices
     assert len(notices) == 3
-    assert all(len(one) < 160 for one in notices)
+    assert all(len(notice) < 160 for notice in notices)
 
 
 @pytest.mark.parametrize("spec", ["medusa", "draft-simple:n_max=0", "draft-simple:k"])

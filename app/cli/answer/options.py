@@ -243,7 +243,7 @@ def local_pair(
 
     Raises HubError, and KeyboardInterrupt where Ctrl+C came first.
     """
-    if all(os.path.exists(one.path) for one in (target, draft) if one is not None):
+    if all(os.path.exists(model.path) for model in (target, draft) if model is not None):
         return target, draft
     from app.cli.models.fetching import fetch_pair  # the Hub's client takes a moment to import
 

@@ -28,10 +28,10 @@ class RunRecorder:
             except OSError as error:
                 raise cannot_write(self._path, error) from error
 
-    def add(self, one: Round) -> None:
+    def add(self, round: Round) -> None:
         assert self.trace is not None
-        self.trace.rounds.append(one)
-        self._write(one)
+        self.trace.rounds.append(round)
+        self._write(round)
 
     def finish(self, totals: Totals) -> None:
         assert self.trace is not None
@@ -44,8 +44,8 @@ class RunRecorder:
             return
         last = self.trace.rounds[-1] if self.trace.rounds else None
         text = TextStream(self.trace.header.stop)
-        for one in self.trace.rounds:
-            for token in one.emitted:
+        for round in self.trace.rounds:
+            for token in round.emitted:
                 text.add(token.piece)
         text.finish()  # what might have become a stop text is of the answer now
         totals = Totals(

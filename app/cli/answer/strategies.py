@@ -34,8 +34,8 @@ def strategy_help() -> str:
     ]
     for kind in KINDS.values():
         lines += [f"  {kind.name}", *_wrapped(kind.summary, 6)]
-        for one in params_of(kind.params):
-            lines += _wrapped(f"{one.name}={one.format(one.default)}  {_in_words(one)}", 8)
+        for param in params_of(kind.params):
+            lines += _wrapped(f"{param.name}={param.format(param.default)}  {_in_words(param)}", 8)
     rules = "|".join(Verification)
     lines += [
         f"  verify={rules}",
@@ -55,16 +55,16 @@ def strategy_help() -> str:
         ),
         *(
             line
-            for one in params_of(EwmaParams)
-            for line in _wrapped(f"{one.name}={one.format(one.default)}  {_in_words(one)}", 8)
+            for param in params_of(EwmaParams)
+            for line in _wrapped(f"{param.name}={param.format(param.default)}  {_in_words(param)}", 8)
         ),
         "  example: --strategy prompt-lookup+draft-simple:n_max=4:p_min=0.5",
     ]
     return "\n".join(lines)
 
 
-def _in_words(one: Param) -> str:
-    return f"{one.doc.removesuffix('.')} ({one.range_text()})"
+def _in_words(param: Param) -> str:
+    return f"{param.doc.removesuffix('.')} ({param.range_text()})"
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

@@ -129,9 +129,9 @@ def ended(report: Report, problem: UserError | None, interrupt: Interrupt) -> in
         raise problem
     if interrupt.pressed:
         return INTERRUPTED
-    compared = (one for one in report.summary if one.lane != report.lanes[one.lane].baseline)
-    if not any(one.runs for one in compared):
-        why = next((one.failure for one in report.runs if one.failure), "")
+    compared = (summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline)
+    if not any(summary.runs for summary in compared):
+        why = next((run.failure for run in report.runs if run.failure), "")
         raise UserError("Nothing but the baseline could be measured.", why)
     return 0
 
@@ -146,9 +146,9 @@ def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[User
     """All files that were asked for; returns why some cannot be written."""
     contents: list[tuple[Path | None, Callable[[Report], bytes]]] = [
         (outputs.json, Report.to_json),
-        (outputs.csv, lambda one: csv_table(one).encode()),
-        (outputs.html, lambda one: html_page(one).encode()),
-        (outputs.markdown, lambda one: markdown(one).encode()),
+        (outputs.csv, lambda report: csv_table(report).encode()),
+        (outputs.html, lambda report: html_page(report).encode()),
+        (outputs.markdown, lambda report: markdown(report).encode()),
     ]
     problems = []
     for path, content in contents:
@@ -180,10 +180,10 @@ def _write_traces(path: Path, traces: TraceStore) -> None:
 
 def summary_lines(report: Report) -> list[str]:
     """The table, as the terminal shows it."""
-    shown = [one for one in COLUMNS if one.key in _SHOWN]
+    shown = [column for column in COLUMNS if column.key in _SHOWN]
     rows = [
-        [lane.name, *(column.text(one, lane) for column in shown)]
-        for one, lane in zip(report.summary, report.lanes, strict=True)
+        [lane.name, *(column.text(summary, lane) for column in shown)]
+        for summary, lane in zip(report.summary, report.lanes, strict=True)
     ]
     return table(["strategy", *(column.title for column in shown)], rows)
 
@@ -191,11 +191,11 @@ def summary_lines(report: Report) -> list[str]:
 def outcome_lines(report: Report) -> list[str]:
     """What came out, and what to know about it."""
     lines = [verdict(report), *disturbances(report)]
-    failed = sum(one.failed for one in report.summary)
+    failed = sum(summary.failed for summary in report.summary)
     if failed:
         lines.append(f"{numbers.count(failed, 'run')} failed:")
         lines += dict.fromkeys(
-            f"  {report.lanes[one.lane].name}: {one.failure}" for one in report.runs if one.failure
+            f"  {report.lanes[run.lane].name}: {run.failure}" for run in report.runs if run.failure
         )
     if not report.complete:
         lines.append("Interrupted: these are the runs that were done.")

@@ -45,7 +45,7 @@ class Outputs:
 
     @property
     def paths(self) -> list[Path]:
-        return [one for one in (self.json, self.csv, self.html, self.markdown, self.traces) if one]
+        return [path for path in (self.json, self.csv, self.html, self.markdown, self.traces) if path]
 
 
 def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
@@ -117,11 +117,11 @@ def add_journal_option(parser: Parser) -> None:
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
     """Raises UsageError where two of them, or one and the journal, name the same file."""
-    one = Outputs(arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
-    written = [*one.paths, arguments.journal] if arguments.journal else one.paths
+    files = Outputs(arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
+    written = [*files.paths, arguments.journal] if arguments.journal else files.paths
     if len(set(map(os.path.abspath, written))) < len(written):
         raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
-    return one
+    return files
 
 
 def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], repeats: int) -> Experiment:
@@ -154,7 +154,7 @@ def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment
     def local(pair: Pair) -> Pair:
         return _absolute(Pair(*local_pair(pair.target, pair.draft, interrupt)))
 
-    lanes = [msgspec.structs.replace(one, pair=one.pair and local(one.pair)) for one in experiment.lanes]
+    lanes = [msgspec.structs.replace(lane, pair=lane.pair and local(lane.pair)) for lane in experiment.lanes]
     return msgspec.structs.replace(experiment, pair=local(experiment.pair), lanes=tuple(lanes))
 
 
@@ -183,7 +183,7 @@ def _suite(arguments: argparse.Namespace) -> Suite:
             raise UsageError("--prompt is empty.", "Give a text.")
         suite = Suite("prompt", "One prompt", (Prompt(arguments.prompt),), chat=False)
     elif arguments.suite is not None:
-        suites = {one.name: one for one in built_in(find_paths().resources)}
+        suites = {suite.name: suite for suite in built_in(find_paths().resources)}
         if arguments.suite not in suites:
             raise UsageError(f"There is no suite “{arguments.suite}”.", f"Allowed: {', '.join(suites)}.")
         suite = suites[arguments.suite]

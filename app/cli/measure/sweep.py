@@ -81,9 +81,9 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
     rows = [cells[at : at + across] for at in range(0, len(cells), across)]
     lines = []
     for title, written in (
-        ("tokens/s", lambda one: numbers.digits(one.tokens_per_second)),
-        ("speed-up over none", lambda one: numbers.factor(one.speedup)),
-        ("acceptance", lambda one: numbers.percent(one.acceptance_rate)),
+        ("tokens/s", lambda cell: numbers.digits(cell.tokens_per_second)),
+        ("speed-up over none", lambda cell: numbers.factor(cell.speedup)),
+        ("acceptance", lambda cell: numbers.percent(cell.acceptance_rate)),
     ):
         lines += [f"{title}; across {facts.x}, down {facts.y}"]
         lines += table(
@@ -91,5 +91,5 @@ def _maps(report: Report, facts: SweepFacts) -> list[str]:
             [[value, *map(written, row)] for value, row in zip(facts.y_values, rows, strict=True)],
         )
         lines += [""]
-    lines += dict.fromkeys(f"left out: {one.cell.refused}" for one in cells if one.cell.refused)
+    lines += dict.fromkeys(f"left out: {cell.cell.refused}" for cell in cells if cell.cell.refused)
     return lines

@@ -65,7 +65,7 @@ def tune(argv: list[str]) -> int:
     add_measure_options(parser, repeats=False)
     arguments = parser.parse_args(argv)
     asked = asked_experiment(arguments, (), repeats=1)
-    files = [one for one in (arguments.json, arguments.html) if one is not None]
+    files = [path for path in (arguments.json, arguments.html) if path is not None]
     if len(set(map(os.path.abspath, files))) < len(files):
         raise UsageError("Two outputs name the same file.", "Give each a name of its own.")
     for path in files:
@@ -122,13 +122,13 @@ def _tried(result: Tuned) -> list[str]:
     """Every setting as it did in its last round, those that got furthest first."""
     lines = [
         [
-            one.strategy,
+            score.strategy,
             str(number),
-            str(one.answers),
-            speedup_words(one.speedup),
-            numbers.percent(one.acceptance_rate),
+            str(score.answers),
+            speedup_words(score.speedup),
+            numbers.percent(score.acceptance_rate),
         ]
-        for number, one in result.latest
+        for number, score in result.latest
     ]
     return table(["strategy", "round", "answers", "speed-up (95 %)", "acceptance"], lines)
 

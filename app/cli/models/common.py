@@ -27,4 +27,4 @@ def _is_offline(settings: Path) -> bool:
 def open_shelf() -> Shelf:
     """The window's library."""
     paths = find_paths()
-    return Shelf(paths.data, bundled=[Path(paths.model(one)) for one in (BUNDLED_TARGET, BUNDLED_DRAFT)])
+    return Shelf(paths.data, bundled=[Path(paths.model(path)) for path in (BUNDLED_TARGET, BUNDLED_DRAFT)])

@@ -89,7 +89,7 @@ def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path
     progress = _ProgressLine()
     try:
         ids = downloads.add(wanted)
-        items: dict[str, Download] = {one.id: one for one in downloads.downloads}
+        items: dict[str, Download] = {download.id: download for download in downloads.downloads}
         while not interrupt.pressed and not _is_over([items[id] for id in ids if id in items], len(ids)):
             try:
                 event = events.get(timeout=_LOOK)
@@ -101,7 +101,7 @@ def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path
     finally:
         progress.end()
         downloads.close()
-    items |= {one.id: one for one in downloads.downloads}
+    items |= {download.id: download for download in downloads.downloads}
     for id in ids:
         if items[id].state is State.FAILED:
             item = items[id]
@@ -112,7 +112,7 @@ def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path
 
 def _is_over(items: Sequence[Download], count: int) -> bool:
     """Everything is here, or something cannot come."""
-    states = [one.state for one in items]
+    states = [download.state for download in items]
     return State.FAILED in states or (len(items) == count and set(states) == {State.DONE})
 
 
@@ -135,7 +135,7 @@ class _ProgressLine:
         self._open = False  # the line that changes stands there
 
     def show(self, items: Sequence[Download]) -> None:
-        trouble = next((one for one in items if one.state is State.WAITING), None)
+        trouble = next((download for download in items if download.state is State.WAITING), None)
         if trouble is not None and trouble.message != self._told:
             self._told = trouble.message
             self.end()
@@ -158,13 +158,13 @@ class _ProgressLine:
 
 
 def _words(items: Sequence[Download]) -> str:
-    done, total = sum(one.done for one in items), sum(one.total for one in items)
+    done, total = sum(download.done for download in items), sum(download.total for download in items)
     words = [f"{file_size(done)} of {file_size(total)}"]
     if total:
         words.insert(0, f"{done / total * 100:3.0f} %")
-    if speed := sum(one.speed or 0 for one in items):
+    if speed := sum(download.speed or 0 for download in items):
         words.append(f"{file_size(speed)}/s")
         words.append(f"{duration((total - done) / speed)} left")
-    if any(one.state is State.CHECKING for one in items):
+    if any(download.state is State.CHECKING for download in items):
         words.append("checking")
     return ", ".join(words)

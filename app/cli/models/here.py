@@ -56,7 +56,7 @@ def models(argv: list[str]) -> int:
         if arguments.drafts_for:
             _print_drafts(shelf, arguments.drafts_for, found, arguments.json)
         elif arguments.json:
-            _print_json([_facts(one) for one in found])
+            _print_json([_facts(model) for model in found])
         else:
             _print_models(found)
         if shelf.places.notice:
@@ -84,23 +84,23 @@ def _delete(shelf: Shelf, path: Path) -> int:
 def _print_models(found: list[LocalModel]) -> None:
     head = ("NAME", "ARCHITECTURE", "PARAMETERS", "QUANTISATION", "CONTEXT", "SIZE", "PATH")
     rows = []
-    for one, name in zip(found, names_apart(found), strict=True):
-        facts = one.facts
+    for model, name in zip(found, names_apart(found), strict=True):
+        facts = model.facts
         rows.append(
             (
                 name,
                 facts.architecture if facts else "?",
-                one.parameters or "?",
-                one.quantisation,
+                model.parameters or "?",
+                model.quantisation,
                 f"{facts.context:,}" if facts and facts.context else "?",
-                file_size(one.size),
-                str(one.path),
+                file_size(model.size),
+                str(model.path),
             )
         )
     put(aligned(head, rows, right=("PARAMETERS", "CONTEXT", "SIZE")))
-    for one in found:
-        if one.problem:
-            say(f"{one.path.name} cannot be used: {one.problem}")
+    for model in found:
+        if model.problem:
+            say(f"{model.path.name} cannot be used: {model.problem}")
 
 
 def _facts(model: LocalModel) -> dict[str, object]:
@@ -129,12 +129,14 @@ def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel], as_json: bo
     target = shelf.at(path, found)
     drafts = best_first(target, shelf.candidates(target, found))
     if as_json:
-        _print_json([_facts(one.model) | {"verdict": one.verdict, "because": one.reason} for one in drafts])
+        _print_json(
+            [_facts(draft.model) | {"verdict": draft.verdict, "because": draft.reason} for draft in drafts]
+        )
         return
     rows = []
-    for one in drafts:
-        reason = f"good: {one.reason}" if one.verdict is DraftVerdict.GOOD else str(one)
-        rows.append((one.model.path.name, file_size(one.model.size), reason, str(one.model.path)))
+    for draft in drafts:
+        reason = f"good: {draft.reason}" if draft.verdict is DraftVerdict.GOOD else str(draft)
+        rows.append((draft.model.path.name, file_size(draft.model.size), reason, str(draft.model.path)))
     if not rows:
         say("No other model is here.")
         return

@@ -36,7 +36,7 @@ def search(argv: list[str]) -> int:
     words = " ".join(arguments.words)
     found = search_hub(hub, words, arguments.limit)
     address = parse_address(words)
-    if address is not None and [one.repo for one in found] == [address.repo]:
+    if address is not None and [hit.repo for hit in found] == [address.repo]:
         _print_repo(read_repo(hub, address.repo, address.revision))
     elif found:
         _print_hits(found)
@@ -50,25 +50,37 @@ def _print_hits(found: tuple[RepoHit, ...]) -> None:
     head = ("REPOSITORY", "PARAMETERS", "ARCHITECTURE", "LICENCE", "DOWNLOADS", "")
     rows = [
         (
-            one.repo,
-            short_number(one.parameters or 0) or "?",
-            one.architecture or "?",
-            one.licence or "?",
-            f"{one.downloads:,}",
-            "gated" if one.gated else "",
+            hit.repo,
+            short_number(hit.parameters or 0) or "?",
+            hit.architecture or "?",
+            hit.licence or "?",
+            f"{hit.downloads:,}",
+            "gated" if hit.gated else "",
         )
-        for one in found
+        for hit in found
     ]
     put(aligned(head, rows, right=("PARAMETERS", "DOWNLOADS")))
 
 
 def _print_repo(repo: Repo) -> None:
     lights = _lights(repo.quantisations)
-    here = Cache().find_all(repo.repo, [one.files for one in repo.quantisations])
+    here = Cache().find_all(repo.repo, [quantisation.files for quantisation in repo.quantisations])
     rows = []
-    for one, light, path in zip(repo.quantisations, lights, here, strict=True):
-        parts = f"{len(one.files)} parts, {one.file}" if len(one.files) > 1 else one.file
-        rows.append((one.name, file_size(one.size), light, parts, "here" if path is not None else ""))
+    for quantisation, light, path in zip(repo.quantisations, lights, here, strict=True):
+        parts = (
+            f"{len(quantisation.files)} parts, {quantisation.file}"
+            if len(quantisation.files) > 1
+            else quantisation.file
+        )
+        rows.append(
+            (
+                quantisation.name,
+                file_size(quantisation.size),
+                light,
+                parts,
+                "here" if path is not None else "",
+            )
+        )
     about = [repo.repo, repo.architecture, f"licence {repo.licence or 'not given'}"]
     say(", ".join(filter(None, about)) + (", gated: it needs a token" if repo.gated else ""))
     for notice in repo.notices:
@@ -88,6 +100,6 @@ def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
         return ["?"] * len(quantisations)
     finally:
         reader.close()
-    fits: list[Fit] = [judge(one.size, room) for one in quantisations]
+    fits: list[Fit] = [judge(quantisation.size, room) for quantisation in quantisations]
     say(f"Free now: {room}.")
-    return [f"{one.light}, needs about {file_size(one.needed)}" for one in fits]
+    return [f"{fit.light}, needs about {file_size(fit.needed)}" for fit in fits]

@@ -60,11 +60,11 @@ def compared_runs(
 ) -> dict[Job, RunRecord]:
     """Every record with its comparisons; what a damaged trace would tell of a parting is left out."""
 
-    def one(job: Job, record: RunRecord) -> RunRecord:
+    def compared_run(job: Job, record: RunRecord) -> RunRecord:
         base = experiment.baseline_job(job)
         return compared(record, records.get(base), lambda: (traces.readable(job), traces.readable(base)))
 
-    return {job: one(job, record) for job, record in records.items()}
+    return {job: compared_run(job, record) for job, record in records.items()}
 
 
 def first_divergence(
@@ -97,32 +97,34 @@ def first_divergence(
 
 def _place(trace: Trace, index: int) -> Round:
     """The round that emitted token `index`."""
-    return next(one for one in trace.rounds if one.position <= index < one.position + len(one.emitted))
+    return next(
+        round for round in trace.rounds if round.position <= index < round.position + len(round.emitted)
+    )
 
 
-def _text(one: Round, index: int) -> str:
-    token = one.emitted[index - one.position]
+def _text(round: Round, index: int) -> str:
+    token = round.emitted[index - round.position]
     return token.piece.decode("utf-8", errors="replace") or token.label
 
 
-def _draw(one: Round, index: int) -> Draw | None:
+def _draw(round: Round, index: int) -> Draw | None:
     """The target's own draw of token `index`."""
-    place = index - one.position
-    if one.emitted[place].draw is not None or place >= len(one.drafted):
-        return one.emitted[place].draw
-    return one.drafted[place].draw
+    place = index - round.position
+    if round.emitted[place].draw is not None or place >= len(round.drafted):
+        return round.emitted[place].draw
+    return round.drafted[place].draw
 
 
-def _gap(one: Round, index: int, expected: int, token: int, trace: Trace) -> float | None:
+def _gap(round: Round, index: int, expected: int, token: int, trace: Trace) -> float | None:
     """How much larger the target's logit of `expected` was than that of `token`, in this answer's pass.
 
     From the recorded probabilities: at a temperature they are those of the logits divided by it, at
     temperature 0 those of the logits themselves.
     """
-    row = index - one.position
-    if row >= len(one.target_top):
+    row = index - round.position
+    if row >= len(round.target_top):
         return None
-    p, q = _probability(one.target_top[row], expected), _probability(one.target_top[row], token)
+    p, q = _probability(round.target_top[row], expected), _probability(round.target_top[row], token)
     if not p or not q:
         return None
     return (math.log(p) - math.log(q)) * (trace.header.sampling.temperature or 1.0)

@@ -39,7 +39,7 @@ class Spread(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Spread | None:
         """None where there is no value."""
-        known = [one for one in values if one is not None]
+        known = [value for value in values if value is not None]
         return cls(median(known), min(known), max(known)) if known else None
 
 
@@ -70,14 +70,14 @@ class Speedup(msgspec.Struct, frozen=True):
         repeat over the prompts alone. A repeat without some of the prompts counts for the factor only. Where
         everything hangs on the difference of two prompts, or of two repeats, there is no interval.
         """
-        factor = mean_factor((prompt, one) for each in ratios.values() for prompt, one in each.items())
+        factor = mean_factor((prompt, ratio) for each in ratios.values() for prompt, ratio in each.items())
         if factor is None:
             return None
         prompts = sorted({prompt for each in ratios.values() for prompt in each})
         logs = [
-            [math.log(one[prompt]) for prompt in prompts]
-            for one in ratios.values()
-            if len(one) == len(prompts)
+            [math.log(row[prompt]) for prompt in prompts]
+            for row in ratios.values()
+            if len(row) == len(prompts)
         ]
         reach = _half_width(logs)
         if reach is None:
@@ -134,9 +134,9 @@ def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
     return math.exp(fmean(map(fmean, logs.values()))) if logs else None
 
 
-def merit(one: Speedup) -> tuple[int, float]:
+def merit(speedup: Speedup) -> tuple[int, float]:
     """For `max`: what is shown to be faster goes before what may be, what is slower comes last."""
-    return {SpeedFinding.FASTER: 2, SpeedFinding.SLOWER: 0}.get(one.finding, 1), one.factor
+    return {SpeedFinding.FASTER: 2, SpeedFinding.SLOWER: 0}.get(speedup.finding, 1), speedup.factor
 
 
 def student_t(degrees: float) -> float:

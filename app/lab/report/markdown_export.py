@@ -27,8 +27,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield _row(["strategy", *(column.title for column in shown)])
     yield _row([":--", *("--:" for _ in shown)])
-    for lane, one in zip(report.lanes, report.summary, strict=True):
-        yield _row([f"`{lane.name}`", *(column.text(one, lane) for column in shown)])
+    for lane, summary in zip(report.lanes, report.summary, strict=True):
+        yield _row([f"`{lane.name}`", *(column.text(summary, lane) for column in shown)])
     yield ""
     yield _escaped(verdict(report))
     yield ""
@@ -72,9 +72,12 @@ def what_was_measured(report: Report) -> str:
 
 def equality(report: Report) -> str:
     """How many answers have exactly their baseline's tokens, and how many runs failed."""
-    drafting = [one for one in report.summary if one.lane != report.lanes[one.lane].baseline]
-    compared, identical = sum(one.compared for one in drafting), sum(one.identical for one in drafting)
-    failed = sum(one.failed for one in report.summary)
+    drafting = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
+    compared, identical = (
+        sum(summary.compared for summary in drafting),
+        sum(summary.identical for summary in drafting),
+    )
+    failed = sum(summary.failed for summary in report.summary)
     text = f"{identical:,} of {count(compared, 'compared answer')} have exactly the baseline's tokens."
     if not compared:
         text = "No answer could be compared with the baseline's."
@@ -85,8 +88,15 @@ def parting_lines(report: Report) -> Iterator[str]:
     """A line for every place where a lane's answer to a prompt leaves the baseline's, with its repeats."""
     found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
     for run in report.runs:
-        if (one := run.first_divergence) is not None:
-            place = run.lane, run.prompt_index, one.index, one.token, one.baseline_token, one.near_tie
+        if (parting := run.first_divergence) is not None:
+            place = (
+                run.lane,
+                run.prompt_index,
+                parting.index,
+                parting.token,
+                parting.baseline_token,
+                parting.near_tie,
+            )
             found.setdefault(place, []).append(run)
     for runs in found.values():
         yield _parting(report, runs)
@@ -101,7 +111,7 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
         why = " (as expected: the rule keeps the target's distribution, not the text)"
     elif parting.near_tie:
         why = " (near-tie: rounding)"
-    repeats = ", ".join(str(one.repeat + 1) for one in runs)
+    repeats = ", ".join(str(run.repeat + 1) for run in runs)
     return (
         f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "
         f"{parting.index + 1}: {parting.token_text!r} instead of {parting.baseline_text!r}{gap}{why}"
@@ -110,9 +120,9 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
 
 def _text(report: Report, key: str) -> list[bool]:
     """Whether a lane has something to show in that column."""
-    column = next(one for one in COLUMNS if one.key == key)
+    column = next(column for column in COLUMNS if column.key == key)
     pairs = zip(report.summary, report.lanes, strict=True)
-    return [column.value(one, lane) is not None for one, lane in pairs]
+    return [column.value(summary, lane) is not None for summary, lane in pairs]
 
 
 def _file(model: FileFacts) -> str:

@@ -30,12 +30,12 @@ class RaceLane:
         totals = trace.totals
         lead = totals.lead_seconds if totals and with_prompt else 0.0
         self.trace = trace
-        self.times = tuple(lead + one.offset + one.seconds for one in trace.rounds)
+        self.times = tuple(lead + round.offset + round.seconds for round in trace.rounds)
         """Seconds at which each round's tokens were there."""
         tokens = 0
         counts = []
-        for one in trace.rounds:
-            tokens += len(one.emitted)
+        for round in trace.rounds:
+            tokens += len(round.emitted)
             counts.append(tokens)
         self.tokens = tuple(counts)
         """Tokens there after each round."""
@@ -76,8 +76,8 @@ class Race:
         """Lanes by speed in tokens/s, the fastest first: answers may differ in length."""
 
         def pace(lane: int) -> float:
-            one = self.lanes[lane]
-            return one.finish / one.tokens[-1] if one.tokens else float("inf")
+            racer = self.lanes[lane]
+            return racer.finish / racer.tokens[-1] if racer.tokens else float("inf")
 
         return tuple(sorted(self.lanes, key=pace))
 
@@ -85,14 +85,14 @@ class Race:
         """Every lane at one moment, from 0 to `seconds`."""
         places = {lane: place for place, lane in enumerate(self._by_finish(), start=1)}
         state = {}
-        for lane, one in self.lanes.items():
-            rounds = one.rounds_at(seconds)
-            tokens = one.tokens[rounds - 1] if rounds else 0
-            finished = rounds == len(one.times)
+        for lane, racer in self.lanes.items():
+            rounds = racer.rounds_at(seconds)
+            tokens = racer.tokens[rounds - 1] if rounds else 0
+            finished = rounds == len(racer.times)
             base = self.lanes.get(self._baseline_of(lane))
             ahead = None
-            if base is not None and base is not one:
-                ahead = base.seconds_of(tokens) - one.seconds_of(tokens)
+            if base is not None and base is not racer:
+                ahead = base.seconds_of(tokens) - racer.seconds_of(tokens)
             state[lane] = LaneAt(rounds, tokens, finished, places[lane] if finished else None, ahead)
         return state
 

@@ -101,7 +101,7 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def baselines(self) -> int:
         """Lanes that others are compared with: one a target."""
-        return len({one.baseline for one in self.lanes})
+        return len({lane.baseline for lane in self.lanes})
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
@@ -113,11 +113,11 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        return categories_of([one.category for one in self.prompts])
+        return categories_of([prompt.category for prompt in self.prompts])
 
 
 def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
-    return tuple(ReportPrompt(one.category, one.prompt, one.suffix) for one in experiment.prompts)
+    return tuple(ReportPrompt(prompt.category, prompt.prompt, prompt.suffix) for prompt in experiment.prompts)
 
 
 def now() -> str:
@@ -167,7 +167,9 @@ def make_report(
     runs = tuple(records[job] for job in experiment.jobs() if job in records)
     prompts = report_prompts(experiment)
     whole, parts = summaries(
-        [lane.strategy for lane in experiment.lanes], runs, categories_of([one.category for one in prompts])
+        [lane.strategy for lane in experiment.lanes],
+        runs,
+        categories_of([prompt.category for prompt in prompts]),
     )
     return Report(
         format=FORMAT,
@@ -198,8 +200,8 @@ def _lane(
     indices: Mapping[Pair, int],
     info: PairInfo | None,
 ) -> ReportLane:
-    pair, one = experiment.pair_of(lane), experiment.lanes[lane]
-    spec = StrategySpec.parse(one.strategy)
+    pair, described = experiment.pair_of(lane), experiment.lanes[lane]
+    spec = StrategySpec.parse(described.strategy)
     facts = known.get(pair)
     command = llama_command(
         spec,
@@ -214,7 +216,7 @@ def _lane(
     )
     return ReportLane(
         name=name,
-        strategy=one.strategy,
+        strategy=described.strategy,
         pair=indices.get(pair, -1),
         baseline=experiment.baseline_of(lane),
         memory=facts.memory(spec.needs_draft) if facts else None,

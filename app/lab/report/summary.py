@@ -58,9 +58,9 @@ Rates = Mapping[tuple[int, int, int], float]
 def whole_rates(runs: Iterable[RunRecord]) -> Rates:
     """Of all measured runs: those of a lane are held against those of its baseline."""
     return {
-        (one.lane, one.repeat, one.prompt_index): one.n_tokens / one.whole_seconds
-        for one in runs
-        if is_measured(one) and one.whole_seconds > 0
+        (run.lane, run.repeat, run.prompt_index): run.n_tokens / run.whole_seconds
+        for run in runs
+        if is_measured(run) and run.whole_seconds > 0
     }
 
 
@@ -69,16 +69,16 @@ def summarise(
 ) -> Summary:
     """The fold over a lane's runs; `mine` are all of them, or those of a `category`. They hold their
     comparisons."""
-    measured = [one for one in mine if is_measured(one)]
-    baselines = [one for one in measured if one.speedup is not None]
-    total = Statistics.pooled(one.statistics for one in measured)
+    measured = [run for run in mine if is_measured(run)]
+    baselines = [run for run in measured if run.speedup is not None]
+    total = Statistics.pooled(run.statistics for run in measured)
     return Summary(
         lane=lane,
         strategy=strategy,
         category=category,
         runs=len(measured),
         failed=len(mine) - len(measured),
-        tokens_per_second=Spread.of(one.tokens_per_second for one in measured),
+        tokens_per_second=Spread.of(run.tokens_per_second for run in measured),
         speedup=Speedup.of(ratios_of(baselines)),
         whole_speedup=_whole_speedup(baselines, rates),
         acceptance_rate=total.acceptance_rate,
@@ -93,30 +93,30 @@ def summarise(
         seconds=total.seconds,
         draft_seconds=total.draft_seconds,
         target_seconds=total.target_seconds,
-        first_token_seconds=Spread.of(one.first_token_seconds for one in measured),
-        prompt_seconds=Spread.of(one.prompt_seconds + one.draft_prompt_seconds for one in measured),
+        first_token_seconds=Spread.of(run.first_token_seconds for run in measured),
+        prompt_seconds=Spread.of(run.prompt_seconds + run.draft_prompt_seconds for run in measured),
         compared=len(baselines),
-        identical=sum(bool(one.identical_to_baseline) for one in baselines),
-        near_ties=sum(bool(one.first_divergence and one.first_divergence.near_tie) for one in baselines),
+        identical=sum(bool(run.identical_to_baseline) for run in baselines),
+        near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in baselines),
     )
 
 
 def ratios_of(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:
     """The speed-ups of compared runs by repeat, then by prompt."""
     ratios: dict[int, dict[int, float]] = {}
-    for one in runs:
-        ratios.setdefault(one.repeat, {})[one.prompt_index] = one.speedup or 1.0
+    for run in runs:
+        ratios.setdefault(run.repeat, {})[run.prompt_index] = run.speedup or 1.0
     return ratios
 
 
 def _whole_speedup(runs: Sequence[RunRecord], rates: Rates) -> float | None:
     """Geometric mean of (tokens / time from the request to the end) over the baseline's."""
     ratios = []
-    for one in runs:
-        if one.baseline_lane is None:
+    for run in runs:
+        if run.baseline_lane is None:
             continue
-        base = rates.get((one.baseline_lane, one.repeat, one.prompt_index))
-        mine = rates.get((one.lane, one.repeat, one.prompt_index))
+        base = rates.get((run.baseline_lane, run.repeat, run.prompt_index))
+        mine = rates.get((run.lane, run.repeat, run.prompt_index))
         if base and mine:
-            ratios.append((one.prompt_index, mine / base))
+            ratios.append((run.prompt_index, mine / base))
     return mean_factor(ratios)

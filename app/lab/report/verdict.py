@@ -31,7 +31,7 @@ def verdict(report: Report) -> str:
             text = f"{name} is the fastest measured: {shown} as fast as none."
             if several:
                 text = f"{name} gains most over its own none: {shown} as fast."
-            near = [lane for lane, one in known.items() if _may_reach(one, speedup)]
+            near = [lane for lane, rival in known.items() if _may_reach(rival, speedup)]
             near.sort(key=lambda lane: known[lane].factor, reverse=True)
             names = [report.lanes[lane].name for lane in near]
             if len(names) > _MOST_NAMES + 1:
@@ -54,12 +54,12 @@ def verdict(report: Report) -> str:
 def _compared(report: Report) -> dict[int, Speedup]:
     """The speed-ups of all lanes but the baselines."""
     return {
-        one.lane: one.speedup
-        for one in report.summary
-        if one.speedup and one.lane != report.lanes[one.lane].baseline
+        summary.lane: summary.speedup
+        for summary in report.summary
+        if summary.speedup and summary.lane != report.lanes[summary.lane].baseline
     }
 
 
-def _may_reach(one: Speedup, best: Speedup) -> bool:
+def _may_reach(speedup: Speedup, best: Speedup) -> bool:
     """Whether the intervals overlap: which of the two is faster was not shown."""
-    return one.high is not None and best.low is not None and one.high >= best.low
+    return speedup.high is not None and best.low is not None and speedup.high >= best.low

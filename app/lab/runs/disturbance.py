@@ -19,7 +19,7 @@ _UNSTEADY = 0.10  # of its speed: on a quiet machine a baseline differs by a few
 
 def disturbances(report: Report) -> list[str]:
     """A sentence for each thing that makes the report's numbers doubtful; none on a quiet machine."""
-    baselines = {one.baseline for one in report.lanes}
+    baselines = {lane.baseline for lane in report.lanes}
     names = {lane: report.lanes[lane].name for lane in baselines}
     found = other_load(report.runs, report.system.cores, report.system.threads)
     return [*found, *(text for lane in sorted(names) for text in unsteady(report.runs, lane, names[lane]))]
@@ -27,7 +27,7 @@ def disturbances(report: Report) -> list[str]:
 
 def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterator[str]:
     """Whether other programs wanted the cores that `threads` of ours computed on, of so many `cores`."""
-    known = [(one.seconds, one.other_load) for one in runs if is_measured(one) and one.other_load is not None]
+    known = [(run.seconds, run.other_load) for run in runs if is_measured(run) and run.other_load is not None]
     limit = max(_SPARE, cores - threads - _SPARE)
     disturbed = [(seconds, load) for seconds, load in known if load > limit]
     time = math.fsum(seconds for seconds, _ in disturbed)
@@ -43,9 +43,9 @@ def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterato
 def unsteady(runs: Sequence[RunRecord], lane: int, name: str) -> Iterator[str]:
     """Whether a baseline answered the same prompts faster in some repeats than in others."""
     logs: dict[int, dict[int, float]] = defaultdict(dict)  # by prompt, then by repeat
-    for one in runs:
-        if one.lane == lane and is_measured(one) and one.tokens_per_second:
-            logs[one.prompt_index][one.repeat] = math.log(one.tokens_per_second)
+    for run in runs:
+        if run.lane == lane and is_measured(run) and run.tokens_per_second:
+            logs[run.prompt_index][run.repeat] = math.log(run.tokens_per_second)
     apart = [
         (repeat, value - fmean(each.values()))
         for each in logs.values()
@@ -59,7 +59,7 @@ def unsteady(runs: Sequence[RunRecord], lane: int, name: str) -> Iterator[str]:
     for repeat, value in apart:
         by_repeat[repeat].append(value)
     means = {repeat: fmean(values) for repeat, values in by_repeat.items()}
-    slow, fast = min(means, key=lambda one: means[one]), max(means, key=lambda one: means[one])
+    slow, fast = min(means, key=lambda repeat: means[repeat]), max(means, key=lambda repeat: means[repeat])
     slower = 1 - math.exp(means[slow] - means[fast])
     spread = math.sqrt(math.fsum(value**2 for _, value in apart) / free)
     if slower > _UNSTEADY:

@@ -57,17 +57,17 @@ def _read_by(strategy: str) -> Iterator[str]:
     except SettingError:
         return  # a drafter from outside, known to the engine only
     for part in parts:
-        for one in params_of(type(part.params)):
-            if one.file is FileUse.READ and (path := getattr(part.params, one.name)):
+        for param in params_of(type(part.params)):
+            if param.file is FileUse.READ and (path := getattr(part.params, param.name)):
                 yield path
 
 
 def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
     """What is another one than then, each in a few words; a file that was missing on one side is not."""
-    before = {one.path: one for one in then.files}
-    for one in now.files:
-        if one != before.get(one.path, one):
-            yield f"{Path(one.path).name} is another file"
+    before = {mark.path: mark for mark in then.files}
+    for mark in now.files:
+        if mark != before.get(mark.path, mark):
+            yield f"{Path(mark.path).name} is another file"
     if now.llama_cpp != then.llama_cpp:
         yield f"llama-cpp-python is {now.llama_cpp} instead of {then.llama_cpp}"
     if now.cpu != then.cpu:
@@ -78,16 +78,16 @@ def loaded_otherwise(then: PairInfo, now: PairInfo) -> str:
     """How a pair is loaded in another way than then, in a few words; "" where it is not."""
     if now.devices != then.devices:
         return f"it runs on {now.devices} instead of {then.devices}"
-    for one, before in ((now.target, then.target), (now.draft, then.draft)):
-        if one is None or before is None:
+    for model, before in ((now.target, then.target), (now.draft, then.draft)):
+        if model is None or before is None:
             continue
         for mine, theirs, what in (
-            (one.threads, before.threads, "threads"),
-            (one.n_ctx, before.n_ctx, "tokens of context"),
-            (one.n_gpu_layers, before.n_gpu_layers, "layers on devices"),
+            (model.threads, before.threads, "threads"),
+            (model.n_ctx, before.n_ctx, "tokens of context"),
+            (model.n_gpu_layers, before.n_gpu_layers, "layers on devices"),
         ):
             if mine != theirs:
-                return f"{one.file} is loaded with another number of {what}, {mine} instead of {theirs}"
+                return f"{model.file} is loaded with another number of {what}, {mine} instead of {theirs}"
     return ""
 
 

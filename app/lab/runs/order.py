@@ -34,7 +34,7 @@ class TurnOrder:
         if known is None:
             drawn = random.Random(f"{self._seed} {down} {across}")
             lanes = drawn.sample(self._lanes, len(self._lanes))
-            known = [tuple(lanes[one] for one in row) for row in _williams(len(lanes))]
+            known = [tuple(lanes[place] for place in row) for row in _williams(len(lanes))]
             drawn.shuffle(known)
             self._squares[down, across] = known
         return known
@@ -44,4 +44,4 @@ def _williams(n: int) -> list[list[int]]:
     """Rows of 0 to n - 1: each once in every column; for an even n each once behind every other, for an odd
     one twice behind half of them."""
     first = [(n - at // 2) % n if at % 2 == 0 else at // 2 + 1 for at in range(n)]
-    return [[(one + shift) % n for one in first] for shift in range(n)]
+    return [[(place + shift) % n for place in first] for shift in range(n)]

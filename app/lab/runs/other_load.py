@@ -33,7 +33,7 @@ class OtherLoad:
         """Seconds of processor time that all programs but ours have taken up to now."""
         try:
             line = (self._proc / "stat").read_text().split("\n", 1)[0]
-            ticks = [int(one) for one in line.split()[1 : _COUNTED + 1]]
+            ticks = [int(field) for field in line.split()[1 : _COUNTED + 1]]
             ours = sum(self._ticks_of(pid) for pid in (os.getpid(), *self._children()))
         except (OSError, ValueError):
             return None
@@ -49,7 +49,7 @@ class OtherLoad:
                 listed.append((thread / "children").read_text())
         if not listed:
             raise FileNotFoundError("children")
-        return [int(pid) for one in listed for pid in one.split()]
+        return [int(pid) for pids in listed for pid in pids.split()]
 
     def _ticks_of(self, pid: int) -> int:
         """Of a process and of its children that have ended; 0 where it has just ended itself."""

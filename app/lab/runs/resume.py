@@ -28,9 +28,9 @@ def open_journal(path: Path, experiment: Experiment) -> Journal:
         )
     # Where nothing is left to do, the models need not be there any more.
     left = len(experiment.jobs()) - len(done_of(journal))
-    if left and (other := list(changes(journal.made_with, made_with(experiment)))):
+    if left and (changed := list(changes(journal.made_with, made_with(experiment)))):
         raise UserError(
-            f"{path.name} was measured with something else: {', '.join(other)}.",
+            f"{path.name} was measured with something else: {', '.join(changed)}.",
             "Runs of both would not compare; begin a new journal.",
         )
     return journal
@@ -40,4 +40,4 @@ def done_of(journal: Journal) -> dict[Job, RunRecord]:
     """Runs that are not done again. What failed is: the missing file may be there, the full card may have
     room."""
     records = journal.records.items()
-    return {job: one for job, one in records if one.finish_reason is not FinishReason.FAILED}
+    return {job: record for job, record in records if record.finish_reason is not FinishReason.FAILED}

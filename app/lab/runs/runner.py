@@ -294,9 +294,9 @@ class Runner:
 
     def _keep(self, job: Job, record: RunRecord, trace: Trace | None) -> None:
         self._latest = {
-            one: kept
-            for one, kept in self._latest.items()
-            if (one.repeat, one.prompt) == (job.repeat, job.prompt)
+            known: kept
+            for known, kept in self._latest.items()
+            if (known.repeat, known.prompt) == (job.repeat, job.prompt)
         }
         # The trace first: what stands in the journal has one.
         if trace is not None:
@@ -314,14 +314,14 @@ class Runner:
     def _compare_others(self, job: Job) -> tuple[RunRecord, ...]:
         """Compare the runs that waited for `job`, their baseline; returns them."""
         others = [
-            one
+            waiting
             for lane in range(len(self.experiment.lanes))
-            if (one := Job(job.repeat, job.prompt, lane)) in self._records and one != job
-            if self.experiment.baseline_job(one) == job
+            if (waiting := Job(job.repeat, job.prompt, lane)) in self._records and waiting != job
+            if self.experiment.baseline_job(waiting) == job
         ]
-        for one in others:
-            self._records[one] = self._compared(one)
-        return tuple(self._records[one] for one in others)
+        for waiting in others:
+            self._records[waiting] = self._compared(waiting)
+        return tuple(self._records[waiting] for waiting in others)
 
     def _trace(self, job: Job) -> Trace | None:
         return self._latest.get(job) or self.traces.readable(job)

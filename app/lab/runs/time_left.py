@@ -23,7 +23,7 @@ class TimeLeft:
         if not self._known:
             return None
         by_prompt, by_lane = self._means(0), self._means(1)
-        every = fmean(one for times in self._known.values() for one in times)
+        every = fmean(seconds for times in self._known.values() for seconds in times)
         total = 0.0
         for (prompt, lane), runs in todo.items():
             seen = self._known.get((prompt, lane))
@@ -34,4 +34,4 @@ class TimeLeft:
         groups: dict[int, list[float]] = {}
         for where, times in self._known.items():
             groups.setdefault(where[key], []).extend(times)
-        return {one: fmean(times) for one, times in groups.items()}
+        return {index: fmean(times) for index, times in groups.items()}

@@ -113,4 +113,4 @@ def _lines(file: Path) -> bytes:
 def trace_bytes(trace: Trace) -> bytes:
     """A trace as the lines of its file."""
     items = [trace.header, *trace.rounds, *([trace.totals] if trace.totals else [])]
-    return b"".join(_encode(one) + b"\n" for one in items)
+    return b"".join(_encode(item) + b"\n" for item in items)

@@ -28,7 +28,7 @@ def candidates(*, has_draft: bool) -> tuple[str, ...]:
     families = [_drafts(), _lookups(), _suffixes(), _mixed(), _matches()] if has_draft else []
     families = families or [_lookups(), _suffixes(), _matches()]
     rows = zip_longest(*families)
-    return tuple(dict.fromkeys(one for one in chain.from_iterable(rows) if one))
+    return tuple(dict.fromkeys(spec for spec in chain.from_iterable(rows) if spec))
 
 
 def _drafts() -> Iterator[str]:

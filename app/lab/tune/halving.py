@@ -32,4 +32,4 @@ def time_share(candidates: int, left: float) -> float:
 
 def survivors(scores: Mapping[str, float], keep: int) -> tuple[str, ...]:
     """The `keep` with the best scores, the best first; those without a score are out."""
-    return tuple(sorted(scores, key=lambda one: scores[one], reverse=True)[:keep])
+    return tuple(sorted(scores, key=lambda name: scores[name], reverse=True)[:keep])

@@ -40,8 +40,8 @@ class Rung(msgspec.Struct, frozen=True):
     @property
     def refuted(self) -> bool:
         """Whether it is shown that none of these is worth it."""
-        known = [one.speedup for one in self.scores if one.speedup is not None]
-        return bool(known) and all(one.high is not None and one.high < WORTH_IT for one in known)
+        known = [score.speedup for score in self.scores if score.speedup is not None]
+        return bool(known) and all(speedup.high is not None and speedup.high < WORTH_IT for speedup in known)
 
 
 class Tuned(msgspec.Struct, frozen=True):
@@ -72,7 +72,11 @@ class Tuned(msgspec.Struct, frozen=True):
     @property
     def latest(self) -> tuple[tuple[int, Score], ...]:
         """Every setting with its last rung, from 1, and how it did there: those that got furthest first."""
-        last = {one.strategy: (at, one) for at, rung in enumerate(self.rungs, start=1) for one in rung.scores}
+        last = {
+            score.strategy: (at, score)
+            for at, rung in enumerate(self.rungs, start=1)
+            for score in rung.scores
+        }
         return tuple(sorted(last.values(), key=lambda each: (-each[0], -_factor(each[1]))))
 
     def fate(self, score: Score) -> str:
@@ -85,9 +89,9 @@ class Tuned(msgspec.Struct, frozen=True):
         """What more time is for: the settings that are still in, then those that were not tried."""
         if not self.rungs:
             return tuple(candidates)
-        last, tried = self.rungs[-1].scores, {one.strategy for _at, one in self.latest}
-        still_in = [one.strategy for one in last if one.kept or len(last) <= FINALISTS]
-        return (*still_in, *(one for one in candidates if one not in tried))
+        last, tried = self.rungs[-1].scores, {score.strategy for _at, score in self.latest}
+        still_in = [score.strategy for score in last if score.kept or len(last) <= FINALISTS]
+        return (*still_in, *(name for name in candidates if name not in tried))
 
 
 def _factor(score: Score) -> float:
@@ -98,19 +102,25 @@ def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], secon
     """The scores over groups of runs of one prompt each; None where nothing could be compared."""
     scores: dict[str, float] = {}
     found: dict[str, Score] = {}
-    for lane, one in enumerate(experiment.lanes):
+    for lane, candidate in enumerate(experiment.lanes):
         runs = [group[lane] for group in groups if lane in group]
-        if one.strategy == NONE or not runs:
+        if candidate.strategy == NONE or not runs:
             continue
         measured = [run for run in runs if run.speedup is not None]
         over_repeats = len({run.prompt_index for run in measured}) == 1 < len(measured)
         speedup = Speedup.of(ratios_of(measured))
         if speedup is not None:
-            scores[one.strategy] = speedup.factor
+            scores[candidate.strategy] = speedup.factor
         rate = Statistics.pooled(run.statistics for run in runs).acceptance_rate
         error = "" if measured else next((run.failure for run in runs if run.failure), "")
-        found[one.strategy] = Score(
-            one.strategy, speedup, rate, len(measured), kept=False, error=error, over_repeats=over_repeats
+        found[candidate.strategy] = Score(
+            candidate.strategy,
+            speedup,
+            rate,
+            len(measured),
+            kept=False,
+            error=error,
+            over_repeats=over_repeats,
         )
     if not found:
         return None

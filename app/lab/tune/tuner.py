@@ -71,7 +71,9 @@ class Tuner:
         """
         self.control = control or Control()
         tried = strategies or candidates(has_draft=experiment.pair.draft is not None)
-        self.experiment = make_experiment(experiment.with_lanes([Lane(one) for one in tried]), len(tried) + 1)
+        self.experiment = make_experiment(
+            experiment.with_lanes([Lane(strategy) for strategy in tried]), len(tried) + 1
+        )
         """Pair, prompts and settings of the search; its lanes are all candidates."""
         self.pair: PairInfo | None = None
         """What was loaded."""
@@ -106,7 +108,7 @@ class Tuner:
                 yield RungDone(len(done), result)
                 done.append(result)
                 complete = len(left) <= FINALISTS and not self.control.cancelled
-                left = tuple(one.strategy for one in result.scores if one.kept)
+                left = tuple(score.strategy for score in result.scores if score.kept)
         finally:
             engine.close()
         before = self._before
@@ -157,7 +159,7 @@ class Tuner:
                     continue
                 self._learn(experiment.lanes[event.job.lane].strategy, event)
                 group = groups.setdefault((event.job.repeat, event.job.prompt), {})
-                group |= {event.job.lane: event.record} | {other.lane: other for other in event.others}
+                group |= {event.job.lane: event.record} | {record.lane: record for record in event.others}
                 refused = refused + 1 if event.record.failure else 0
                 if refused == patience:
                     control.end()
@@ -182,22 +184,22 @@ class Tuner:
             return
         statistics = self._statistics.setdefault(strategy, Statistics())
         cost = self._costs.setdefault(strategy, CostModel())
-        for one in event.trace.rounds:
-            statistics.add(one)
-            cost.add(one)
+        for round in event.trace.rounds:
+            statistics.add(round)
+            cost.add(round)
 
     def conclude(self, done: list[Rung], complete: bool) -> Tuned:
-        tried = len({one.strategy for rung in done for one in rung.scores})
+        tried = len({score.strategy for rung in done for score in rung.scores})
         every = len(self.experiment.lanes) - 1
         spent = self._spent + (self._before.seconds if self._before is not None else 0.0)
-        known = [one for one in done[-1].scores if one.speedup] if done else []
+        known = [score for score in done[-1].scores if score.speedup] if done else []
         if not known:
             reason = (
                 "Nothing could be measured in this time: give it more." if not done else _errors(done[-1])
             )
             return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, spent, complete=False)
         # What is shown to be faster wins, also before what measured more by chance.
-        won = next((one for one in known if one.speedup and _is_worth_it(one.speedup)), None)
+        won = next((score for score in known if score.speedup and _is_worth_it(score.speedup)), None)
         best = won or known[0]
         wins, speedup = won is not None, best.speedup
         assert speedup is not None
@@ -224,8 +226,8 @@ class Tuner:
     def _won(self, best: Score, known: Sequence[Score], complete: bool) -> str:
         text = f"{best.strategy} is {speedup_words(best.speedup)} as fast as none on these prompts."
         at = known.index(best)
-        for one in known[:at]:
-            text += f" {one.strategy} measured {speedup_words(one.speedup)}, and that may be chance."
+        for score in known[:at]:
+            text += f" {score.strategy} measured {speedup_words(score.speedup)}, and that may be chance."
         if known[at + 1 :]:
             text += f" Next came {known[at + 1].strategy}, {speedup_words(known[at + 1].speedup)}."
         return text if complete else f"{text} The search was not over; more time may find a better one."
@@ -262,8 +264,8 @@ class Tuner:
         statistics, cost = self._statistics.get(strategy), self._costs.get(strategy)
         if statistics is None or cost is None:
             return ""
-        for one in self._plain:
-            cost.add(one)
+        for round in self._plain:
+            cost.add(round)
         pair = self.experiment.pair
         setup = AnswerSetup(self.pair, pair.target, pair.draft)
         found = advise(StrategySpec.parse(strategy), statistics, cost, speedup.factor, setup)
@@ -272,16 +274,16 @@ class Tuner:
         return found.text
 
 
-def _is_worth_it(one: Speedup) -> bool:
-    return one.factor >= WORTH_IT and one.finding is SpeedFinding.FASTER
+def _is_worth_it(speedup: Speedup) -> bool:
+    return speedup.factor >= WORTH_IT and speedup.finding is SpeedFinding.FASTER
 
 
 def _best_with_model(done: Sequence[Rung]) -> Score | None:
     """The last candidate with a draft model that was out, and there the best."""
     for rung in reversed(done):
-        for one in rung.scores:
-            if one.speedup is not None and StrategySpec.parse(one.strategy).needs_draft:
-                return one
+        for score in rung.scores:
+            if score.speedup is not None and StrategySpec.parse(score.strategy).needs_draft:
+                return score
     return None
 
 
@@ -289,8 +291,8 @@ def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
     """Prompts with the categories in turn, so that the first few are of all kinds; each rung begins with
     others, or its winners would be those of the same prompts again."""
     by_category: dict[str | None, list[Prompt]] = {}
-    for one in prompts:
-        by_category.setdefault(one.category, []).append(one)
+    for prompt in prompts:
+        by_category.setdefault(prompt.category, []).append(prompt)
     longest = max(len(group) for group in by_category.values())
     mixed = [group[at] for at in range(longest) for group in by_category.values() if at < len(group)]
     start = rung * max(1, len(mixed) // 3) % len(mixed)
@@ -305,5 +307,5 @@ def _promising_first(experiment: Experiment) -> list[Job]:
 
 def _errors(rung: Rung) -> str:
     """Why there is nothing to choose from."""
-    error = next((one.error for one in rung.scores if one.error), "")
+    error = next((score.error for score in rung.scores if score.error), "")
     return f"No setting could be measured: {error}" if error else "No setting could be measured."

@@ -90,7 +90,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
 def title_from(prompt: str) -> str:
     """A chat's first title: the first line of its first prompt, cut at a word."""
-    line = next((one.strip() for one in prompt.splitlines() if one.strip()), "")
+    line = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
     words = " ".join(line.split())
     if len(words) <= TITLE_LENGTH:
         return words or NEW_TITLE

@@ -48,9 +48,9 @@ class AnswerRecorder:
         """The name of the trace file, which is the answer's name too."""
         return self._name
 
-    def add(self, one: Round) -> None:
-        self._pieces.extend(token.piece for token in one.emitted)
-        self._write(one)
+    def add(self, round: Round) -> None:
+        self._pieces.extend(token.piece for token in round.emitted)
+        self._write(round)
 
     def finish(self, totals: Totals) -> Conversation:
         """Close the trace and return the chat with the finished answer."""

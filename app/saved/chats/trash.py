@@ -30,8 +30,8 @@ class Trash:
 
     def find(self, chat_id: str) -> Path | None:
         """Where the deleted chat lies, the latest if it was deleted more than once."""
-        found = [one for one in self._entries() if one.name.split("@")[0] == chat_id]
-        return max(found, key=lambda one: one.name, default=None)
+        found = [entry for entry in self._entries() if entry.name.split("@")[0] == chat_id]
+        return max(found, key=lambda entry: entry.name, default=None)
 
     def latest(self) -> datetime | None:
         """When something was deleted last; None where nothing is here."""

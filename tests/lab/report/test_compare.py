@@ -38,8 +38,8 @@ def test_another_model_parts_and_the_gap_is_the_baselines(
     """Two different targets part for good: the gap is that of the baseline's logits, and no near-tie."""
     shared_engine.reset()
     plain = answer(shared_engine, max_tokens=20, cold=True, ignore_eos=True)
-    with Engine(tiny_file(Tiny(name="other", n_ctx=1024, noise=0.3, noise_seed=9))) as other:
-        parted = answer(other, max_tokens=20, cold=True, ignore_eos=True)
+    with Engine(tiny_file(Tiny(name="other", n_ctx=1024, noise=0.3, noise_seed=9))) as noisy:
+        parted = answer(noisy, max_tokens=20, cold=True, ignore_eos=True)
     found = first_divergence(parted.token_ids, plain.token_ids, parted, plain)
     assert found is not None
     at = found.index
@@ -60,10 +60,10 @@ def test_another_model_parts_and_the_gap_is_the_baselines(
 def _trace(like: Trace, ids: tuple[int, ...], tops: dict[int, float], temperature: float = 0.0) -> Trace:
     """A trace of one round that emits `ids`, whose last place has these probabilities."""
     top = Alternatives(tuple(tops), tuple(b"x" for _ in tops), tuple(tops.values()))
-    emitted = tuple(EmittedToken(one, b"x", Origin.PLAIN, 0.5) for one in ids)
-    one = Round(0, 0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, (), emitted, target_top=(top,) * len(ids))
+    emitted = tuple(EmittedToken(id, b"x", Origin.PLAIN, 0.5) for id in ids)
+    round = Round(0, 0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, (), emitted, target_top=(top,) * len(ids))
     header = msgspec.structs.replace(like.header, sampling=Sampling(temperature=temperature))
-    return Trace(header, [one])
+    return Trace(header, [round])
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +114,8 @@ def test_a_draw_on_two_sides_of_an_edge_is_a_near_tie_as_far_as_rounding_moves_e
 ) -> None:
     u = 0.5
     here = _drawn(_trace(some_trace, (1,), {1: 0.41, 2: 0.4}, temperature=0.5), Draw(u, 0.1, u + distance))
-    other = _drawn(_trace(some_trace, (2,), there, temperature=0.5), Draw(u, u - distance, 0.9))
-    found = first_divergence((2,), (1,), other, here)
+    parted = _drawn(_trace(some_trace, (2,), there, temperature=0.5), Draw(u, u - distance, 0.9))
+    found = first_divergence((2,), (1,), parted, here)
     assert found is not None and found.near_tie is near
 
 

@@ -25,10 +25,10 @@ def test_students_t_between_whole_degrees_is_a_little_wide(degrees: float) -> No
 @pytest.mark.parametrize("turned", [False, True])
 def test_over_one_prompt_or_one_repeat_the_interval_is_students(turned: bool) -> None:
     values = [1.2, 1.4, 1.3, 1.5]
-    logs = [math.log(one) for one in values]
+    logs = [math.log(value) for value in values]
     low, high = stats.t.interval(0.95, 3, loc=sum(logs) / 4, scale=stats.sem(logs))
     found = Speedup.of(
-        {0: dict(enumerate(values))} if turned else {n: {0: one} for n, one in enumerate(values)}
+        {0: dict(enumerate(values))} if turned else {n: {0: value} for n, value in enumerate(values)}
     )
     assert found is not None
     assert found.factor == pytest.approx(math.exp(sum(logs) / 4))
@@ -41,7 +41,7 @@ def test_prompts_that_differ_a_lot_widen_the_interval_however_often_they_are_rep
     """Ten repeats of three prompts are three prompts: another prompt may be as far off as these are."""
     found = Speedup.of({n: {0: 1.0, 1: 2.0, 2: 4.0} for n in range(10)})
     assert found is not None and found.low is not None and found.high is not None
-    logs = [math.log(one) for one in (1.0, 2.0, 4.0)]
+    logs = [math.log(value) for value in (1.0, 2.0, 4.0)]
     low, high = stats.t.interval(0.95, 2, loc=sum(logs) / 3, scale=stats.sem(logs))
     assert found.low == pytest.approx(math.exp(low), rel=1e-3)
     assert found.high == pytest.approx(math.exp(high), rel=1e-3)
@@ -52,7 +52,7 @@ def test_two_repeats_over_eight_prompts_are_more_than_two_measurements() -> None
     dice = random.Random(58)
     of_prompts = [dice.gauss(0, 0.15) for _ in range(8)]
     pairs = {
-        repeat: {n: 1.76 * math.exp(one + dice.gauss(0, 0.2)) for n, one in enumerate(of_prompts)}
+        repeat: {n: 1.76 * math.exp(of_prompt + dice.gauss(0, 0.2)) for n, of_prompt in enumerate(of_prompts)}
         for repeat in range(2)
     }
     found = Speedup.of(pairs)

@@ -27,19 +27,19 @@ def first(_lane: int) -> int:
 def paced(trace: Trace, seconds: float) -> Trace:
     """Its rounds at an even pace."""
     rounds = [
-        msgspec.structs.replace(one, offset=at * seconds, seconds=seconds)
-        for at, one in enumerate(trace.rounds)
+        msgspec.structs.replace(round, offset=at * seconds, seconds=seconds)
+        for at, round in enumerate(trace.rounds)
     ]
     return Trace(trace.header, rounds, trace.totals)
 
 
 def test_at_the_start_and_at_the_end(traces: dict[int, Trace]) -> None:
     race = Race(traces, first)
-    assert all(one.tokens == 0 and not one.finished for one in race.at(0.0).values())
+    assert all(lane.tokens == 0 and not lane.finished for lane in race.at(0.0).values())
     end = race.at(race.seconds)
-    assert all(one.finished and one.tokens == 24 for one in end.values())
+    assert all(lane.finished and lane.tokens == 24 for lane in end.values())
     assert race.seconds == pytest.approx(24 * 0.2)
-    assert {lane: one.place for lane, one in end.items()} == {
+    assert {lane: at.place for lane, at in end.items()} == {
         lane: race.order.index(lane) + 1 for lane in traces
     }
 
@@ -49,7 +49,7 @@ def test_rounds_and_tokens_grow_with_the_clock(traces: dict[int, Trace]) -> None
     state = race.at(1.05)
     assert (state[0].rounds, state[0].tokens, state[0].place) == (10, 10, None)
     assert state[2].rounds == 5
-    assert state[1].tokens == sum(len(one.emitted) for one in traces[1].rounds[: state[1].rounds])
+    assert state[1].tokens == sum(len(round.emitted) for round in traces[1].rounds[: state[1].rounds])
 
 
 def test_the_gap_is_in_seconds_at_the_lanes_own_token(traces: dict[int, Trace]) -> None:

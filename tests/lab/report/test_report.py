@@ -59,26 +59,26 @@ def test_it_does_not_tell_where_files_lie(report: Report) -> None:
 
 
 def test_the_summary_is_a_fold_over_the_runs(report: Report) -> None:
-    one = report.summary[1]
+    folded = report.summary[1]
     runs = [run for run in report.runs if run.lane == 1]
     base = {(run.repeat, run.prompt_index): run for run in report.runs if run.lane == 0}
-    assert one.runs == 6 and one.failed == 0
-    assert one.tokens_per_second.median == statistics.median(run.tokens_per_second for run in runs)
+    assert folded.runs == 6 and folded.failed == 0
+    assert folded.tokens_per_second.median == statistics.median(run.tokens_per_second for run in runs)
     ratios = [run.tokens_per_second / base[run.repeat, run.prompt_index].tokens_per_second for run in runs]
     assert [run.speedup for run in runs] == pytest.approx(ratios)
-    assert one.speedup.factor == pytest.approx(statistics.geometric_mean(ratios))
-    assert one.speedup.low < one.speedup.factor < one.speedup.high
-    assert (one.acceptance_rate, one.alpha, one.tau) == (360 / 540, 0.75, 1 + 360 / 180)
-    assert one.draft_share == 0.6
-    assert one.engine_overhead == pytest.approx(0.05)
+    assert folded.speedup.factor == pytest.approx(statistics.geometric_mean(ratios))
+    assert folded.speedup.low < folded.speedup.factor < folded.speedup.high
+    assert (folded.acceptance_rate, folded.alpha, folded.tau) == (360 / 540, 0.75, 1 + 360 / 180)
+    assert folded.draft_share == 0.6
+    assert folded.engine_overhead == pytest.approx(0.05)
     whole = [(0.5 + base[run.repeat, run.prompt_index].seconds) / (0.5 + run.seconds) for run in runs]
-    assert one.whole_speedup == pytest.approx(statistics.geometric_mean(whole))
+    assert folded.whole_speedup == pytest.approx(statistics.geometric_mean(whole))
 
 
 def test_partings_are_counted(report: Report) -> None:
-    one = report.summary[2]
-    assert (one.compared, one.identical, one.near_ties) == (6, 5, 1)
-    assert one.equal is True
+    folded = report.summary[2]
+    assert (folded.compared, folded.identical, folded.near_ties) == (6, 5, 1)
+    assert folded.equal is True
 
 
 def test_runs_that_failed_are_counted_and_measure_nothing() -> None:
@@ -159,11 +159,11 @@ def test_every_number_is_recomputed_from_the_embedded_data(report: Report) -> No
     bare = msgspec.structs.replace(inside, summary=whole, by_category=parts)
     assert html_page(bare) == page
     rows = {row[0]: row[1:] for row in reversed(Page(page).rows)}
-    for lane, one in zip(inside.lanes, whole, strict=True):
+    for lane, folded in zip(inside.lanes, whole, strict=True):
         shown = rows[lane.name]
         for column in COLUMNS:
-            if column.value(one, lane) is not None:
-                assert column.text(one, lane) in shown, column.key
+            if column.value(folded, lane) is not None:
+                assert column.text(folded, lane) in shown, column.key
 
 
 def test_speedups_of_runs_are_recomputed_from_tokens_and_seconds(report: Report) -> None:
@@ -212,8 +212,8 @@ def test_verdicts() -> None:
 def with_speedups(report: Report, *speedups: Speedup) -> Report:
     """The lanes behind the baseline measured these."""
     changed = [
-        msgspec.structs.replace(one, speedup=speedup)
-        for one, speedup in zip(report.summary[1:], speedups, strict=True)
+        msgspec.structs.replace(summary, speedup=speedup)
+        for summary, speedup in zip(report.summary[1:], speedups, strict=True)
     ]
     return msgspec.structs.replace(report, summary=(report.summary[0], *changed))
 
@@ -227,10 +227,11 @@ def test_a_noisy_lane_does_not_hide_one_that_is_shown_to_be_faster(report: Repor
 
 
 def test_of_many_lanes_that_come_near_the_first_are_named(report: Report) -> None:
-    one = report.summary[1]
+    folded = report.summary[1]
     lanes = tuple(msgspec.structs.replace(report.lanes[1], name=f"n{n}") for n in range(9))
     many = [
-        msgspec.structs.replace(one, lane=n, speedup=Speedup(2.0 - n / 100, 1.8, 2.1, 3)) for n in range(1, 9)
+        msgspec.structs.replace(folded, lane=n, speedup=Speedup(2.0 - n / 100, 1.8, 2.1, 3))
+        for n in range(1, 9)
     ]
     said = verdict(msgspec.structs.replace(report, lanes=lanes, summary=tuple(many)))
     assert said.endswith("n2, n3, n4 and 4 more may be just as fast (the intervals overlap).")
@@ -248,12 +249,12 @@ def test_lanes_on_two_targets_are_not_ranked_by_factors_over_different_baselines
         msgspec.structs.replace(report.lanes[0], name="none on u.gguf", baseline=3),
         msgspec.structs.replace(report.lanes[1], name="draft-simple on u.gguf", baseline=3),
     )
-    one, two = report.summary[1:]
+    first, second = report.summary[1:]
 
     def said(*speedups: Speedup) -> str:
         changed = [
             msgspec.structs.replace(each, lane=lane, speedup=speedup)
-            for each, lane, speedup in zip((one, two, one), (1, 2, 4), speedups, strict=True)
+            for each, lane, speedup in zip((first, second, first), (1, 2, 4), speedups, strict=True)
         ]
         return verdict(msgspec.structs.replace(report, lanes=lanes, summary=(report.summary[0], *changed)))
 
@@ -272,7 +273,7 @@ def test_a_sweep_is_a_map() -> None:
     cells = (Cell("1", "0", 1), Cell("2", "0", 2), Cell("1", "0.5", None, "not allowed"), Cell("2", "0.5", 1))
     report = made_report(sweep=SweepFacts("n_max", "p_min", ("1", "2"), ("0", "0.5"), cells))
     heat = heat_map(report)
-    assert [one.strategy for one in heat] == ["draft-simple", "suffix", "", "draft-simple"]
+    assert [cell.strategy for cell in heat] == ["draft-simple", "suffix", "", "draft-simple"]
     assert heat[0].speedup == report.summary[1].speedup.factor
     assert heat[2].speedup is None
     page = html_page(report)
@@ -383,8 +384,8 @@ def palettes() -> list[dict[str, str]]:
     """The page's colours on screen, on a dark screen and on paper."""
     found = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
     screen = dict(re.findall(r"--(\w+): (#\w+)", found[0]))
-    every = [screen | dict(re.findall(r"--(\w+): (#\w+)", one)) for one in found]
-    return [{name: six(colour) for name, colour in one.items()} for one in every]
+    every = [screen | dict(re.findall(r"--(\w+): (#\w+)", block)) for block in found]
+    return [{name: six(colour) for name, colour in palette.items()} for palette in every]
 
 
 def six(colour: str) -> str:
@@ -401,5 +402,5 @@ def test_the_numbers_of_a_map_are_legible_on_every_shade(colours: dict[str, str]
     report = made_report(
         4, sweep=SweepFacts("n_max", "p_min", tuple(str(n) for n in range(9)), ("0",), cells)
     )
-    drawn = {float(one) for one in re.findall(r'fill-opacity="([\d.]+)"', html_page(report))}
+    drawn = {float(strength) for strength in re.findall(r'fill-opacity="([\d.]+)"', html_page(report))}
     assert (min(drawn), max(drawn)) == SHADES, "the picture has no other shade"

@@ -124,5 +124,5 @@ def test_where_child_processes_are_not_listed_an_engine_is_not_taken_for_another
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells")
 def test_a_run_knows_what_else_went_on(pair_files: tuple[Path, Path]) -> None:
     runner, _events = finished(small(pair_files))
-    loads = [one.other_load for one in runner.records.values()]
-    assert all(one is not None and 0 <= one <= (os.cpu_count() or 1) + 1 for one in loads)
+    loads = [record.other_load for record in runner.records.values()]
+    assert all(load is not None and 0 <= load <= (os.cpu_count() or 1) + 1 for load in loads)

@@ -51,9 +51,9 @@ def test_the_numbers_are_those_of_the_trace(trace: Trace) -> None:
     assert record.tokens_per_second == record.n_tokens / record.seconds
     assert record.prompt_tokens == trace.header.prompt_tokens
     assert record.first_token_seconds == trace.totals.first_token_seconds
-    assert record.target_seconds == pytest.approx(sum(one.verify_seconds for one in trace.rounds))
-    assert record.draft_seconds == pytest.approx(sum(one.draft_seconds for one in trace.rounds))
-    native = sum(one.native_seconds for one in trace.rounds)
+    assert record.target_seconds == pytest.approx(sum(round.verify_seconds for round in trace.rounds))
+    assert record.draft_seconds == pytest.approx(sum(round.draft_seconds for round in trace.rounds))
+    native = sum(round.native_seconds for round in trace.rounds)
     assert record.engine_overhead == pytest.approx(1 - native / record.seconds)
     assert record.finish_reason is FinishReason.LENGTH
 

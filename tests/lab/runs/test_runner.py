@@ -49,7 +49,7 @@ def test_every_run_is_done_cold_and_compared(pair_files: Files) -> None:
     records = runner.records
     assert list(records) == list(experiment.jobs())
     assert isinstance(events[0], Begun) and events[-1] == Ended(complete=True)
-    assert all(one.cold and one.n_tokens == 12 for one in records.values())
+    assert all(record.cold and record.n_tokens == 12 for record in records.values())
     for job, record in records.items():
         base = records[experiment.baseline_job(job)]
         assert record.tokens_per_second and base.tokens_per_second
@@ -99,7 +99,7 @@ def test_a_pause_in_the_warm_up_leaves_no_lane_cold(pair_files: Files) -> None:
 def test_events_carry_the_rounds_of_the_trace(pair_files: Files) -> None:
     runner, events = finished(small(pair_files))
     for done in (event for event in events if isinstance(event, RunDone)):
-        rounds = [one.round for one in events if isinstance(one, RunRound) and one.job == done.job]
+        rounds = [event.round for event in events if isinstance(event, RunRound) and event.job == done.job]
         assert done.trace is not None and done.trace.rounds == rounds
         kept = runner.traces.get(done.job)
         assert kept is not None and kept.rounds == rounds and kept.totals == done.trace.totals
@@ -119,7 +119,7 @@ def test_a_run_that_waited_for_its_baseline_is_compared_with_it(pair_files: File
     done = [event for event in events if isinstance(event, RunDone)]
     assert [event.job.lane for event in done] == [0, 1, 1, 0]
     assert done[2].record.speedup is None
-    assert [one.lane for one in done[3].others] == [1]
+    assert [record.lane for record in done[3].others] == [1]
     assert done[3].others[0].speedup is not None
 
 
@@ -139,7 +139,7 @@ def test_a_pause_drops_the_run_at_hand_and_does_it_again(pair_files: Files) -> N
     assert kinds.index(RunDropped) < kinds.index(Paused) < kinds.index(Resumed)
     assert paused_in is not None
     assert len(runner.records) == 2
-    assert all(one.n_tokens == 300 for one in runner.records.values())
+    assert all(record.n_tokens == 300 for record in runner.records.values())
     runner.close()
 
 
@@ -218,7 +218,7 @@ def test_a_killed_engine_is_replaced_and_the_suite_runs_to_its_end(pair_files: F
     assert sum(isinstance(event, EngineReplaced) for event in events) == 2
     assert events[-1] == Ended(complete=True)
     assert len(runner.records) == 12
-    assert all(one.finish_reason is FinishReason.LENGTH for one in runner.records.values())
+    assert all(record.finish_reason is FinishReason.LENGTH for record in runner.records.values())
     runner.close()
 
 
@@ -248,7 +248,7 @@ def test_a_lane_that_always_kills_the_engine_fails_and_the_others_go_on(pair_fil
     runner, events = finished(small(pair_files, DRAFT, LOOKUP), lambda: AlwaysGone(DRAFT))
     assert events[-1] == Ended(complete=True)
     by_lane = [runner.records[job] for job in sorted(runner.records, key=lambda job: job.lane)]
-    assert [one.finish_reason for one in by_lane] == ["length", "failed", "length"]
+    assert [record.finish_reason for record in by_lane] == ["length", "failed", "length"]
     assert "stopped unexpectedly" in by_lane[1].error
     assert by_lane[1].speedup is None
     runner.close()
@@ -265,7 +265,7 @@ def test_a_lane_alone_that_kills_the_engine_ends(pair_files: Files) -> None:
 
     runner, events = finished(small(pair_files, DRAFT), make)
     assert events[-1] == Ended(complete=True)
-    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    ends = {job.lane: record.finish_reason for job, record in runner.records.items()}
     assert ends == {0: "failed", 1: "length"}
     assert homes <= 5
     runner.close()
@@ -295,12 +295,12 @@ def test_a_pair_that_ends_the_engine_is_loaded_three_times_and_no_more(pair_file
     assert len(made) == 3
     # Another lane's pair costs that lane alone.
     made.clear()
-    other = str(pair_files[1])
-    lanes = (Lane("none"), Lane(LOOKUP, pair=Pair(ModelOptions(other))))
-    runner, events = finished(small(pair_files, lanes=lanes, prompts=prompts), lambda: make(other))
+    draft_path = str(pair_files[1])
+    lanes = (Lane("none"), Lane(LOOKUP, pair=Pair(ModelOptions(draft_path))))
+    runner, events = finished(small(pair_files, lanes=lanes, prompts=prompts), lambda: make(draft_path))
     assert events[-1] == Ended(complete=True)
-    assert {one.finish_reason for job, one in runner.records.items() if not job.lane} == {"length"}
-    assert {one.finish_reason for job, one in runner.records.items() if job.lane} == {"failed"}
+    assert {record.finish_reason for job, record in runner.records.items() if not job.lane} == {"length"}
+    assert {record.finish_reason for job, record in runner.records.items() if job.lane} == {"failed"}
     assert len(made) <= 8
     runner.close()
 
@@ -317,10 +317,10 @@ def test_a_journal_of_a_name_that_is_no_text_leaves_no_file(pair_files: Files, t
 def test_a_request_that_cannot_be_met_is_a_failed_run(pair_files: Files) -> None:
     prompts = (Prompt("abc"), Prompt("a" * 3000))
     runner, _ = finished(small(pair_files, prompts=prompts))
-    failed = [one for one in runner.records.values() if one.finish_reason is FinishReason.FAILED]
-    assert {one.prompt_index for one in failed} == {1}
+    failed = [record for record in runner.records.values() if record.finish_reason is FinishReason.FAILED]
+    assert {record.prompt_index for record in failed} == {1}
     assert "context holds" in failed[0].error
-    assert sum(one.speedup is not None for one in runner.records.values()) == 2
+    assert sum(record.speedup is not None for record in runner.records.values()) == 2
     runner.close()
 
 
@@ -335,14 +335,14 @@ def test_a_target_that_is_not_there_is_told(pair_files: Files, tmp_path: Path) -
 def test_lanes_with_other_pairs(pair_files: Files, tiny_file: Callable[[Tiny], Path]) -> None:
     own = pair_of(pair_files)
     near = tiny_file(Tiny(name="nearer", n_ctx=1024, noise=0.05, noise_seed=3))
-    other = tiny_file(Tiny(name="other", n_ctx=1024, seed=5))
+    second_target = tiny_file(Tiny(name="other", n_ctx=1024, seed=5))
     lanes = (
         Lane(DRAFT),
         Lane(DRAFT, "nearer", Pair(own.target, ModelOptions(str(near), threads=1))),
-        Lane(LOOKUP, "other", Pair(ModelOptions(str(other), threads=1))),
+        Lane(LOOKUP, "other", Pair(ModelOptions(str(second_target), threads=1))),
     )
     runner, events = finished(small(pair_files, lanes=lanes))
-    records = {job.lane: one for job, one in runner.records.items()}
+    records = {job.lane: record for job, record in runner.records.items()}
     assert [lane.name for lane in runner.experiment.lanes] == ["none", DRAFT, "nearer", "none", "other"]
     assert records[2].acceptance_rate > records[1].acceptance_rate
     assert records[0].token_ids == records[1].token_ids == records[2].token_ids
@@ -354,18 +354,18 @@ def test_lanes_with_other_pairs(pair_files: Files, tiny_file: Callable[[Tiny], P
 
 
 def test_another_pair_that_is_missing_costs_its_own_lanes(pair_files: Files, tmp_path: Path) -> None:
-    other = Pair(ModelOptions(str(tmp_path / "missing.gguf")))
-    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "other", other))))
-    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    missing = Pair(ModelOptions(str(tmp_path / "missing.gguf")))
+    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "other", missing))))
+    ends = {job.lane: record.finish_reason for job, record in runner.records.items()}
     assert ends == {0: "length", 1: "length", 2: "failed", 3: "failed"}
     runner.close()
 
 
 def test_another_draft_that_is_missing_costs_its_own_lane(pair_files: Files, tmp_path: Path) -> None:
     own = pair_of(pair_files)
-    other = Pair(own.target, ModelOptions(str(tmp_path / "missing.gguf")))
-    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(DRAFT, "other", other))))
-    ends = {job.lane: one.finish_reason for job, one in runner.records.items()}
+    missing = Pair(own.target, ModelOptions(str(tmp_path / "missing.gguf")))
+    runner, _ = finished(small(pair_files, lanes=(Lane(DRAFT), Lane(DRAFT, "other", missing))))
+    ends = {job.lane: record.finish_reason for job, record in runner.records.items()}
     assert ends == {0: "length", 1: "length", 2: "failed"}
     runner.close()
 
@@ -391,7 +391,7 @@ def test_a_journal_is_gone_on_with(pair_files: Files, tmp_path: Path) -> None:
     assert set(second.records) == set(experiment.jobs())
     kept = list(first.records)
     assert [second.records[job].seconds for job in kept] == [first.records[job].seconds for job in kept]
-    assert all(one.speedup is not None for one in second.records.values())
+    assert all(record.speedup is not None for record in second.records.values())
     assert all(second.traces.get(job) is not None for job in second.records)
     assert second.pairs.keys() == {0, 1}
 
@@ -481,9 +481,9 @@ def test_a_journal_of_another_version_or_machine_is_refused(
     experiment = small(pair_files)
     broken_off(experiment, file)
     head, *lines = file.read_bytes().splitlines(keepends=True)
-    other = json.loads(head)
-    other["made_with"] |= changed
-    file.write_bytes(b"".join([json.dumps(other).encode() + b"\n", *lines]))
+    data = json.loads(head)
+    data["made_with"] |= changed
+    file.write_bytes(b"".join([json.dumps(data).encode() + b"\n", *lines]))
     with pytest.raises(UserError, match=said):
         Runner(experiment, ThreadHome, journal=file)
 
@@ -517,15 +517,15 @@ def test_runs_that_failed_are_tried_again(pair_files: Files, tmp_path: Path) -> 
     experiment = small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "late", Pair(ModelOptions(str(late))))))
     file = tmp_path / "suite.jsonl"
     first, _ = finished(experiment, journal=file)
-    ends = {job.lane: one.finish_reason for job, one in first.records.items()}
+    ends = {job.lane: record.finish_reason for job, record in first.records.items()}
     assert ends == {0: "length", 1: "length", 2: "failed", 3: "failed"}
     shutil.copyfile(pair_files[0], late)
     again, events = finished(experiment, journal=file)
     assert events[0] == Begun(experiment, 2, 4)
     assert {event.job.lane for event in events if isinstance(event, RunDone)} == {2, 3}
-    assert all(one.finish_reason == "length" for one in again.records.values())
+    assert all(record.finish_reason == "length" for record in again.records.values())
     kept = Journal.read(file).records
-    assert {job: one.finish_reason for job, one in kept.items()} == dict.fromkeys(kept, "length")
+    assert {job: record.finish_reason for job, record in kept.items()} == dict.fromkeys(kept, "length")
     _, events = finished(experiment, journal=file)
     assert events == [Begun(experiment, 4, 4), Ended(complete=True)]
 

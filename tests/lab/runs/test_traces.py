@@ -30,7 +30,7 @@ def test_an_archive_that_is_stopped_leaves_nothing(engine: Engine, tmp_path: Pat
     store.archive(folder / "traces.zip")
     with zipfile.ZipFile(folder / "traces.zip") as archive:
         assert len(archive.namelist()) == 3
-    assert [one.name for one in folder.iterdir()] == ["traces.zip"]
+    assert [file.name for file in folder.iterdir()] == ["traces.zip"]
 
 
 def test_damage_is_told_in_a_sentence(engine: Engine, pair_files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -56,10 +56,12 @@ class Paced:
         event = self.inner.receive(timeout)
         if isinstance(event, RoundFinished):
             took = len(event.round.emitted) * self.pace.get(self.strategy, 0.012)
-            one = msgspec.structs.replace(event.round, offset=self.offset, seconds=took, verify_seconds=took)
+            paced = msgspec.structs.replace(
+                event.round, offset=self.offset, seconds=took, verify_seconds=took
+            )
             self.offset += took
             self.clock.now += took
-            return msgspec.structs.replace(event, round=one)
+            return msgspec.structs.replace(event, round=paced)
         if isinstance(event, Finished):
             return msgspec.structs.replace(
                 event, totals=msgspec.structs.replace(event.totals, seconds=self.offset)
@@ -106,14 +108,14 @@ def test_the_fastest_wins_after_all_were_tried(pair_files: tuple[Path, Path]) ->
     assert "Next came draft-simple:n_max=4, 1.67×" in result.reason
     assert result.complete and result.tried == 8
     assert [len(rung.scores) for rung in result.rungs] == [8, 4, 3]
-    assert [sum(one.kept for one in rung.scores) for rung in result.rungs] == [4, 3, 1]
+    assert [sum(score.kept for score in rung.scores) for rung in result.rungs] == [4, 3, 1]
     begun = [event for event in events if isinstance(event, RungBegun)]
     assert sum(isinstance(event, RungDone) for event in events) == len(begun) == 3
     # The budget was kept, and used.
     assert 0.8 * 30 < result.seconds < 1.2 * 30
     # Every candidate of a rung saw the same prompts.
     for rung in result.rungs:
-        assert len({one.answers for one in rung.scores}) == 1
+        assert len({score.answers for score in rung.scores}) == 1
 
 
 def test_none_where_nothing_is_faster_and_it_says_why(pair_files: tuple[Path, Path]) -> None:
@@ -164,7 +166,7 @@ def test_prompts_that_are_refused_do_not_end_it(pair_files: tuple[Path, Path]) -
 
 def final(*scores: tuple[str, Speedup]) -> list[Rung]:
     """A last rung, the best first."""
-    return [Rung(24, 5.0, tuple(Score(name, one, 0.5, 6, kept=True) for name, one in scores))]
+    return [Rung(24, 5.0, tuple(Score(name, speedup, 0.5, 6, kept=True) for name, speedup in scores))]
 
 
 def test_what_is_shown_to_be_faster_wins_before_what_measured_more(pair_files: tuple[Path, Path]) -> None:
@@ -296,7 +298,7 @@ def test_a_search_that_is_cancelled_while_it_goes_on_leaves_what_was_found(
 def test_time_too_short_for_all_tries_the_first_ones(pair_files: tuple[Path, Path]) -> None:
     result, _ = tuned(pair_files, PACE, budget=3.0)
     assert 0 < len(result.rungs[0].scores) < 8
-    assert {one.strategy for one in result.rungs[0].scores} == set(STRATEGIES[: result.tried])
+    assert {score.strategy for score in result.rungs[0].scores} == set(STRATEGIES[: result.tried])
     assert f"Only {result.tried} of 8 candidates could be tried" in result.reason
 
 
@@ -320,10 +322,10 @@ def test_strategies_that_cannot_be_used_are_refused(pair_files: tuple[Path, Path
 
 def test_candidates_can_all_be_read_and_are_all_different() -> None:
     every = candidates(has_draft=True)
-    assert len({str(StrategySpec.parse(one)) for one in every}) == len(every) > 20
+    assert len({str(StrategySpec.parse(spec)) for spec in every}) == len(every) > 20
     without = candidates(has_draft=False)
-    assert without and not any(StrategySpec.parse(one).needs_draft for one in without)
-    families = {one.split(":")[0] for one in every[:5]}
+    assert without and not any(StrategySpec.parse(spec).needs_draft for spec in without)
+    families = {spec.split(":")[0] for spec in every[:5]}
     assert len(families) >= 4  # where time is short, each family had its turn
 
 

@@ -20,7 +20,7 @@ def chat(*turns: Turn, system: str = "") -> Conversation:
 
 
 def said(conversation: Conversation, end: int | None = None) -> list[tuple[str, str]]:
-    return [(one.role, one.content) for one in conversation.messages(end)]
+    return [(message.role, message.content) for message in conversation.messages(end)]
 
 
 def test_messages_alternate_behind_the_system_prompt() -> None:

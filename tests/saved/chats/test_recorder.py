@@ -35,8 +35,8 @@ def chat() -> Chat:
 def test_every_round_is_on_disk_before_the_next(tmp_path: Path, chat: Chat) -> None:
     path = tmp_path / "a.jsonl"
     recorder = AnswerRecorder(path, header(), chat.settle)
-    for number, one in enumerate(rounds(), start=1):
-        recorder.add(one)
+    for number, round in enumerate(rounds(), start=1):
+        recorder.add(round)
         assert len(read_trace(path).rounds) == number
     recorder.finish(totals())
     assert read_trace(path).totals == totals()
@@ -73,8 +73,8 @@ def test_a_full_disk_is_told_once_and_the_text_is_kept(
     tmp_path: Path, chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = AnswerRecorder(tmp_path / "a.jsonl", header(), chat.settle)
-    one, two, three = rounds()
-    recorder.add(one)
+    first, second, third = rounds()
+    recorder.add(first)
 
     def full(writer: TraceWriter, item: object) -> NoReturn:
         raise OSError(28, "No space left on device")
@@ -82,8 +82,8 @@ def test_a_full_disk_is_told_once_and_the_text_is_kept(
     with monkeypatch.context() as patched:
         patched.setattr(TraceWriter, "add", full)
         with pytest.raises(UserError, match="no space left"):
-            recorder.add(two)
-        recorder.add(three)
+            recorder.add(second)
+        recorder.add(third)
         recorder.finish(totals())
     assert chat.answers[0].text == "One two three"
     # Nothing follows a gap: the trace ends where the disk refused.
@@ -108,8 +108,8 @@ def test_words_get_the_room_of_their_trace_on_a_full_disk(tmp_path: Path, chat: 
         return chat.settle(answer)
 
     recorder = AnswerRecorder(path, header(), settle)
-    for one in many:
-        recorder.add(one)
+    for round in many:
+        recorder.add(round)
     assert recorder.finish(totals()).turns == (Answer("a.jsonl", TEXT),)
     assert read_trace(path).header == header()
 

@@ -37,8 +37,8 @@ def answered(store: ChatStore, prompt: str = "Count to three", text: str = TEXT)
     """A chat with one question and one finished answer."""
     chat = store.ask(store.new(system_prompt="Be short."), prompt)
     _, recorder = store.begin_answer(chat, header())
-    for one in rounds():
-        recorder.add(one)
+    for round in rounds():
+        recorder.add(round)
     return recorder.finish(totals(text=text))
 
 
@@ -128,8 +128,8 @@ def test_the_chat_changed_last_is_first(store: ChatStore) -> None:
 def test_a_crash_in_mid_answer_keeps_what_came(store: ChatStore) -> None:
     chat = store.ask(store.new(), "Count")
     chat, recorder = store.begin_answer(chat, header())
-    for one in rounds()[:2]:
-        recorder.add(one)
+    for round in rounds()[:2]:
+        recorder.add(round)
     # The process is gone here: neither finish nor close. Another one starts.
     after = ChatStore(store.folder).load(chat.id)
     answer = after.turns[1]
@@ -144,8 +144,8 @@ def test_a_crash_in_mid_answer_keeps_what_came(store: ChatStore) -> None:
 def test_what_a_crash_cut_off_stays_part_of_the_chat(store: ChatStore) -> None:
     chat = store.ask(store.new(), "Count")
     chat, recorder = store.begin_answer(chat, header())
-    for one in rounds()[:2]:
-        recorder.add(one)
+    for round in rounds()[:2]:
+        recorder.add(round)
     recorder.close()
     seen = ChatStore(store.folder).load(chat.id)
     for change in (
@@ -165,8 +165,8 @@ def test_a_chat_that_the_disk_never_took_can_be_changed(store: ChatStore) -> Non
 def test_a_crash_within_a_line_keeps_the_lines_before(store: ChatStore) -> None:
     chat = store.ask(store.new(), "Count")
     chat, recorder = store.begin_answer(chat, header())
-    for one in rounds():
-        recorder.add(one)
+    for round in rounds():
+        recorder.add(round)
     path = store.folder / chat.id / recorder.trace
     path.write_bytes(path.read_bytes()[:-20])
     answer = store.load(chat.id).turns[1]
@@ -259,7 +259,7 @@ def test_a_crash_while_replacing_loses_nothing(store: ChatStore, monkeypatch: py
     answer = chat.turns[1]
     assert isinstance(answer, Answer)
     assert whole_trace(store, chat).rounds == rounds()
-    left = {one.name for one in (store.folder / chat.id).iterdir()}
+    left = {file.name for file in (store.folder / chat.id).iterdir()}
     assert left == {NAME, answer.trace}  # the answer that did not begin left no file
 
 
@@ -404,8 +404,8 @@ def test_no_flipped_bit_makes_words_of_a_chat_invisible(store: ChatStore) -> Non
     chat = store.ask(store.new(system_prompt="Answer briefly."), "Describe some striped animals")
     chat = store.set_template_options(chat, {"enable_thinking": False, "effort": "low"})
     chat, recorder = store.begin_answer(chat, header())
-    for one in rounds():
-        recorder.add(one)
+    for round in rounds():
+        recorder.add(round)
     chat = recorder.finish(totals(text=words))
     chat, recorder = store.begin_answer(store.ask(chat, "Go on"), header())
     recorder.close()
@@ -438,8 +438,8 @@ def test_a_cut_off_answer_with_a_damaged_line_has_the_words_of_its_trace(
     store: ChatStore, damage: bytes
 ) -> None:
     chat, recorder = store.begin_answer(store.ask(store.new(), "Count"), header())
-    for one in rounds():
-        recorder.add(one)
+    for round in rounds():
+        recorder.add(round)
     recorder.close()
     file = store.folder / chat.id / NAME
     file.write_bytes(file.read_bytes().replace(b'"text":null', damage))
@@ -517,13 +517,13 @@ def test_no_trace_name_leads_out_of_the_folder(store: ChatStore) -> None:
 
 def test_a_second_window_cannot_overwrite_what_the_first_one_said(store: ChatStore) -> None:
     chat = answered(store)
-    other = ChatStore(store.folder)
-    seen_there = other.load(chat.id)
+    second = ChatStore(store.folder)
+    seen_there = second.load(chat.id)
     store.ask(chat, "From the first window")
     with pytest.raises(UserError, match="another window"):
-        other.ask(seen_there, "From the second window")
+        second.ask(seen_there, "From the second window")
     assert store.load(chat.id).turns[-1] == Question("From the first window")
-    other.ask(other.load(chat.id), "Now it has seen it")
+    second.ask(second.load(chat.id), "Now it has seen it")
 
 
 def test_a_chat_deleted_in_another_window_takes_no_message(store: ChatStore) -> None:
@@ -536,9 +536,9 @@ def test_a_chat_deleted_in_another_window_takes_no_message(store: ChatStore) -> 
 def test_renaming_in_another_window_does_not_disturb_an_answer(store: ChatStore) -> None:
     chat = store.ask(store.new(), "Count")
     chat, recorder = store.begin_answer(chat, header())
-    other = ChatStore(store.folder)
-    other.rename(chat.id, "Counting")
-    other.set_system_prompt(other.load(chat.id), "Be brief.")
+    second = ChatStore(store.folder)
+    second.rename(chat.id, "Counting")
+    second.set_system_prompt(second.load(chat.id), "Be brief.")
     finished = recorder.finish(totals())
     assert finished.head.title == "Counting"
     assert finished.system_prompt == "Be brief."
@@ -548,10 +548,10 @@ def test_renaming_in_another_window_does_not_disturb_an_answer(store: ChatStore)
 def test_a_locked_store_says_so(store: ChatStore, monkeypatch: pytest.MonkeyPatch) -> None:
     chat = answered(store)
     monkeypatch.setattr("app.base.locks.PATIENCE", 0.05)
-    other = ChatStore(store.folder)
+    second = ChatStore(store.folder)
     with filelock.FileLock(store.folder / ".lock"), pytest.raises(UserError, match="locked"):
-        other.rename(chat.id, "Other")
-    other.rename(chat.id, "Other")
+        second.rename(chat.id, "Other")
+    second.rename(chat.id, "Other")
 
 
 def test_an_empty_name_changes_nothing(store: ChatStore) -> None:
@@ -641,11 +641,11 @@ def test_a_question_that_another_window_went_on_from_is_not_taken_back(store: Ch
 
 
 def test_every_change_is_noticed_by_other_windows(store: ChatStore) -> None:
-    other = ChatStore(store.folder)
-    seen = [other.version()]
+    second = ChatStore(store.folder)
+    seen = [second.version()]
 
     def noticed() -> bool:
-        seen.append(other.version())
+        seen.append(second.version())
         return seen[-1] != seen[-2]
 
     chat = store.ask(store.new(), "Count")

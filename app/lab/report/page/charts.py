@@ -22,43 +22,54 @@ SHADES = (0.06, 0.5)
 
 def speedup_chart(report: Report) -> str:
     """Each lane's speed-up: a dot a run, the geometric mean with its interval. Empty without a comparison."""
-    shown = [one for one in report.summary if one.speedup is not None]
+    shown = [summary for summary in report.summary if summary.speedup is not None]
     dots = {
-        one.lane: [run.speedup for run in report.runs if run.lane == one.lane and run.speedup is not None]
-        for one in shown
+        summary.lane: [
+            run.speedup for run in report.runs if run.lane == summary.lane and run.speedup is not None
+        ]
+        for summary in shown
     }
     values = [value for some in dots.values() for value in some] + [
-        edge for one in shown if one.speedup for edge in (one.speedup.low, one.speedup.high) if edge
+        edge
+        for summary in shown
+        if summary.speedup
+        for edge in (summary.speedup.low, summary.speedup.high)
+        if edge
     ]
     if not values:
         return ""
     low, high = min(1.0, *values, 0.9), max(1.0, *values, 1.1)
     # A wide interval may reach far out of sight.
-    high = min(high, 2.5 * max(1.0, *(one.speedup.factor for one in shown if one.speedup)))
+    high = min(high, 2.5 * max(1.0, *(summary.speedup.factor for summary in shown if summary.speedup)))
     x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
     bottom = _ROW * len(shown) + 14
     parts = [_grid(x, bottom, lambda value: f"{value:g}×"), _line(x(1.0), bottom, "one")]
-    for row, one in enumerate(shown):
-        assert one.speedup is not None
+    for row, summary in enumerate(shown):
+        assert summary.speedup is not None
         y = 24 + _ROW * row
-        parts.append(label(_LEFT - 14, y + 4, _name(report, one), text_anchor="end"))
-        for value in dots[one.lane]:
+        parts.append(label(_LEFT - 14, y + 4, _name(report, summary), text_anchor="end"))
+        for value in dots[summary.lane]:
             if value <= x.high:
                 parts.append(element("circle", cx=x(value), cy=y, r=3, _class="run"))
-        edges = [one.speedup.low or one.speedup.factor, one.speedup.high or one.speedup.factor]
+        edges = [
+            summary.speedup.low or summary.speedup.factor,
+            summary.speedup.high or summary.speedup.factor,
+        ]
         ends = [x(max(x.low, edges[0])), x(min(x.high, edges[1]))]
         parts.append(element("line", x1=ends[0], x2=ends[1], y1=y, y2=y, _class="interval"))
-        parts.append(element("circle", cx=x(one.speedup.factor), cy=y, r=6, _class=f"mean {_finding(one)}"))
-        parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(one.speedup), _class="value"))
+        parts.append(
+            element("circle", cx=x(summary.speedup.factor), cy=y, r=6, _class=f"mean {_finding(summary)}")
+        )
+        parts.append(label(WIDTH - _RIGHT + 14, y + 4, speedup_words(summary.speedup), _class="value"))
     return drawing(WIDTH, bottom + 30, "Speed-up of each lane over none", *parts)
 
 
 def scatter_chart(report: Report) -> str:
     """Acceptance against speed-up: a high acceptance is not a high speed. Empty with no drafting lane."""
-    shown = [one for one in report.summary if one.speedup and one.acceptance_rate is not None]
+    shown = [summary for summary in report.summary if summary.speedup and summary.acceptance_rate is not None]
     if not shown:
         return ""
-    factors = [one.speedup.factor for one in shown if one.speedup]
+    factors = [summary.speedup.factor for summary in shown if summary.speedup]
     x = Scale(0.0, 1.0, 60, WIDTH - 300)
     y = Scale(min(0.8, *factors) - 0.1, max(1.2, *factors) + 0.1, 330, 20)
     parts = []
@@ -71,15 +82,15 @@ def scatter_chart(report: Report) -> str:
     parts.append(element("line", x1=x.start, x2=x.end, y1=y(1.0), y2=y(1.0), _class="one"))
     names = spread_out([y(factor) for factor in factors], 17, y.end, y.start)
     few = len(shown) <= 12
-    for one, factor, beside in zip(shown, factors, names, strict=True):
-        assert one.acceptance_rate is not None
-        at = x(one.acceptance_rate)
+    for summary, factor, beside in zip(shown, factors, names, strict=True):
+        assert summary.acceptance_rate is not None
+        at = x(summary.acceptance_rate)
         if few:
             parts.append(
                 element("line", x1=at, y1=y(factor), x2=x.end + 16, y2=beside, _class="leader")
-                + label(x.end + 20, beside + 4, _name(report, one))
+                + label(x.end + 20, beside + 4, _name(report, summary))
             )
-        parts.append(element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {_finding(one)}"))
+        parts.append(element("circle", cx=at, cy=y(factor), r=6, _class=f"mean {_finding(summary)}"))
     parts.append(label((x.start + x.end) / 2, y.start + 42, "acceptance rate", text_anchor="middle"))
     parts.append(label(x.start, y.end - 8, "speed-up", text_anchor="middle"))
     return drawing(WIDTH, 380, "Acceptance rate against speed-up", *parts)
@@ -136,13 +147,13 @@ def _line(x: float, bottom: float, kind: str) -> str:
     return element("line", x1=x, x2=x, y1=6, y2=bottom, _class=kind)
 
 
-def _name(report: Report, one: Summary, longest: int = _LONGEST_NAME) -> str:
-    name = report.lanes[one.lane].name
+def _name(report: Report, summary: Summary, longest: int = _LONGEST_NAME) -> str:
+    name = report.lanes[summary.lane].name
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def _finding(one: Summary) -> str:
-    return one.speedup.finding.name.lower() if one.speedup else ""
+def _finding(summary: Summary) -> str:
+    return summary.speedup.finding.name.lower() if summary.speedup else ""
 
 
 def charts(report: Report) -> Sequence[tuple[str, str, str]]:
@@ -151,17 +162,19 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
         (
             "Speed-up over the grid",
             "Tokens/s of each setting over those of none. In every map the fastest setting is framed.",
-            heat_chart(report, "Speed-up over the grid", lambda one: one.speedup, numbers.factor),
+            heat_chart(report, "Speed-up over the grid", lambda cell: cell.speedup, numbers.factor),
         ),
         (
             "Tokens/s over the grid",
             "Medians of each setting.",
-            heat_chart(report, "Tokens/s over the grid", lambda one: one.tokens_per_second, numbers.digits),
+            heat_chart(report, "Tokens/s over the grid", lambda cell: cell.tokens_per_second, numbers.digits),
         ),
         (
             "Acceptance over the grid",
             "Accepted / drafted tokens of each setting.",
-            heat_chart(report, "Acceptance over the grid", lambda one: one.acceptance_rate, numbers.percent),
+            heat_chart(
+                report, "Acceptance over the grid", lambda cell: cell.acceptance_rate, numbers.percent
+            ),
         ),
     ]
     lanes = [
@@ -178,4 +191,4 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
             scatter_chart(report),
         ),
     ]
-    return [one for one in (*heat, *lanes) if one[2]]
+    return [chart for chart in (*heat, *lanes) if chart[2]]

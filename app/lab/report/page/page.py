@@ -39,7 +39,7 @@ def html_page(report: Report) -> str:
         [
             f'<p class="soft">{_e(what_was_measured(report))}. {_day(report)}</p>',
             f'<p class="verdict">{_e(verdict(report))}</p>',
-            *(f'<p class="caution">{_e(one)}</p>' for one in disturbances(report)),
+            *(f'<p class="caution">{_e(sentence)}</p>' for sentence in disturbances(report)),
             *(_charts(report) if report.sweep else _table(report)),
             *(_table(report) if report.sweep else _charts(report)),
             *_by_category(report),
@@ -89,8 +89,8 @@ def _day(report: Report) -> str:
 
 def lane_html(name: str) -> str:
     """A lane's name, which may break behind its settings only."""
-    pieces = [one for one in re.findall(r"[^:+]*[:+]?", name) if one]
-    whole = (f'<span class="whole">{_e(one)}</span>' for one in pieces)
+    pieces = [piece for piece in re.findall(r"[^:+]*[:+]?", name) if piece]
+    whole = (f'<span class="whole">{_e(piece)}</span>' for piece in pieces)
     return f"<code>{'<wbr>'.join(whole)}</code>"
 
 
@@ -98,17 +98,19 @@ def _table(report: Report) -> Iterator[str]:
     columns = [
         column
         for column in COLUMNS
-        if any(column.value(one, lane) is not None for one, lane in _rows(report))
+        if any(column.value(summary, lane) is not None for summary, lane in _rows(report))
     ]
     yield '<div class="scroll"><table><thead><tr><th>lane</th>'
     titles = [column.title.replace(" %", "\N{NO-BREAK SPACE}%") for column in columns]  # never broken there
     yield "".join(f"<th>{_e(title)}</th>" for title in titles)
     yield "</tr></thead><tbody>"
-    for one, lane in _rows(report):
+    for summary, lane in _rows(report):
         cells = (
-            f'<td class="{_kind(one)}">{_e(text)}</td>' if column.key == "speedup" else f"<td>{_e(text)}</td>"
+            f'<td class="{_kind(summary)}">{_e(text)}</td>'
+            if column.key == "speedup"
+            else f"<td>{_e(text)}</td>"
             for column in columns
-            for text in [column.text(one, lane)]
+            for text in [column.text(summary, lane)]
         )
         yield f"<tr><td>{lane_html(lane.name)}</td>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
@@ -121,8 +123,8 @@ def _rows(report: Report) -> Iterator[tuple[Summary, ReportLane]]:
     return zip(report.summary, report.lanes, strict=True)
 
 
-def _kind(one: Summary) -> str:
-    return one.speedup.finding.name.lower() if one.speedup else ""
+def _kind(summary: Summary) -> str:
+    return summary.speedup.finding.name.lower() if summary.speedup else ""
 
 
 def _charts(report: Report) -> Iterator[str]:
@@ -137,20 +139,20 @@ def _by_category(report: Report) -> Iterator[str]:
     yield '<div class="scroll"><table><thead><tr><th>lane</th>'
     yield "".join(f"<th>{_e(name)}</th>" for name in report.categories) + "</tr></thead><tbody>"
     for lane, described in enumerate(report.lanes):
-        mine = {one.category: one for one in report.by_category if one.lane == lane}
+        mine = {summary.category: summary for summary in report.by_category if summary.lane == lane}
         cells = (_category_cell(mine[name]) for name in report.categories)
         yield f"<tr><td>{lane_html(described.name)}</td>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
 
 
-def _category_cell(one: Summary) -> str:
-    factor = numbers.factor(one.speedup.factor if one.speedup else None)
+def _category_cell(summary: Summary) -> str:
+    factor = numbers.factor(summary.speedup.factor if summary.speedup else None)
     rate = (
         ""
-        if one.acceptance_rate is None
-        else f" <span class='soft'>{numbers.percent(one.acceptance_rate)}</span>"
+        if summary.acceptance_rate is None
+        else f" <span class='soft'>{numbers.percent(summary.acceptance_rate)}</span>"
     )
-    return f'<td class="{_kind(one)}">{factor}{rate}</td>'
+    return f'<td class="{_kind(summary)}">{factor}{rate}</td>'
 
 
 def _partings(report: Report) -> Iterator[str]:
@@ -176,9 +178,9 @@ def facts(report: Report | TuneReport) -> Iterator[str]:
     yield _fact(
         "Sampling",
         ", ".join(
-            f"{one.name} {one.format(getattr(sampling, one.name))}"
-            for one in params_of(Sampling)
-            if one.name in _SHOWN or getattr(sampling, one.name) != one.default
+            f"{param.name} {param.format(getattr(sampling, param.name))}"
+            for param in params_of(Sampling)
+            if param.name in _SHOWN or getattr(sampling, param.name) != param.default
         ),
     )
     yield _fact("Prompts", "chat template" if report.settings.chat else "raw text")
@@ -203,7 +205,7 @@ def _commands(report: Report) -> Iterator[str]:
         return
     yield "<h2>In llama.cpp</h2><p class='soft'>The nearest command for each lane.</p>"
     for lane in report.lanes:
-        notes = "".join(f"\n# {one}" for one in lane.differences)
+        notes = "".join(f"\n# {difference}" for difference in lane.differences)
         yield f"<pre># {_e(lane.name)}{_e(notes)}\n{_e(lane.command)}</pre>"
 
 
@@ -238,5 +240,5 @@ def _runs(report: Report) -> Iterator[str]:
         yield f"<tr>{''.join(f'<td>{_e(cell)}</td>' for cell in cells)}</tr>"
     yield "</tbody></table></div></details>"
     yield "<details><summary>Prompts</summary><ol>"
-    yield from (f"<li><pre>{_e(one.shown)}</pre></li>" for one in report.prompts)
+    yield from (f"<li><pre>{_e(prompt.shown)}</pre></li>" for prompt in report.prompts)
     yield "</ol></details>"

@@ -53,7 +53,7 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
         return [low]
     rough = (high - low) / about
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * one for one in (1, 2, 2.5, 5, 10) if power * one >= rough * 0.999)
+    step = next(power * multiple for multiple in (1, 2, 2.5, 5, 10) if power * multiple >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(n * step, 10) for n in range(first, last + 1)]

@@ -23,7 +23,7 @@ def tune_html(report: TuneReport) -> str:
             *_table(report),
             *facts(report),
             "<details><summary>Prompts</summary><ol>",
-            *(f"<li><pre>{_e(one.shown)}</pre></li>" for one in report.prompts),
+            *(f"<li><pre>{_e(prompt.shown)}</pre></li>" for prompt in report.prompts),
             "</ol></details>",
         ],
         report.to_json(),
@@ -42,7 +42,7 @@ def _what(report: TuneReport) -> str:
 def _table(report: TuneReport) -> Iterator[str]:
     head = ("setting", "speed-up (95\N{NO-BREAK SPACE}%)", "acceptance", "answers", "round", "")
     yield '<div class="scroll"><table><thead><tr>'
-    yield "".join(f"<th>{_e(one)}</th>" for one in head) + "</tr></thead><tbody>"
+    yield "".join(f"<th>{_e(title)}</th>" for title in head) + "</tr></thead><tbody>"
     for rung, score in report.latest:
         kind = score.speedup.finding.name.lower() if score.speedup else ""
         yield (
