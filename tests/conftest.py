@@ -76,7 +76,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
     from tests.commands import Ended
 
     def run(*arguments: object) -> Ended:
-        code = main([str(one) for one in arguments])
+        code = main([str(argument) for argument in arguments])
         return Ended(code, *capsys.readouterr())
 
     return run
@@ -113,7 +113,7 @@ def demo_engine(demo_pair: tuple[Path, Path]) -> Iterator[Engine]:
 @pytest.fixture(scope="session")
 def demo_prompts(demo_pair: tuple[Path, Path]) -> list[str]:
     """The prompts that the bundled pair is shown with."""
-    return [one["prompt"] for one in json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]]
+    return [prompt["prompt"] for prompt in json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]]
 
 
 @pytest.fixture(scope="session")

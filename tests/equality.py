@@ -87,7 +87,7 @@ class Parting:
 
 def drafted(trace: Trace) -> int:
     """Tokens that were drafted in the answer."""
-    return sum(len(one.drafted) for one in trace.rounds)
+    return sum(len(round.drafted) for round in trace.rounds)
 
 
 class Baselines:
@@ -166,15 +166,15 @@ def measured(engine: Engine, prompt: NDArray[np.int32], trace: Trace, index: int
         for start in range(0, len(prompt) - 1, _PROMPT_CHUNK):
             context.decode(prompt[:-1][start : start + _PROMPT_CHUNK])
         truth = prompt
-        for one in trace.rounds:
-            drafted = np.array([token.id for token in one.drafted], np.int32)
+        for round in trace.rounds:
+            drafted = np.array([token.id for token in round.drafted], np.int32)
             kept = context.sync(truth[:-1])
             rows = context.decode(np.concatenate([truth[kept:], drafted]), logits=len(drafted) + 1)
-            place = index - one.position
-            if place < len(one.emitted):
+            place = index - round.position
+            if place < len(round.emitted):
                 before = np.concatenate([truth, drafted[:place]])
                 return sampler.adjust(rows[place], before).copy()
-            truth = np.concatenate([truth, np.array([token.id for token in one.emitted], np.int32)])
+            truth = np.concatenate([truth, np.array([token.id for token in round.emitted], np.int32)])
     finally:
         context.close()
     raise AssertionError(f"the trace has no token {index}")

@@ -228,10 +228,12 @@ class PaidAuto(AutoLength):
 
     def observe(self, cost: RoundCost) -> None:
         attempts = [
-            msgspec.structs.replace(one, seconds=0.05 * len(one.ids), read_seconds=0.01 * one.unread)
-            for one in cost.attempts
+            msgspec.structs.replace(
+                attempt, seconds=0.05 * len(attempt.ids), read_seconds=0.01 * attempt.unread
+            )
+            for attempt in cost.attempts
         ]
-        drafted = 0.05 * sum(len(one.ids) for one in attempts)
+        drafted = 0.05 * sum(len(attempt.ids) for attempt in attempts)
         super().observe(
             msgspec.structs.replace(cost, attempts=attempts, draft_seconds=drafted, target_seconds=1.0)
         )
@@ -247,9 +249,9 @@ class Beginning(Handover[Verified]):
         with suppress(ConsumerLeft):
             verify_rounds(run, self)
 
-    def give(self, thing: Verified) -> None:
+    def give(self, verified: Verified) -> None:
         if self._seen is not None:
-            self._seen.append(finished(self._run_of_loop, thing)[0])
+            self._seen.append(finished(self._run_of_loop, verified)[0])
         if self._run_of_loop.position >= LENGTH:
             raise ConsumerLeft
 

@@ -80,7 +80,7 @@ def assert_drafts_the_text(engine: Engine, baselines: Baselines) -> None:
     request = GenerationRequest(prompt=TEXT * 2, max_tokens=48, ignore_eos=True)
     trace = baselines.check(engine, request, "draft-simple:n_max=4")
     assert (TEXT * 5).startswith(trace.text.rstrip("\ufffd")), "of a character cut short"
-    accepted = sum(one.accepted for one in trace.rounds)
+    accepted = sum(round.accepted for round in trace.rounds)
     assert accepted > 0.5 * drafted(trace), "mpt and gpt-neox share their tokens, but cut TEXT into others"
     assert accepted > 0.6 * (48 - len(trace.rounds))
 

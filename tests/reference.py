@@ -22,7 +22,9 @@ def dry_penalties(
     recent = list(context) if last_n < 0 else list(context)[max(0, len(context) - last_n) :]
     longest = len(recent)
     for start in reversed(range(len(recent))):
-        sizes = [len(one) for one in breakers if recent[start : start + len(one)] == list(one)]
+        sizes = [
+            len(breaker) for breaker in breakers if recent[start : start + len(breaker)] == list(breaker)
+        ]
         if sizes:
             longest = len(recent) - start - max(sizes)
             break

@@ -85,7 +85,7 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
         drafted = 0 if looked or not k else len(attempts[0].ids)
         accepted = agrees if drafted else 0
         emitted = range(place, min(place + accepted + 1, total))
-        draft_seconds = sum(one.seconds + one.read_seconds for one in attempts)
+        draft_seconds = sum(attempt.seconds + attempt.read_seconds for attempt in attempts)
         target_seconds = lasts(pair.v(drafted) + pair.switch * (drafted != before))
         before = drafted
         if asked:

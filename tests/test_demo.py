@@ -35,13 +35,13 @@ def write(resources: Path, **changes: Any) -> None:
 
 def test_what_is_not_said_is_greedy_with_the_first_draft(resources: Path) -> None:
     write(resources)
-    (one,) = read_demo(resources)
-    assert (one.temperature, one.draft_path) == (0.0, "bundled:demo_pair/draft.gguf")
-    assert one.spec.needs_draft
+    (demo,) = read_demo(resources)
+    assert (demo.temperature, demo.draft_path) == (0.0, "bundled:demo_pair/draft.gguf")
+    assert demo.spec.needs_draft
     write(resources, temperature=1, draft="small.gguf", strategy="prompt-lookup")
-    (one,) = read_demo(resources)
-    assert (one.temperature, one.draft_path) == (1.0, "bundled:demo_pair/small.gguf")
-    assert not one.spec.needs_draft
+    (demo,) = read_demo(resources)
+    assert (demo.temperature, demo.draft_path) == (1.0, "bundled:demo_pair/small.gguf")
+    assert not demo.spec.needs_draft
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,6 @@ def test_the_trace_in_the_architecture_is_of_this_format_and_this_pair(
     assert trace.header.format == FORMAT
     pair = trace.header.pair
     assert pair.draft is not None
-    assert (pair.target.size, pair.draft.size) == tuple(one.stat().st_size for one in demo_pair)
-    assert [one.verdict for one in trace.rounds[0].drafted] == ["rejected", "ignored"]
+    assert (pair.target.size, pair.draft.size) == tuple(path.stat().st_size for path in demo_pair)
+    assert [token.verdict for token in trace.rounds[0].drafted] == ["rejected", "ignored"]
     assert not [fault for fault in recheck(trace) if fault.startswith("Round 0")]

@@ -267,7 +267,7 @@ def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
         if name.endswith(("attn_output.weight", "ffn_down.weight")):
             weight[:] = 0
     texts = [] if tiny.tokenizer_of else tokens_of(tiny)[0]
-    ids = [one if isinstance(one, int) else texts.index(one) for one in tiny.chain]
+    ids = [token if isinstance(token, int) else texts.index(token) for token in tiny.chain]
     tokens, following = weights["token_embd.weight"], weights["output.weight"]
     tokens[:] = 0
     following *= 0.01  # hardly anything, but no two tokens are as probable as one another

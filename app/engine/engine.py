@@ -158,13 +158,13 @@ class Engine:
             zero = time.perf_counter()
             draft_seconds = zero - asked - prompt_seconds
             made = self._rounds = rounds(answer)
-            for one, text in made:
+            for round, text in made:
                 # A round comes when the next one is under way already: neither the clock nor the cache are
                 # asked about it now.
                 if first_token is None:
-                    first_token = zero - asked + one.offset + one.seconds
-                cached = answer.prompt_length + one.position + len(one.emitted) - 1
-                yield RoundFinished(run, one, text, cached)
+                    first_token = zero - asked + round.offset + round.seconds
+                cached = answer.prompt_length + round.position + len(round.emitted) - 1
+                yield RoundFinished(run, round, text, cached)
                 if self._abort.is_set() and answer.finish is None:
                     raise Cancelled
             if answer.finish is None:  # `_leave` ended it
@@ -344,8 +344,8 @@ class Engine:
         ]
 
 
-def _same_file(one: ModelInfo, other: ModelInfo) -> bool:
-    return (one.path, one.n_vocab) == (other.path, other.n_vocab)
+def _same_file(first: ModelInfo, second: ModelInfo) -> bool:
+    return (first.path, first.n_vocab) == (second.path, second.n_vocab)
 
 
 def _finish_drafters(begun: Sequence[Drafter], answer: Generation) -> str:

@@ -203,8 +203,10 @@ class LoadedPair:
             return tuple(held)
         # Other workers: RPC0 is another device there.
         return tuple(
-            replace_struct(one, memory=tuple(on for on in one.memory if not on.device.startswith(WORKERS)))
-            for one in held
+            replace_struct(
+                memory, memory=tuple(on for on in memory.memory if not on.device.startswith(WORKERS))
+            )
+            for memory in held
         )
 
     def clear(self) -> None:
@@ -263,4 +265,4 @@ def _describe(context: Context) -> ModelInfo:
 
 def _devices_in_use(context: Context) -> str:
     """The devices that hold layers, such as "CUDA0, CPU"."""
-    return ", ".join(one.device for one in context.memory.memory if one.layers)
+    return ", ".join(usage.device for usage in context.memory.memory if usage.layers)

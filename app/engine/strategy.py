@@ -18,7 +18,7 @@ from app.engine.types import LengthRule, Verification
 NONE = "none"
 C = TypeVar("C", bound=StrEnum)
 
-EWMA_KEYS = tuple(one.name for one in params_of(EwmaParams))
+EWMA_KEYS = tuple(param.name for param in params_of(EwmaParams))
 RUN_KEYS = ("verify", "length", *EWMA_KEYS)
 """What holds for the whole run, behind any name; no parameter can be called so."""
 LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
@@ -49,7 +49,7 @@ class StrategyPart:
     @property
     def length_key(self) -> str | None:
         """The setting that limits the length of its drafts; None where it has none."""
-        known = {one.name for one in params_of(type(self.params))}
+        known = {param.name for param in params_of(type(self.params))}
         return next((key for key in LONGEST if key in known), None)
 
     def drafts_at(self, length: int) -> bool:
@@ -87,7 +87,7 @@ class StrategySpec:
         run: dict[str, str] = {}
         before = ""
         for written in text.strip().split("+"):
-            name, *pairs = (one.strip() for one in written.split(":"))
+            name, *pairs = (word.strip() for word in written.split(":"))
             values: dict[str, str] = {}
             for key, value in _split_pairs(pairs):
                 if values.setdefault(key, value) != value:
@@ -116,7 +116,7 @@ class StrategySpec:
         if self.length is not LengthRule.FIXED:
             written += f":length={self.length}"
         if self.length is LengthRule.EWMA:
-            written += "".join(f":{one}" for one in _changed(self.ewma))
+            written += "".join(f":{pair}" for pair in _changed(self.ewma))
         return written
 
     @property
@@ -138,14 +138,14 @@ class StrategySpec:
 def _changed(params: Any) -> list[str]:
     """Settings that are not the default, as they are written."""
     return [
-        f"{one.name}={_quote(one.format(getattr(params, one.name)))}"
-        for one in params_of(type(params))
-        if getattr(params, one.name) != one.default
+        f"{param.name}={_quote(param.format(getattr(params, param.name)))}"
+        for param in params_of(type(params))
+        if getattr(params, param.name) != param.default
     ]
 
 
 def _parse_ewma(run: dict[str, str], length: LengthRule) -> EwmaParams:
-    known = {one.name: one for one in params_of(EwmaParams)}
+    known = {param.name: param for param in params_of(EwmaParams)}
     given = {key: known[key].parse(value) for key, value in run.items() if key in known}
     if given and length is not LengthRule.EWMA:
         raise SettingError(
@@ -191,7 +191,7 @@ def _parse_part(name: str, values: dict[str, str], before: str) -> StrategyPart 
         hint = f"Allowed: {allowed}.{_meant(before, '+', name)}"
         raise SettingError(f"There is no strategy “{name}”.", hint)
     kind = KINDS[name]
-    known = {one.name: one for one in params_of(kind.params)}
+    known = {param.name: param for param in params_of(kind.params)}
     for key in values:
         if key not in known:
             allowed = ", ".join([*known, *RUN_KEYS])

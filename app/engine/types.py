@@ -161,7 +161,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def fate_word(self, token: EmittedToken) -> str:
         """What the fate of an emitted token is called: nothing is resampled where the target takes its most
         probable token."""
-        rejected = next((one for one in self.drafted if one.verdict is Verdict.REJECTED), None)
+        rejected = next((token for token in self.drafted if token.verdict is Verdict.REJECTED), None)
         greedy = rejected is not None and rejected.target_id is not None and rejected.draw is None
         return (greedy and FATES[token.origin].undrawn) or token.origin.value
 
@@ -371,7 +371,7 @@ class PairInfo(msgspec.Struct, frozen=True):
     @property
     def on_devices(self) -> bool:
         """Whether layers of either are on devices besides the CPU."""
-        return any(one.n_gpu_layers > 0 for one in (self.target, self.draft) if one is not None)
+        return any(model.n_gpu_layers > 0 for model in (self.target, self.draft) if model is not None)
 
 
 class TraceHeader(msgspec.Struct, frozen=True):

@@ -41,7 +41,7 @@ class WarmDrafters:
     def of(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
         """Those that the spec names, under whatever settings do not shape their memory."""
         # A plug-in that was read again is another kind.
-        self._kept = {key: one for key, one in self._kept.items() if KINDS.get(key[0].name) is key[0]}
+        self._kept = {key: drafter for key, drafter in self._kept.items() if KINDS.get(key[0].name) is key[0]}
         drafters = [(part.name, self._drafter(part)) for part in spec.parts]
         for kind in {key[0] for key in self._kept}:
             keys = [key for key in self._kept if key[0] is kind]  # those in use are the last
@@ -52,7 +52,9 @@ class WarmDrafters:
     def length(self, spec: StrategySpec) -> DraftLength:
         key = spec.length, spec.ewma
         if key not in self.lengths:
-            self.lengths = {other: one for other, one in self.lengths.items() if other[0] != spec.length}
+            self.lengths = {
+                known: length for known, length in self.lengths.items() if known[0] != spec.length
+            }
             self.lengths[key] = make_length(*key)
         return self.lengths[key]
 

@@ -91,7 +91,7 @@ def main() -> None:
         "{training}": "\n".join(told),
         "{table}": (args.work / "table.md").read_text(encoding="utf-8").strip(),
         "{check}": (args.work / "check.txt").read_text(encoding="utf-8").strip(),
-        "{checksums}": "\n".join(f"{one['sha256']}  {one['file']}" for one in files.values()),
+        "{checksums}": "\n".join(f"{file['sha256']}  {file['file']}" for file in files.values()),
     }.items():
         card = card.replace(gap, text)
     (args.out / "MODEL_CARD.md").write_text(card, encoding="utf-8")

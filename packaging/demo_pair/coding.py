@@ -242,7 +242,7 @@ def lone_numbers(listing: Listing) -> list[str]:
 
 def change_number(dice: Dice, old: Listing) -> Change:
     number = dice.choice(lone_numbers(old))
-    fresh = str(dice.choice([one for one in range(2, 99) if str(one) not in old.source]))
+    fresh = str(dice.choice([number for number in range(2, 99) if str(number) not in old.source]))
     said = f"the number {number} is now {fresh}. Nothing else is different."
     return f"uses {fresh} instead of {number}", old.renamed(number, fresh), said
 

@@ -52,7 +52,7 @@ def main() -> None:
     for name, talks in parts.items():
         rendered = [render(trained, messages) for messages in talks]
         arrays[f"{name}_ids"] = np.array([i for ids, _ in rendered for i in ids], np.uint16)
-        arrays[f"{name}_learnt"] = np.array([one for _, learnt in rendered for one in learnt], np.bool_)
+        arrays[f"{name}_learnt"] = np.array([flag for _, learnt in rendered for flag in learnt], np.bool_)
         arrays[f"{name}_ends"] = np.cumsum([len(ids) for ids, _ in rendered])
         print(name, len(talks), "dialogues", len(arrays[f"{name}_ids"]), "tokens", flush=True)
     unfinished = args.work / "corpus.new.npz"  # what is cut off while it is written is made again

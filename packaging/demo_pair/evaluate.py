@@ -43,15 +43,15 @@ class Answer:
     @property
     def speed(self) -> float:
         """Tokens a second from the start of round 0."""
-        return sum(len(one.emitted) for one in self.rounds) / self.totals.seconds
+        return sum(len(round.emitted) for round in self.rounds) / self.totals.seconds
 
     @property
     def drafted(self) -> int:
-        return sum(len(one.drafted) for one in self.rounds)
+        return sum(len(round.drafted) for round in self.rounds)
 
     @property
     def accepted(self) -> int:
-        return sum(one.accepted for one in self.rounds)
+        return sum(round.accepted for round in self.rounds)
 
 
 def answered(engine: Engine, case: judge.Case, strategy: str) -> Answer:
@@ -100,8 +100,10 @@ def acceptance(pair: Path, draft: str, cases: Sequence[judge.Case]) -> list[tupl
     fates: Counter[str] = Counter()
     with loaded(pair, draft) as engine:
         for case in cases:
-            for one in answered(engine, case, SIMPLE).rounds:
-                fates.update({"accepted": one.accepted, "rejected": one.rejected, "ignored": one.ignored})
+            for round in answered(engine, case, SIMPLE).rounds:
+                fates.update(
+                    {"accepted": round.accepted, "rejected": round.rejected, "ignored": round.ignored}
+                )
     label = f"acceptance of `{SIMPLE}`, {draft} (0.6 to 0.95)"
     told = ", ".join(f"{count} {fate}" for fate, count in fates.items())
     return [(label, f"{fates['accepted'] / max(1, fates.total()):.2f}: {told}")]
@@ -126,10 +128,10 @@ def speeds(
     with loaded(pair, "draft.gguf", threads) as engine:
         answered(engine, cases[0], SIMPLE)  # wakes the processor
         found = [(case.kind, speed_ups(engine, case, (SIMPLE, AUTO, *COPYING), repeats)) for case in cases]
-    baseline = statistics.median(one["none"] for _, one in found)
+    baseline = statistics.median(ratios["none"] for _, ratios in found)
 
     def median(strategy: str, kinds: Iterable[str]) -> str:
-        return f"{statistics.median(one[strategy] for kind, one in found if kind in kinds):.2f}"
+        return f"{statistics.median(ratios[strategy] for kind, ratios in found if kind in kinds):.2f}"
 
     every = {kind for kind, _ in found}
     where = f"{threads} thread{'s' * (threads > 1)}"
@@ -137,10 +139,10 @@ def speeds(
     rows.append((f"speed-up of `{SIMPLE}`, {where} (at least 1.3)", median(SIMPLE, every)))
     rows += [
         (
-            f"speed-up of `{one}` on {', '.join(COPIES)}, {where} (one at least 1.5)",
-            f"{median(one, COPIES)}: {', '.join(f'{kind} {median(one, [kind])}' for kind in COPIES)}",
+            f"speed-up of `{name}` on {', '.join(COPIES)}, {where} (one at least 1.5)",
+            f"{median(name, COPIES)}: {', '.join(f'{kind} {median(name, [kind])}' for kind in COPIES)}",
         )
-        for one in COPYING
+        for name in COPYING
     ]
     rows.append((f"speed-up of `{AUTO}`, {where} (at least 1.2)", median(AUTO, every)))
     return baseline, rows

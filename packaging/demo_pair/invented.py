@@ -232,7 +232,7 @@ def made(
         f"def {name}{signature}",
         (want,),
         lines,
-        tuple(f"{name}({one})" for one in arguments),
+        tuple(f"{name}({argument})" for argument in arguments),
         argument if may_be_empty else "",
         invented=True,
     )

@@ -90,7 +90,9 @@ def load() -> list[Case]:
         entry = json.loads(line)
         expect = entry["expect"]
         for name in ("phrases", "calls"):
-            expect[name] = tuple(tuple(one) if isinstance(one, list) else one for one in expect.get(name, ()))
+            expect[name] = tuple(
+                tuple(value) if isinstance(value, list) else value for value in expect.get(name, ())
+            )
         messages = tuple((role, content) for role, content in entry["messages"])
         cases.append(Case(entry["kind"], messages, Expect(**expect)))
     return cases

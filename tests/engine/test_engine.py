@@ -96,7 +96,7 @@ def test_the_order_of_events(engine: Engine) -> None:
     assert kinds[-1] is Finished
     assert kinds[1:-1] == sorted(kinds[1:-1], key=[PromptProgress, RoundFinished].index)
     progress = [event for event in events if isinstance(event, PromptProgress)]
-    assert [one.done for one in progress] == [512, len(LONG * 2) - 1]
+    assert [event.done for event in progress] == [512, len(LONG * 2) - 1]
     used = [event.context_used for event in events if isinstance(event, RoundFinished)]
     assert used == [len(LONG * 2) + n for n in range(5)]
 
@@ -133,7 +133,7 @@ def test_the_target_itself_as_its_draft_is_always_accepted(pair_files: tuple[Pat
             (f"{DRAFTS}:sample=1", Sampling(temperature=1, seed=3)),
         ]:
             trace = answer(engine, strategy=strategy, sampling=sampling, max_tokens=100, ignore_eos=True)
-            verdicts = [token.verdict for one in trace.rounds for token in one.drafted]
+            verdicts = [token.verdict for round in trace.rounds for token in round.drafted]
             refused = sum(verdict is not Verdict.ACCEPTED for verdict in verdicts)
             # Other batch shapes round differently: u·q < p can fail by a hair where q and p are equal.
             assert refused <= (0 if sampling.temperature == 0 else 4)
@@ -142,16 +142,16 @@ def test_the_target_itself_as_its_draft_is_always_accepted(pair_files: tuple[Pat
 
 def test_no_token_is_decoded_twice_by_the_draft(engine: Engine, decoded: dict[str, list[int]]) -> None:
     trace = answer(engine, strategy=DRAFTS, max_tokens=60, ignore_eos=True)
-    accepted = [one.accepted for one in trace.rounds]
-    assert 0 < sum(accepted) < sum(len(one.drafted) for one in trace.rounds)
+    accepted = [round.accepted for round in trace.rounds]
+    assert 0 < sum(accepted) < sum(len(round.drafted) for round in trace.rounds)
     # Each drafted token but the last of a round is decoded to draft the next one. What is decoded
     # besides is the prompt and, a round, what the draft has not seen: the token emitted behind, and the last
     # drafted one where all passed.
     expected = trace.header.prompt_tokens
-    for place, one in enumerate(trace.rounds):
-        expected += max(0, len(one.drafted) - 1)
+    for place, round in enumerate(trace.rounds):
+        expected += max(0, len(round.drafted) - 1)
         following = trace.rounds[place + 1].drafted if place + 1 < len(trace.rounds) else ()
-        all_passed = bool(one.drafted) and one.accepted == len(one.drafted)
+        all_passed = bool(round.drafted) and round.accepted == len(round.drafted)
         expected += (1 + all_passed) if following else 0
     assert len(decoded["draft"]) == expected
 
@@ -160,7 +160,7 @@ def test_the_target_decodes_every_token_once_and_its_drafts(
     engine: Engine, decoded: dict[str, list[int]]
 ) -> None:
     trace = answer(engine, strategy=DRAFTS, max_tokens=60, ignore_eos=True)
-    drafted = sum(len(one.drafted) for one in trace.rounds)
+    drafted = sum(len(round.drafted) for round in trace.rounds)
     assert len(decoded["target"]) == trace.header.prompt_tokens - 1 + len(trace.rounds) + drafted
 
 
@@ -215,9 +215,9 @@ def test_cold_empties_everything(engine: Engine) -> None:
 
 def test_drafts_are_never_longer_than_what_is_still_wanted(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple:n_max=16", max_tokens=6)
-    assert all(one.position + len(one.drafted) < 6 for one in trace.rounds)
+    assert all(round.position + len(round.drafted) < 6 for round in trace.rounds)
     one_token = answer(engine, strategy="draft-simple:n_max=16", max_tokens=1)
-    assert [one.drafted for one in one_token.rounds] == [()]
+    assert [round.drafted for round in one_token.rounds] == [()]
     assert one_token.rounds[0].emitted[0].origin is Origin.PLAIN
     assert one_token.rounds[0].draft_end == "answer at its length limit"
 
@@ -231,7 +231,7 @@ def test_small_batches_limit_the_draft_and_nothing_else(
     with Engine(target, draft) as small:
         trace = answer(small, LONG[:60], strategy="draft-simple:n_max=8", max_tokens=30)
     assert_same_answer(trace, expected)
-    assert max(len(one.drafted) for one in trace.rounds) == batch_size - 1
+    assert max(len(round.drafted) for round in trace.rounds) == batch_size - 1
 
 
 # ----------------------------------------------------------------------------------------- stopping
@@ -418,10 +418,12 @@ def test_a_draft_context_smaller_than_the_targets_only_ends_drafting(
         past = answer(two_sizes, LONG, strategy=DRAFTS, max_tokens=10, ignore_eos=True)
     assert_same_answer(trace, expected)
     assert recheck(trace) == []
-    drafted_until = max(one.position for one in trace.rounds if one.drafted)
+    drafted_until = max(round.position for round in trace.rounds if round.drafted)
     assert 40 < drafted_until <= 57
     assert trace.rounds[-2].draft_end == "the draft's context is full"
-    assert not any(one.drafted for one in past.rounds), "the prompt alone is longer than the draft's context"
+    assert not any(round.drafted for round in past.rounds), (
+        "the prompt alone is longer than the draft's context"
+    )
 
 
 def test_answers_end_by_end_token_stop_and_length(engine: Engine) -> None:

@@ -37,11 +37,11 @@ def test_greedy_is_the_baseline_on_tiny_pairs(
     request = GenerationRequest(prompt=PROMPT, max_tokens=40, ignore_eos=True)
     for rule in RULES:
         trace = baselines.check(tiny_engine, request, strategy + rule)
-        lengths = [len(one.drafted) for one in trace.rounds]
+        lengths = [len(round.drafted) for round in trace.rounds]
         assert max(lengths) == k, "drafts were as long as asked for"
-        assert sum(one.rejected for one in trace.rounds) > 0
+        assert sum(round.rejected for round in trace.rounds) > 0
         if "draft-simple" in strategy:  # a random model seldom repeats its prompt
-            assert sum(one.accepted for one in trace.rounds) > 0
+            assert sum(round.accepted for round in trace.rounds) > 0
 
 
 @pytest.mark.parametrize(

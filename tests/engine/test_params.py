@@ -31,12 +31,12 @@ class Example:
 
 
 def described() -> dict[str, Any]:
-    return {one.name: one for one in params_of(Example)}
+    return {param.name: param for param in params_of(Example)}
 
 
 def test_parameters_describe_themselves() -> None:
     assert list(described()) == ["count", "share", "limit", "switch", "choice", "text"]
-    assert {name: one.range_text() for name, one in described().items()} == {
+    assert {name: param.range_text() for name, param in described().items()} == {
         "count": "a whole number from 1 to 10",
         "share": "a number from 0 to 1",
         "limit": "a whole number, -1 or more",
@@ -59,9 +59,9 @@ def test_parameters_describe_themselves() -> None:
 )
 def test_the_written_form_is_read_back_exactly(example: Example) -> None:
     check_params(example)
-    for one in params_of(Example):
-        value = getattr(example, one.name)
-        assert one.parse(one.format(value)) == value
+    for parameter in params_of(Example):
+        value = getattr(example, parameter.name)
+        assert parameter.parse(parameter.format(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_the_written_form_is_read_back_exactly(example: Example) -> None:
     ],
 )
 def test_wrong_values_are_refused_with_what_is_allowed(name: str, text: str) -> None:
-    one = described()[name]
+    parameter = described()[name]
     with pytest.raises(SettingError) as refused:
-        one.parse(text)
+        parameter.parse(text)
     assert name in refused.value.message
     assert text in refused.value.message
-    assert one.range_text() in refused.value.hint
+    assert parameter.range_text() in refused.value.hint
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_whole_numbers_pass_for_numbers() -> None:
 def test_every_parameter_of_the_engine_has_help_and_an_allowed_default(owner: type) -> None:
     seen = list(params_of(owner))
     assert seen
-    for one in seen:
-        assert one.doc.endswith(".")
-        one.check(one.default)
-        assert one.parse(one.format(one.default)) == one.default
+    for parameter in seen:
+        assert parameter.doc.endswith(".")
+        parameter.check(parameter.default)
+        assert parameter.parse(parameter.format(parameter.default)) == parameter.default

@@ -37,8 +37,8 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_greedy_is_the_baseline(pair: Engine, baselines: Baselines, rule: str) -> None:
     request = GenerationRequest(prompt=PROMPT, max_tokens=24, ignore_eos=True)
     trace = baselines.check(pair, request, STRATEGIES["both"].format(k=4) + rule)
-    assert drafted(trace) > sum(one.rejected for one in trace.rounds) > 0
-    assert sum(one.accepted for one in trace.rounds) > 0
+    assert drafted(trace) > sum(round.rejected for round in trace.rounds) > 0
+    assert sum(round.accepted for round in trace.rounds) > 0
 
 
 def test_match_under_filters_is_plain_sampling(pair: Engine, baselines: Baselines) -> None:

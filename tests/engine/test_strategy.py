@@ -25,7 +25,10 @@ greedy_drafts = st.builds(
 sampled_drafts = st.builds(DraftSimpleParams, n_max=st.integers(1, 512), sample=st.just(True))
 drafts = st.one_of(greedy_drafts, sampled_drafts).map(lambda params: StrategyPart("draft-simple", params))
 parts = st.one_of(
-    st.just(()), lookups.map(lambda one: (one,)), drafts.map(lambda one: (one,)), st.tuples(lookups, drafts)
+    st.just(()),
+    lookups.map(lambda part: (part,)),
+    drafts.map(lambda part: (part,)),
+    st.tuples(lookups, drafts),
 )
 specs = st.builds(StrategySpec, parts, st.one_of(st.none(), st.sampled_from(Verification)))
 
@@ -197,7 +200,7 @@ def test_settings_of_ewma_that_cannot_be(text: str, said: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
-    for one in params_of(kind.params):
-        told = one.name == "p_min" or one.unit == "tokens"
-        if told and one.name not in ("max_spec_offset", "max_cached_tokens"):
-            assert "Usual are" in one.doc, one.name
+    for param in params_of(kind.params):
+        told = param.name == "p_min" or param.unit == "tokens"
+        if told and param.name not in ("max_spec_offset", "max_cached_tokens"):
+            assert "Usual are" in param.doc, param.name

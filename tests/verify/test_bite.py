@@ -287,7 +287,7 @@ def largest_difference(engine: Engine) -> float:
         max_tokens=60,
         ignore_eos=True,
     )
-    drafted = [token for one in trace.rounds for token in one.drafted]
+    drafted = [token for round in trace.rounds for token in round.drafted]
     assert sum(token.verdict is Verdict.REJECTED for token in drafted) > 20
     return max(abs(token.q - token.p) for token in drafted if token.p is not None)
 

@@ -19,7 +19,7 @@ def build_command(gpu: str) -> str:
 
 def gpu_backends(backends: Iterable[str]) -> tuple[str, ...]:
     """Of a build's backends those for GPUs."""
-    return tuple(_SPELLED.get(one, one) for one in backends if one not in _EVERYWHERE)
+    return tuple(_SPELLED.get(backend, backend) for backend in backends if backend not in _EVERYWHERE)
 
 
 def other_builds(backends: Iterable[str], platform: str = sys.platform) -> dict[str, str]:

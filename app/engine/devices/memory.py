@@ -89,15 +89,15 @@ class PairMemory(msgspec.Struct, frozen=True):
 
 def offload_devices(devices: Iterable[Device]) -> tuple[Device, ...]:
     """Those that can hold layers besides the CPU."""
-    return tuple(one for one in devices if one.name != CPU and one.kind != "accelerator")
+    return tuple(device for device in devices if device.name != CPU and device.kind != "accelerator")
 
 
 def total_by_device(models: Iterable[ModelMemory]) -> dict[str, int]:
     """Device name -> bytes of all `models` together."""
     totals: dict[str, int] = {}
     for model in models:
-        for one in model.memory:
-            totals[one.device] = totals.get(one.device, 0) + one.total
+        for usage in model.memory:
+            totals[usage.device] = totals.get(usage.device, 0) + usage.total
     return totals
 
 
@@ -110,9 +110,9 @@ def shortages(
     """
     needed = total_by_device(models)
     return tuple(
-        Shortage(one.name, needed[one.name], one.free)
-        for one in devices
-        if one.total and needed.get(one.name, 0) > max(0, one.free - margin)
+        Shortage(device.name, needed[device.name], device.free)
+        for device in devices
+        if device.total and needed.get(device.name, 0) > max(0, device.free - margin)
     )
 
 
@@ -120,10 +120,11 @@ def freed(devices: Iterable[Device], models: Iterable[ModelMemory]) -> tuple[Dev
     """The devices as they are once `models` are unloaded. Mapped pages are free as it is."""
     held: dict[str, int] = {}
     for model in models:
-        for one in model.memory:
-            held[one.device] = held.get(one.device, 0) + one.total - one.mapped
+        for usage in model.memory:
+            held[usage.device] = held.get(usage.device, 0) + usage.total - usage.mapped
     return tuple(
-        msgspec.structs.replace(one, free=min(one.total, one.free + held.get(one.name, 0))) for one in devices
+        msgspec.structs.replace(device, free=min(device.total, device.free + held.get(device.name, 0)))
+        for device in devices
     )
 
 

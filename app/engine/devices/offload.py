@@ -63,9 +63,9 @@ def fit_pair(
 
 
 def _checked(target: ModelOptions, draft: ModelOptions | None) -> tuple[ModelOptions, ModelOptions | None]:
-    for one in (target, draft):
-        if one is not None:
-            check_params(one)
+    for options in (target, draft):
+        if options is not None:
+            check_params(options)
     return share_workers(target, draft)
 
 

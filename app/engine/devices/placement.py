@@ -35,5 +35,5 @@ def without_worker_devices(device: str) -> str:
     Where names were given and none of them stays, no device is left: an empty option would be all of them.
     """
     names = split_list(device)
-    kept = [one for one in names if not one.startswith(WORKERS)]
+    kept = [name for name in names if not name.startswith(WORKERS)]
     return ",".join(kept) if kept or not names else NO_DEVICE

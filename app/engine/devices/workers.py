@@ -50,7 +50,7 @@ class Endpoint:
                 f"Write it as HOST:PORT, such as 192.168.1.20:{DEFAULT_PORT}.",
                 text,
             )
-        if ":" in host or any(one in host for one in " /@[]"):
+        if ":" in host or any(character in host for character in " /@[]"):
             raise WorkerError(
                 f"“{host}” is not a host that llama.cpp can reach.", "Give a name or an IPv4 address.", text
             )
@@ -114,9 +114,9 @@ def _greet(endpoint: Endpoint, patience: float) -> tuple[int, int] | None:
 def lost_workers(endpoints: tuple[str, ...], patience: float = PATIENCE) -> tuple[str, ...]:
     """Those of `endpoints` where no worker answers."""
     lost = []
-    for one in endpoints:
+    for endpoint in endpoints:
         try:
-            check_worker(one, patience)
+            check_worker(endpoint, patience)
         except WorkerError:
-            lost.append(one)
+            lost.append(endpoint)
     return tuple(lost)

@@ -185,7 +185,7 @@ class DraftSimple(Drafter):
             p = tuple(shares(logits))
             top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
         if not q:
-            return DraftView([one.p[0] for one in top], top)
+            return DraftView([alternatives.p[0] for alternatives in top], top)
         drawn = zip(rows, chosen, log_sum_exp(rows, self._around.sampler.exponentials), strict=True)
         return DraftView([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
 

@@ -131,7 +131,7 @@ def advise(
     full = [*_larger_contexts(statistics, setup)]
     if not full:
         return advice
-    text = " ".join([advice.text, *(f"The context was full: try {one.text}." for one in full)])
+    text = " ".join([advice.text, *(f"The context was full: try {remedy.text}." for remedy in full)])
     return replace(advice, text=text, remedies=(*advice.remedies, *full))
 
 
@@ -195,7 +195,7 @@ def _losing(
     if spec.needs_draft and c is not None and c >= _DEAR_DRAFT:
         return _dear_draft(c, setup)
     remedies = _remedies(spec, statistics, cost)
-    remedy = f"try {', or '.join(one.text for one in remedies)}"
+    remedy = f"try {', or '.join(remedy.text for remedy in remedies)}"
     if rate < _LOW_ACCEPTANCE:
         text = f"Only {percent(rate, 0)} of the drafted tokens were accepted. {_sentence(remedy)}"
         return Finding.LOW_ACCEPTANCE, text, remedies
@@ -212,7 +212,7 @@ def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remed
     """A draft token takes too long: the draft is on the slower device, or it is too large."""
     text = f"One draft token takes {percent(c, 0)} of a target pass"
     pair, draft = setup.pair, setup.draft
-    devices = " and ".join(one for one in pair.devices.split(", ") if one != "CPU") if pair else ""
+    devices = " and ".join(name for name in pair.devices.split(", ") if name != "CPU") if pair else ""
     if pair is not None and pair.draft is not None and pair.draft.n_gpu_layers == 0 and devices and draft:
         moved = replace(draft, n_gpu_layers=-1, device=setup.target.device if setup.target else "")
         return (
@@ -236,8 +236,8 @@ def _smaller_draft(setup: AnswerSetup) -> Remedy | None:
     if pair is None or pair.draft is None or draft is None:
         return None
     size = pair.target.size
-    smaller = [one for one in setup.drafts if one.size <= _CLEARLY_SMALLER * pair.draft.size]
-    best = min(smaller, key=lambda one: abs(one.size / size - IDEAL_SHARE), default=None)
+    smaller = [file for file in setup.drafts if file.size <= _CLEARLY_SMALLER * pair.draft.size]
+    best = min(smaller, key=lambda file: abs(file.size / size - IDEAL_SHARE), default=None)
     if best is None:
         return None
     return Remedy(f"{best.name} ({size_words(best.size / size)})", draft=replace(draft, path=best.path))
@@ -273,12 +273,12 @@ def _said(shares: Balance, start: bool = True) -> str:
 
 
 def _nothing(spec: StrategySpec, statistics: Statistics) -> tuple[str, tuple[Remedy, ...]]:
-    other = None if spec.needs_draft else _another_kind(spec, statistics)
+    instead = None if spec.needs_draft else _another_kind(spec, statistics)
     ways = "Use none, or another draft model."
-    if other is not None:
-        ways = f"Use none, or try {other.text}."
+    if instead is not None:
+        ways = f"Use none, or try {instead.text}."
     text = f"None of the {statistics.drafted:,} drafted tokens was accepted: drafting only costs time. {ways}"
-    return text, (_PLAIN, other) if other is not None else (_PLAIN,)
+    return text, (_PLAIN, instead) if instead is not None else (_PLAIN,)
 
 
 def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> tuple[str, tuple[Remedy, ...]]:
@@ -316,13 +316,15 @@ def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tu
         ways.append(_UNDRAFTED)
     elif low:
         ways.append(_another_kind(spec, statistics))
-    return (*(one for one in ways if one is not None), _PLAIN)
+    return (*(way for way in ways if way is not None), _PLAIN)
 
 
 def _surer_drafts(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
     """draft-simple stops where it is not sure, and what is left is accepted more often."""
     part = _busiest(spec, statistics)
-    p_min = next((one for one in _P_MINS if part.name == "draft-simple" and part.params.p_min < one), None)
+    p_min = next(
+        (value for value in _P_MINS if part.name == "draft-simple" and part.params.p_min < value), None
+    )
     if p_min is None:
         return None
     return Remedy(f"p_min={p_min:g}{_whose(spec, part)}", _changed(spec, part, p_min=p_min))
@@ -331,12 +333,12 @@ def _surer_drafts(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
 def _another_kind(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
     """A way to look for repetitions that weighs what followed, or takes shorter matches."""
     part = _busiest(spec, statistics)
-    known = [one.name for one in spec.parts]
+    known = [used.name for used in spec.parts]
     name = next((name for name in _KINDS_TO_TRY if name not in known), None)
     if name is None:
         return None
-    other = StrategySpec.parse(name).parts[0]
-    return Remedy(f"{name} in place of {part.name}", _put(spec, part, other))
+    replacement = StrategySpec.parse(name).parts[0]
+    return Remedy(f"{name} in place of {part.name}", _put(spec, part, replacement))
 
 
 def _shorter_match(
@@ -381,9 +383,9 @@ def _changed(spec: StrategySpec, part: StrategyPart, **values: float) -> Strateg
     return _put(spec, part, StrategyPart(part.name, replace(part.params, **values)))
 
 
-def _put(spec: StrategySpec, part: StrategyPart, other: StrategyPart) -> StrategySpec:
+def _put(spec: StrategySpec, part: StrategyPart, replacement: StrategyPart) -> StrategySpec:
     """The spec with another part in the place of `part`."""
-    return replace(spec, parts=tuple(other if one is part else one for one in spec.parts))
+    return replace(spec, parts=tuple(replacement if old is part else old for old in spec.parts))
 
 
 def _whose(spec: StrategySpec, part: StrategyPart) -> str:
@@ -428,5 +430,5 @@ def _interval(passed: int, judged: int) -> tuple[float, float]:
 
 def _busiest(spec: StrategySpec, statistics: Statistics) -> StrategyPart:
     """The strategy that drafted most tokens: the numbers of the answer are mostly its own."""
-    drafted = {name: one.drafted for name, one in statistics.strategies.items()}
+    drafted = {name: drafts.drafted for name, drafts in statistics.strategies.items()}
     return max(spec.parts, key=lambda part: drafted.get(part.name, 0))

@@ -93,18 +93,18 @@ class CostModel:
     @classmethod
     def of(cls, rounds: Iterable[Round]) -> CostModel:
         model = cls()
-        for one in rounds:
-            model.add(one)
+        for round in rounds:
+            model.add(round)
         return model
 
-    def add(self, one: Round) -> None:
+    def add(self, round: Round) -> None:
         """Add a round, of this answer or of its baseline."""
-        k = len(one.drafted)
-        self.passes.add(k + 1, one.verify_seconds)
+        k = len(round.drafted)
+        self.passes.add(k + 1, round.verify_seconds)
         if k:
-            self.draft_times.add((one.draft_seconds - one.read_seconds) / k)
+            self.draft_times.add((round.draft_seconds - round.read_seconds) / k)
             self.lengths[k] += 1
-            self.accepted += one.accepted
+            self.accepted += round.accepted
 
     @property
     def single_pass(self) -> float | None:

@@ -62,7 +62,7 @@ def llama_command(
     """
     if not spec.needs_draft:
         draft = None
-    sizes = [one for one in (target.ctx_size, n_ctx) if one]  # a file may have been trained with less
+    sizes = [size for size in (target.ctx_size, n_ctx) if size]  # a file may have been trained with less
     n_ctx = min(sizes, default=DEFAULT_CTX)
     known = [part for part in spec.parts if part.name in _TYPES]
     words = ["llama-server", *_target_file(target.path)]
@@ -113,17 +113,19 @@ def _draft_file(path: str) -> list[str]:
 
 
 def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:
-    values = {one: getattr(sampling, one.name) for one in params_of(Sampling)}
-    changed = {one.name for one, value in values.items() if one.name in _RARER and value != one.default}
+    values = {param: getattr(sampling, param.name) for param in params_of(Sampling)}
+    changed = {
+        param.name for param, value in values.items() if param.name in _RARER and value != param.default
+    }
     if not changed.isdisjoint(_PENALTIES):
         changed.add("repeat_last_n")
     words: list[str] = []
-    for one, value in values.items():
-        if one.name in changed:
-            whole = one.name in _LAST_N and value < 0  # there it has to be said in tokens
-            text = str(n_ctx) if whole else one.format(value)
-            for word in (text.split() or [NO_BREAKER]) if one.words else [text]:
-                words += ["--" + one.name.replace("_", "-"), word]
+    for param, value in values.items():
+        if param.name in changed:
+            whole = param.name in _LAST_N and value < 0  # there it has to be said in tokens
+            text = str(n_ctx) if whole else param.format(value)
+            for word in (text.split() or [NO_BREAKER]) if param.words else [text]:
+                words += ["--" + param.name.replace("_", "-"), word]
     return words
 
 
@@ -148,9 +150,9 @@ def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
     words += ["--n-gpu-layers", _layers(options)]
     if options.swa_full:
         words.append("--swa-full")
-    for one in params_of(ModelOptions):
-        if one.name not in ("ctx_size", "threads", "n_gpu_layers", "swa_full"):
-            words += _changed(options, one, "")
+    for param in params_of(ModelOptions):
+        if param.name not in ("ctx_size", "threads", "n_gpu_layers", "swa_full"):
+            words += _changed(options, param, "")
     return words
 
 
@@ -160,9 +162,9 @@ def _draft_flags(options: ModelOptions) -> list[str]:
     # llama.cpp's default is the target's.
     words += ["--threads-batch-draft", str(options.threads_batch or threads)]
     words += ["--n-gpu-layers-draft", _layers(options)]
-    for one in params_of(ModelOptions):
-        if one.name in _DRAFT_CHANGES:
-            words += _changed(options, one, "-draft")
+    for param in params_of(ModelOptions):
+        if param.name in _DRAFT_CHANGES:
+            words += _changed(options, param, "-draft")
     return words
 
 
@@ -171,29 +173,29 @@ def _layers(options: ModelOptions) -> str:
     return "all" if options.n_gpu_layers < 0 else str(options.n_gpu_layers)
 
 
-def _changed(options: ModelOptions, one: Param, whose: str) -> list[str]:
+def _changed(options: ModelOptions, param: Param, whose: str) -> list[str]:
     """A setting of which llama.cpp has the same default; `whose` is "" or "-draft"."""
-    value = getattr(options, one.name)
-    if value == one.default:
+    value = getattr(options, param.name)
+    if value == param.default:
         return []
-    flag = one.name.replace("_", "-") + whose
-    if one.kind is bool:
+    flag = param.name.replace("_", "-") + whose
+    if param.kind is bool:
         return [f"--{flag}" if value else f"--no-{flag}"]
-    return [f"--{flag}", one.format(value)]
+    return [f"--{flag}", param.format(value)]
 
 
 def _strategy_flags(part: StrategyPart) -> list[str]:
     words: list[str] = []
     prefix = "draft" if part.name == "draft-simple" else part.name
-    for one in params_of(type(part.params)):
-        value = getattr(part.params, one.name)
-        if value == one.default or one.name in _OWN_KEYS:
+    for param in params_of(type(part.params)):
+        value = getattr(part.params, param.name)
+        if value == param.default or param.name in _OWN_KEYS:
             continue
-        key = one.name.replace("_", "-")
+        key = param.name.replace("_", "-")
         if part.name != "ngram-cache":
-            words += [f"--spec-{prefix}-{key}", one.format(value)]
-        elif one.name in _CACHE_KEYS:
-            words += [f"--{key}", one.format(value)]
+            words += [f"--spec-{prefix}-{key}", param.format(value)]
+        elif param.name in _CACHE_KEYS:
+            words += [f"--{key}", param.format(value)]
     return words
 
 
@@ -221,7 +223,7 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
 
 def _draft_differences(target: ModelOptions, draft: ModelOptions) -> Iterator[str]:
     """llama-server opens the draft as it does the target, but for what has a flag of its own."""
-    shared = [one.name for one in params_of(ModelOptions) if one.name not in _DRAFT_FLAGS]
+    shared = [param.name for param in params_of(ModelOptions) if param.name not in _DRAFT_FLAGS]
     lost = [name for name in shared if getattr(draft, name) != getattr(target, name)]
     if not draft.ctx_size and "ctx_size" in lost:
         lost.remove("ctx_size")  # as far as the target goes, here as well

@@ -79,26 +79,26 @@ class AutoLength(DraftLength):
 
     # --- what things are expected to cost, in seconds
 
-    def _drafting(self, one: LengthFacts, k: int) -> float:
-        if one.drafting.known:
-            return one.drafting.seconds(k)
-        return k * one.limits.relative_size * self._target.seconds(0)
+    def _drafting(self, facts: LengthFacts, k: int) -> float:
+        if facts.drafting.known:
+            return facts.drafting.seconds(k)
+        return k * facts.limits.relative_size * self._target.seconds(0)
 
-    def _reading(self, one: LengthFacts, unread: int) -> float:
+    def _reading(self, facts: LengthFacts, unread: int) -> float:
         """Of `unread` tokens that its model has to read first; the first few ride along with the draft."""
         if unread <= RIDE_ALONG:
             return 0.0
-        if len(one.read_seconds):
-            return unread * one.read_seconds.value
+        if len(facts.read_seconds):
+            return unread * facts.read_seconds.value
         token = self._prompt_token or self._target.seconds(0)
-        return _CAUTION * unread * token * one.limits.relative_size
+        return _CAUTION * unread * token * facts.limits.relative_size
 
-    def _price(self, one: LengthFacts, k: int, unread: int) -> float:
+    def _price(self, facts: LengthFacts, k: int, unread: int) -> float:
         """What a round is feared to lose, in single-token passes: between what it loses where its draft is
         rejected at once, and what it is expected to lose."""
         single = self._target.seconds(0)
-        spent = self._target.feared(k) - single + self._drafting(one, k) + self._reading(one, unread)
-        return spent / single - _HOPE * (one.acceptance.expected(k) - 1)
+        spent = self._target.feared(k) - single + self._drafting(facts, k) + self._reading(facts, unread)
+        return spent / single - _HOPE * (facts.acceptance.expected(k) - 1)
 
     # --- planning
 
@@ -110,17 +110,17 @@ class AutoLength(DraftLength):
         self._plans = {}
         single = self._target.seconds(0)
         tokens, seconds = 1.0, single
-        for one in reversed(self._order):
-            one.age(self._place)
+        for facts in reversed(self._order):
+            facts.age(self._place)
             best = _Plan(0, 1.0)
             rest_rate = best_rate = tokens / seconds
-            hit = one.acceptance.hit_rate
-            in_vain = self._drafting(one, 1)
+            hit = facts.acceptance.hit_rate
+            in_vain = self._drafting(facts, 1)
             after = tokens, seconds
-            for prospect in one.acceptance.prospects(min(one.limits.longest, room)):
-                if prospect.k < one.limits.shortest:
+            for prospect in facts.acceptance.prospects(min(facts.limits.longest, room)):
+                if prospect.k < facts.limits.shortest:
                     continue
-                cost = self._round_seconds(one, prospect.drafted)
+                cost = self._round_seconds(facts, prospect.drafted)
                 mixed = (
                     hit * prospect.tokens + (1 - hit) * tokens,
                     hit * cost + (1 - hit) * (seconds + in_vain),
@@ -133,15 +133,15 @@ class AutoLength(DraftLength):
                 elif best.k and rate < _PAST_THE_BEST * best_rate:
                     break
             tokens, seconds = after
-            self._plans[one.limits.name] = best
+            self._plans[facts.limits.name] = best
         return self._plans
 
-    def _round_seconds(self, one: LengthFacts, drafted: float) -> float:
+    def _round_seconds(self, facts: LengthFacts, drafted: float) -> float:
         """Of a round with so many drafted tokens, on average."""
         low = int(drafted)
-        seconds = self._target.seconds(low) + self._drafting(one, low)
+        seconds = self._target.seconds(low) + self._drafting(facts, low)
         if drafted > low:
-            more = self._target.seconds(low + 1) + self._drafting(one, low + 1)
+            more = self._target.seconds(low + 1) + self._drafting(facts, low + 1)
             seconds += (drafted - low) * (more - seconds)
         return seconds
 
@@ -150,13 +150,13 @@ class AutoLength(DraftLength):
             self.rest_reason = _MEASURES
             return 0
         self.rest_reason = DraftLength.rest_reason
-        one = self._strategies[name]
-        one.probing = False
-        if self._place < one.rests_until:
+        facts = self._strategies[name]
+        facts.probing = False
+        if self._place < facts.rests_until:
             return 0
         left = self._ledger.left(self._place - self._began_at)
         if left <= 0:
-            one.rests_until = self._place + max(self._rest(), _EXHAUSTED)
+            facts.rests_until = self._place + max(self._rest(), _EXHAUSTED)
             return 0
         plan = self._planned(room)[name]
         if plan.k:
@@ -164,22 +164,22 @@ class AutoLength(DraftLength):
                 self.rest_reason = _MEASURES
                 return 0
             behind = unread()
-            k = self._affordable(one, plan.k, behind, left)
-            reading = self._reading(one, behind) / self._target.seconds(0)
+            k = self._affordable(facts, plan.k, behind, left)
+            reading = self._reading(facts, behind) / self._target.seconds(0)
             if k and reading < (1 - 1 / plan.factor) * min(room, 256):
-                return self._at_most(one, k, room)
-            one.rests_until = self._place + self._rest()
+                return self._at_most(facts, k, room)
+            facts.rests_until = self._place + self._rest()
             return 0
-        return self._probe(one, room, unread, left)
+        return self._probe(facts, room, unread, left)
 
-    def _affordable(self, one: LengthFacts, k: int, unread: int, left: float) -> int:
+    def _affordable(self, facts: LengthFacts, k: int, unread: int, left: float) -> int:
         """The longest draft of at most k tokens whose price is at most `left`; 0 where there is none."""
-        while k >= one.limits.shortest and self._price(one, k, unread) > left:
+        while k >= facts.limits.shortest and self._price(facts, k, unread) > left:
             k -= 1
-        return k if k >= one.limits.shortest else 0
+        return k if k >= facts.limits.shortest else 0
 
-    def _at_most(self, one: LengthFacts, k: int, room: int) -> int:
-        return room if k >= one.limits.longest else min(k, room)
+    def _at_most(self, facts: LengthFacts, k: int, room: int) -> int:
+        return room if k >= facts.limits.longest else min(k, room)
 
     def _refreshes(self, plan: _Plan) -> bool:
         """Whether a round without a draft is due: k = 0 must be known as well as the others."""
@@ -188,32 +188,32 @@ class AutoLength(DraftLength):
             seldom = min(_RECHECK << len(self._target), seldom)
         return self._place - self._plain_at > seldom
 
-    def _probe(self, one: LengthFacts, room: int, unread: Callable[[], int], left: float) -> int:
+    def _probe(self, facts: LengthFacts, room: int, unread: Callable[[], int], left: float) -> int:
         """Tokens of a trial, where one is due, could pay and can be afforded."""
-        if self._place < one.trial_due:
-            one.rests_until = min(one.trial_due, self._place + self._rest())
+        if self._place < facts.trial_due:
+            facts.rests_until = min(facts.trial_due, self._place + self._rest())
             return 0
         single = self._target.seconds(0)
         hopes = [
-            (prospect.tokens * single / self._round_seconds(one, prospect.drafted), prospect.k)
-            for prospect in one.acceptance.prospects(min(one.limits.longest, room), _OPTIMISM)
+            (prospect.tokens * single / self._round_seconds(facts, prospect.drafted), prospect.k)
+            for prospect in facts.acceptance.prospects(min(facts.limits.longest, room), _OPTIMISM)
         ]
         factor, k = max(hopes)
         if factor >= _WORTH_A_TRIAL:
-            k = min(k, max(one.trial, one.limits.shortest))
-            if k := self._affordable(one, k, unread(), left):
-                one.probing = True
-                return self._at_most(one, k, room)
-        one.rests_until = self._place + self._rest()
+            k = min(k, max(facts.trial, facts.limits.shortest))
+            if k := self._affordable(facts, k, unread(), left):
+                facts.probing = True
+                return self._at_most(facts, k, room)
+        facts.rests_until = self._place + self._rest()
         return 0
 
     def look(self, name: str, room: int) -> int:
-        one = self._strategies[name]
-        if one.limits.relative_size or one.watched is not None or len(self._target) < 1:
+        facts = self._strategies[name]
+        if facts.limits.relative_size or facts.watched is not None or len(self._target) < 1:
             return 0
-        if (self._place - one.looked_at) * self._target.seconds(0) * _LOOK < one.look_seconds:
+        if (self._place - facts.looked_at) * self._target.seconds(0) * _LOOK < facts.look_seconds:
             return 0
-        return min(max(_LOOKED_AT, one.limits.shortest), one.limits.longest, room)
+        return min(max(_LOOKED_AT, facts.limits.shortest), facts.limits.longest, room)
 
     def _rest(self) -> int:
         """A thought costs little, but not nothing where the target is small."""
@@ -226,13 +226,15 @@ class AutoLength(DraftLength):
         self._place += 1
         return True
 
-    def _wakes_at(self, one: LengthFacts) -> int:
+    def _wakes_at(self, facts: LengthFacts) -> int:
         """The place before which a strategy need not be asked again."""
-        if one.watched is not None:
+        if facts.watched is not None:
             return 0
-        if one.limits.relative_size:
-            return one.rests_until
-        return min(one.rests_until, one.looked_at + int(one.look_seconds / (self._target.seconds(0) * _LOOK)))
+        if facts.limits.relative_size:
+            return facts.rests_until
+        return min(
+            facts.rests_until, facts.looked_at + int(facts.look_seconds / (self._target.seconds(0) * _LOOK))
+        )
 
     # --- learning
 
@@ -245,21 +247,23 @@ class AutoLength(DraftLength):
             if len(self._target):
                 wakes_at = min(map(self._wakes_at, self._order))
                 self._rounds_of_rest = max(0, wakes_at - self._place)
-        for one in self._order:
-            one.watch(cost.emitted, self._place)
+        for facts in self._order:
+            facts.watch(cost.emitted, self._place)
 
     def _observe_attempts(self, cost: RoundCost) -> None:
         self._plans = {}
         verified, usual = 0, 0.0
         for attempt in cost.attempts:
-            one = self._strategies[attempt.name]
+            facts = self._strategies[attempt.name]
             if len(self._target):
-                usual += self._drafting(one, max(1, len(attempt.ids))) + self._reading(one, attempt.unread)
+                usual += self._drafting(facts, max(1, len(attempt.ids))) + self._reading(
+                    facts, attempt.unread
+                )
             if attempt.looked:
-                one.look(attempt, self._place)
+                facts.look(attempt, self._place)
             else:
                 verified = len(attempt.ids)
-                one.learn(attempt, cost.accepted if verified else 0, self._place)
+                facts.learn(attempt, cost.accepted if verified else 0, self._place)
         self._observe_target(cost, verified, usual)
 
     def _observe_target(self, cost: RoundCost, verified: int, drafting: float) -> None:

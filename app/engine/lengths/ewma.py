@@ -86,14 +86,14 @@ class EwmaLength(DraftLength):
         self._states: dict[str, _State] = {}
 
     def begin(self, outset: Outset) -> None:
-        for one in outset.strategies:
-            known = self._states.get(one.name)
-            if known is None or (known.shortest, known.longest) != (one.shortest, one.longest):
+        for limits in outset.strategies:
+            known = self._states.get(limits.name)
+            if known is None or (known.shortest, known.longest) != (limits.shortest, limits.longest):
                 params = self._params
-                least = min(max(one.shortest, params.ewma_min), one.longest)
-                start = max(least, min(params.ewma_start, one.longest))
+                least = min(max(limits.shortest, params.ewma_min), limits.longest)
+                start = max(least, min(params.ewma_start, limits.longest))
                 even = (params.ewma_lower + params.ewma_raise) / 2  # moves k neither way
-                self._states[one.name] = _State(one.shortest, one.longest, start, even)
+                self._states[limits.name] = _State(limits.shortest, limits.longest, start, even)
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:
         state = self._states[name]

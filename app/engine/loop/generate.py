@@ -162,11 +162,11 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         accepted = min(outcome.accepted, len(emitted))
         truth = run.truth.ids
         accepting = 0.0
-        for other, drafter in run.drafters:
-            own = other == name or not name
+        for drafter_name, drafter in run.drafters:
+            own = drafter_name == name or not name
             learning = time.perf_counter()
             drafter.observe(truth, proposal if own else Proposal(), accepted if own else 0)
-            if other == name:
+            if drafter_name == name:
                 accepting = time.perf_counter() - learning
         ended = time.perf_counter()
         run.draft_reading = run.draft_reading or draft.reading

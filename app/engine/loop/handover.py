@@ -25,7 +25,7 @@ class Handover(Generic[T]):
     def __init__(self, name: str, work: Callable[[Handover[T]], None]) -> None:
         """`work` calls `put` and `wait_taken` of the handover that it is called with."""
         self._work = work
-        self._thing: T
+        self._item: T
         self._error: BaseException | None = None
         self._on_the_way = False  # put, and not known to be taken
         self._over = self._left = False
@@ -35,9 +35,9 @@ class Handover(Generic[T]):
         self._taken.acquire()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def put(self, thing: T) -> None:
+    def put(self, item: T) -> None:
         """For the work: hand over. `wait_taken` before the next."""
-        self._thing = thing
+        self._item = item
         self._on_the_way = True
         self._given.release()
 
@@ -61,7 +61,7 @@ class Handover(Generic[T]):
             self._given.acquire()
             if self._over:
                 break
-            yield self._thing
+            yield self._item
             self._taken.release()
         if self._error is not None:
             raise self._error

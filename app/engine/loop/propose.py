@@ -38,12 +38,14 @@ class Draft(msgspec.Struct, frozen=True):
     @property
     def asked(self) -> tuple[str, ...]:
         """The strategies that were asked for a draft to verify, in order."""
-        return tuple(one.name for one in self.attempts or () if not one.looked)
+        return tuple(attempt.name for attempt in self.attempts or () if not attempt.looked)
 
     @property
     def reading(self) -> float:
         """Seconds in which a draft model read what it had not read yet, but for what rode along."""
-        return math.fsum(one.read_seconds for one in self.attempts or () if one.unread > RIDE_ALONG)
+        return math.fsum(
+            attempt.read_seconds for attempt in self.attempts or () if attempt.unread > RIDE_ALONG
+        )
 
 
 def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenIds, space: Budget) -> Draft:

@@ -60,7 +60,7 @@ class Checkpoints:
 
     def _make_room(self, at: int, size: int) -> NDArray[np.uint8]:
         """Drop what is not needed with a new one at `at`; the array for it, shape [size]."""
-        places = [0, *(one.at for one in self.kept), at]
+        places = [0, *(checkpoint.at for checkpoint in self.kept), at]
         dropped = None
         if self.kept and at - places[-3] <= self.apart:  # the one before is near enough
             dropped = self.kept.pop()

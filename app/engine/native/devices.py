@@ -85,9 +85,9 @@ def release(endpoints: Iterable[str]) -> None:
 def list_devices(endpoints: Sequence[str] = ()) -> tuple[Device, ...]:
     """All devices with their memory, those that hold layers first, the CPU last; raises WorkerError."""
     offload = native_devices(endpoints)
-    found = [_describe(one.handle, one.name, one.endpoint) for one in offload]
-    others = [one for one in ggml.registered() if ggml.kind(one) in (ggml.ACCELERATOR, ggml.CPU)]
-    found += [_describe(one, ggml.name(one)) for one in sorted(others, key=ggml.kind, reverse=True)]
+    found = [_describe(device.handle, device.name, device.endpoint) for device in offload]
+    others = [handle for handle in ggml.registered() if ggml.kind(handle) in (ggml.ACCELERATOR, ggml.CPU)]
+    found += [_describe(handle, ggml.name(handle)) for handle in sorted(others, key=ggml.kind, reverse=True)]
     return tuple(found)
 
 
@@ -117,7 +117,7 @@ def _available(total: int) -> int:
 def chosen_devices(options: ModelOptions) -> list[OffloadDevice]:
     """The devices that `options` name, in their order; raises SettingError, WorkerError."""
     found = native_devices(options.endpoints)
-    by_name = {one.name: one for one in found}
+    by_name = {device.name: device for device in found}
     wanted = chosen_names(options.device, by_name)
     for name in wanted:
         if name not in by_name:

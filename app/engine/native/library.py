@@ -85,7 +85,7 @@ def _captured(captures: list[list[str]]) -> Iterator[list[str]]:
         yield lines
     finally:
         # By identity: two captures may hold equal lines.
-        captures[:] = [other for other in captures if other is not lines]
+        captures[:] = [capture for capture in captures if capture is not lines]
 
 
 # llama_get_logits as a plain address: no ctypes pointer object for every call.

@@ -43,7 +43,7 @@ class ModelParams:
                 f"Allowed: 0 to {len(devices) - 1}.",
             )
         # A list of our own, also where it is empty: workers of earlier pairs are still known to llama.cpp.
-        self._devices = (ctypes.c_void_p * (len(devices) + 1))(*(one.handle for one in devices), None)
+        self._devices = (ctypes.c_void_p * (len(devices) + 1))(*(device.handle for device in devices), None)
         self._point("devices", self._devices)
         shares = read_shares(options.tensor_split, len(devices))
         self._shares = (ctypes.c_float * llama_cpp.llama_max_devices())(*shares)
@@ -75,7 +75,7 @@ def read_shares(text: str, n_devices: int) -> list[float]:
         shares = [float(word) for word in re.split(r"[,/]", text)]
     except ValueError:
         shares = [math.nan]
-    if not all(math.isfinite(one) and one >= 0 for one in shares) or not any(shares):
+    if not all(math.isfinite(share) and share >= 0 for share in shares) or not any(shares):
         raise SettingError(f"tensor_split cannot be {text!r}.", "Allowed: numbers from 0 on, such as 3,1.")
     if n_devices and len(shares) > n_devices:
         raise SettingError(

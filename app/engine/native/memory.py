@@ -48,7 +48,7 @@ def measure(options: ModelOptions, snapshots: int = SNAPSHOTS) -> ModelMemory:
         _lay_out(options, devices, path, snapshots)
     report = LoadReport(log, devices)
     # Of caches that are not there the buffers are empty; those of recurrent states are real.
-    buffers = [one for one in report.buffers if one[1] in ("context", "compute")]
+    buffers = [buffer for buffer in report.buffers if buffer[1] in ("context", "compute")]
     buffers += [(device, "context", size) for device, size in _caches(log, devices)]
     buffers += [(device, "weights", size) for device, size in _weights(path, report, log)]
     return report.memory(buffers)

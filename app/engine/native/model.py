@@ -114,7 +114,7 @@ class Model:
             self.handle: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if not self.handle:
             raise explain_failure(path.name, lines)
-        self._workers = {one.endpoint for one in self.devices if one.endpoint}
+        self._workers = {device.endpoint for device in self.devices if device.endpoint}
         hold(self._workers)
         self.path = path
         self.vocabulary = Vocabulary(self.handle, path, lines)

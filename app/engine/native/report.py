@@ -42,7 +42,7 @@ class LoadReport:
             holders = [name for name in self.layers.values() if name != CPU]
             self.buffers += [(name, part, size // len(holders)) for name in holders]
             return
-        device = next((one.name for one in self._devices if one.has_buffer(buffer)), CPU)
+        device = next((device.name for device in self._devices if device.has_buffer(buffer)), CPU)
         self.buffers.append((device, part, size))
         if part == "weights" and buffer.endswith("_Mapped"):
             self.buffers.append((device, "mapped", size))
@@ -54,18 +54,20 @@ class LoadReport:
 
     def device(self, ggml_name: str) -> str:
         """Our name of a device: ggml counts the workers of the whole process."""
-        return next((one.name for one in self._devices if ggml.name(one.handle) == ggml_name), CPU)
+        return next((device.name for device in self._devices if ggml.name(device.handle) == ggml_name), CPU)
 
     def memory(self, buffers: Iterable[tuple[str, str, int]] | None = None) -> ModelMemory:
         """By device, in the order of the devices, the CPU last; of other `buffers` where given."""
-        sizes: dict[str, dict[str, int]] = {name: {} for name in (*(one.name for one in self._devices), CPU)}
+        sizes: dict[str, dict[str, int]] = {
+            name: {} for name in (*(device.name for device in self._devices), CPU)
+        }
         for device, part, size in self.buffers if buffers is None else buffers:
             sizes[device][part] = sizes[device].get(part, 0) + size
         count: Callable[[str], int] = list(self.layers.values()).count
         found = [DeviceMemory(name, layers=count(name), **parts) for name, parts in sizes.items()]
         return ModelMemory(
-            memory=tuple(one for one in found if one.total or one.layers or one.device == CPU),
-            n_gpu_layers=sum(one.layers for one in found if one.device != CPU),
+            memory=tuple(usage for usage in found if usage.total or usage.layers or usage.device == CPU),
+            n_gpu_layers=sum(usage.layers for usage in found if usage.device != CPU),
             most_layers=len(self.layers),
             n_ctx=self.n_ctx,
         )

@@ -23,8 +23,8 @@ def worker_devices(names: Sequence[str] = ()) -> list[tuple[Device, int]]:
 
     Raises SettingError for a name that is not there.
     """
-    handles = {one.name: one.handle for one in native_devices(())}
-    described = {one.name: one for one in list_devices()}
+    handles = {device.name: device.handle for device in native_devices(())}
+    described = {device.name: device for device in list_devices()}
     handles |= {ggml.name(ggml.cpu_device()): ggml.cpu_device()}
     for name in names:
         if name not in handles:

@@ -192,8 +192,8 @@ class ProcessHome:
             return Failed(self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True)
         waiting = self._waiting
         load, pair = (waiting, None) if isinstance(waiting, Load) else (self._loaded, self._pair)
-        asked = [one for one in (load, waiting) if isinstance(one, Load | Measure)]
-        rpc = ",".join(one.rpc for both in asked for one in (both.target, both.draft) if one)
+        asked = [request for request in (load, waiting) if isinstance(request, Load | Measure)]
+        rpc = ",".join(options.rpc for both in asked for options in (both.target, both.draft) if options)
         if isinstance(waiting, ListDevices):
             rpc += f",{waiting.rpc}"
         code = self._process.exitcode

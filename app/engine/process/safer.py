@@ -138,7 +138,7 @@ def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
     """The pair without the workers in `lost`. Their devices' names and shares go too: they are counted."""
 
     def change(options: ModelOptions) -> ModelOptions:
-        rest = [one for one in options.endpoints if one not in lost]
+        rest = [endpoint for endpoint in options.endpoints if endpoint not in lost]
         device = without_worker_devices(options.device)
         return replace(options, rpc=",".join(rest), device=device, tensor_split="", main_gpu=0)
 

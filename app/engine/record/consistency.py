@@ -109,126 +109,128 @@ class Consistency:
         self._draft_texts: dict[int, bytes] = {}
         self._end = 0.0  # of the round before
 
-    def problems(self, one: Round) -> Iterator[str]:
+    def problems(self, round: Round) -> Iterator[str]:
         """What does not go with the rounds before, or within this one."""
-        yield from self._strategies(one)
-        yield from self._lengths(one)
-        yield from self._times(one)
-        yield from self._fields(one)
-        yield from self._tokens(one)
-        yield from self._target_rows(one)
-        yield from self._draft_rows(one)
-        self._answer += [token.id for token in one.emitted]
-        self._end = one.offset + one.seconds
+        yield from self._strategies(round)
+        yield from self._lengths(round)
+        yield from self._times(round)
+        yield from self._fields(round)
+        yield from self._tokens(round)
+        yield from self._target_rows(round)
+        yield from self._draft_rows(round)
+        self._answer += [token.id for token in round.emitted]
+        self._end = round.offset + round.seconds
 
-    def _strategies(self, one: Round) -> Iterator[str]:
-        if (one.strategy is None) != (not one.drafted):
-            yield f"its strategy is {one.strategy or 'none'}, and it has {len(one.drafted)} drafted tokens"
-        if one.strategy is not None and one.strategy not in self._names:
-            yield f"“{one.strategy}” is no part of “{self._header.strategy}”"
-        if one.asked is None:
+    def _strategies(self, round: Round) -> Iterator[str]:
+        if (round.strategy is None) != (not round.drafted):
+            strategy = round.strategy or "none"
+            yield f"its strategy is {strategy}, and it has {len(round.drafted)} drafted tokens"
+        if round.strategy is not None and round.strategy not in self._names:
+            yield f"“{round.strategy}” is no part of “{self._header.strategy}”"
+        if round.asked is None:
             if self._names and self._format >= _SINCE["asked"]:
                 yield "it does not say which strategies were asked"
             return
-        if list(one.asked) != [name for name in self._names if name in one.asked]:
-            yield f"it asked {', '.join(one.asked)}, and the strategy is “{self._header.strategy}”"
-        if one.drafted and one.asked[-1:] != (one.strategy,):
-            yield f"{one.strategy} drafted, but was not the last that was asked"
+        if list(round.asked) != [name for name in self._names if name in round.asked]:
+            yield f"it asked {', '.join(round.asked)}, and the strategy is “{self._header.strategy}”"
+        if round.drafted and round.asked[-1:] != (round.strategy,):
+            yield f"{round.strategy} drafted, but was not the last that was asked"
 
-    def _lengths(self, one: Round) -> Iterator[str]:
-        header, drafted = self._header, one.drafted
+    def _lengths(self, round: Round) -> Iterator[str]:
+        header, drafted = self._header, round.drafted
         before = header.prompt_tokens + len(self._answer)
-        longest = self._longest.get(one.strategy or "", len(drafted))
+        longest = self._longest.get(round.strategy or "", len(drafted))
         if len(drafted) > longest:
-            yield f"it has {len(drafted)} drafted tokens, and {one.strategy} drafts at most {longest}"
+            yield f"it has {len(drafted)} drafted tokens, and {round.strategy} drafts at most {longest}"
         if len(drafted) >= max(1, header.max_tokens - len(self._answer)):
             yield f"it has {len(drafted)} drafted tokens, more than were wanted"
         if before + len(drafted) > header.pair.target.n_ctx:
             yield f"its context of {before} tokens and its draft exceed {header.pair.target.n_ctx}"
-        always = _COPIES.get(one.strategy or "")
-        built_in = one.strategy in self._longest
-        if one.match is None:
+        always = _COPIES.get(round.strategy or "")
+        built_in = round.strategy in self._longest
+        if round.match is None:
             if always and built_in:
                 yield "it does not say where its draft was copied from"
         elif not drafted or (built_in and always is None):
             yield "it says where its draft was copied from, and it was not"
-        elif not 0 <= one.match < before:
-            yield f"it copies from token {one.match} of {before}"
-        elif always is not None and built_in and one.match >= header.prompt_tokens:
-            copied = self._answer[one.match - header.prompt_tokens :][: len(drafted)]
+        elif not 0 <= round.match < before:
+            yield f"it copies from token {round.match} of {before}"
+        elif always is not None and built_in and round.match >= header.prompt_tokens:
+            copied = self._answer[round.match - header.prompt_tokens :][: len(drafted)]
             if copied != [token.id for token in drafted]:
-                yield f"its draft is not what stands at token {one.match}"
+                yield f"its draft is not what stands at token {round.match}"
 
-    def _times(self, one: Round) -> Iterator[str]:
-        parts = one.draft_seconds + one.verify_seconds + one.sample_seconds
-        shortest = min(one.draft_seconds, one.verify_seconds, one.sample_seconds, one.native_seconds)
-        if min(shortest, one.read_seconds, one.accept_seconds, *one.begin_seconds.values()) < 0:
+    def _times(self, round: Round) -> Iterator[str]:
+        parts = round.draft_seconds + round.verify_seconds + round.sample_seconds
+        shortest = min(round.draft_seconds, round.verify_seconds, round.sample_seconds, round.native_seconds)
+        if min(shortest, round.read_seconds, round.accept_seconds, *round.begin_seconds.values()) < 0:
             yield "a part of it took less than no time"
-        if parts > one.seconds + _TICK:
-            yield f"its parts took {parts:g} s, and the whole {one.seconds:g} s"
-        if one.native_seconds > parts + _TICK:
-            yield f"llama.cpp took {one.native_seconds:g} s of {parts:g} s"
-        if one.read_seconds > one.draft_seconds + _TICK:
-            yield f"its draft was read for {one.read_seconds:g} s of {one.draft_seconds:g} s"
-        if one.accept_seconds > one.sample_seconds + _TICK:
-            yield f"learning what was accepted took {one.accept_seconds:g} s of {one.sample_seconds:g} s"
-        if set(one.begin_seconds) - set(self._names):
-            yield f"{', '.join(one.begin_seconds)} began in it"
-        if one.offset < self._end - _TICK:
+        if parts > round.seconds + _TICK:
+            yield f"its parts took {parts:g} s, and the whole {round.seconds:g} s"
+        if round.native_seconds > parts + _TICK:
+            yield f"llama.cpp took {round.native_seconds:g} s of {parts:g} s"
+        if round.read_seconds > round.draft_seconds + _TICK:
+            yield f"its draft was read for {round.read_seconds:g} s of {round.draft_seconds:g} s"
+        if round.accept_seconds > round.sample_seconds + _TICK:
+            yield f"learning what was accepted took {round.accept_seconds:g} s of {round.sample_seconds:g} s"
+        if set(round.begin_seconds) - set(self._names):
+            yield f"{', '.join(round.begin_seconds)} began in it"
+        if round.offset < self._end - _TICK:
             yield "it starts before the round before ends"
 
-    def _fields(self, one: Round) -> Iterator[str]:
+    def _fields(self, round: Round) -> Iterator[str]:
         """Fields that the rule or the format does not have."""
         for name, since in _SINCE.items():
-            values = [token.h for token in one.drafted] if name == "h" else [getattr(one, name)]
+            values = [token.h for token in round.drafted] if name == "h" else [getattr(round, name)]
             if any(values) and self._format < since:
                 yield f"{name} came with format {since[0]}.{since[1]}, and this is {self._header.format}"
         rule = self._header.verification
-        for place, token in enumerate(one.drafted):
+        for place, token in enumerate(round.drafted):
             judged = {name for name in ("u", "target_id", "draw", "h") if getattr(token, name) is not None}
             unjudged = token.verdict not in JUDGED and rule is not Verification.BLOCK
             if extra := judged - (frozenset() if unjudged else _JUDGED_BY[rule]):
                 yield f"the draft at place {place} has {', '.join(sorted(extra))}, which {rule} never gives"
             if unjudged and token.p is not None:
                 yield f"the draft at place {place} is ignored, but has a p"
-        for place, emitted in enumerate(one.emitted):
-            judge = one.drafted[place] if place < len(one.drafted) else None
+        for place, emitted in enumerate(round.emitted):
+            judge = round.drafted[place] if place < len(round.drafted) else None
             shared = emitted.origin is Origin.ACCEPTED or (
                 rule is Verification.MATCH and emitted.origin is Origin.RESAMPLED
             )
             if shared and judge is not None and emitted.draw != judge.draw:
                 yield f"token {place} was drawn otherwise as a draft and as emitted"
 
-    def _tokens(self, one: Round) -> Iterator[str]:
+    def _tokens(self, round: Round) -> Iterator[str]:
         """The same id is always the same piece, and one of the vocabulary."""
         size = self._header.pair.target.n_vocab
-        tokens: tuple[DraftedToken | EmittedToken, ...] = (*one.drafted, *one.emitted)
+        tokens: tuple[DraftedToken | EmittedToken, ...] = (*round.drafted, *round.emitted)
         for token in tokens:
             yield from _same(self._texts, token.id, token.piece, size)
             if self._labels.setdefault(token.id, token.label) != token.label or (token.label and token.piece):
                 yield f"token {token.id} is labelled “{token.label}”"
-        for top in one.target_top:
+        for top in round.target_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
                 yield from _same(self._texts, id, piece, size)
         draft = self._header.pair.draft
-        for top in one.draft_top:
+        for top in round.draft_top:
             for id, piece in zip(top.ids, top.pieces, strict=False):
                 yield from _same(self._draft_texts, id, piece, draft.n_vocab if draft is not None else 0)
 
-    def _target_rows(self, one: Round) -> Iterator[str]:
+    def _target_rows(self, round: Round) -> Iterator[str]:
         """The recorded p against the alternatives, which are of the distribution that was judged by. At
         temperature 0 they are the model's own, and every rule but greedy judges by their best alone."""
-        if len(one.target_top) != len(one.emitted):
-            yield f"it has {len(one.target_top)} rows of alternatives for {len(one.emitted)} emitted tokens"
+        if len(round.target_top) != len(round.emitted):
+            n_rows, n_emitted = len(round.target_top), len(round.emitted)
+            yield f"it has {n_rows} rows of alternatives for {n_emitted} emitted tokens"
         header = self._header
         one_hot = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
         kept = header.sampling.top_k if header.sampling.temperature > 0 else 0
-        for place, (top, emitted) in enumerate(zip(one.target_top, one.emitted, strict=False)):
+        for place, (top, emitted) in enumerate(zip(round.target_top, round.emitted, strict=False)):
             where = f"the target's alternatives at place {place}"
             yield from _sound(where, top, _WIDTH if 0 < kept < TOP else None)
             known = {emitted.id: emitted.p}
-            if place < len(one.drafted) and one.drafted[place].p is not None:
-                known[one.drafted[place].id] = one.drafted[place].p or 0.0
+            if place < len(round.drafted) and round.drafted[place].p is not None:
+                known[round.drafted[place].id] = round.drafted[place].p or 0.0
             best = dict(zip(top.ids, top.p, strict=False)).get(emitted.id) == max(top.p, default=None)
             for id, p in known.items():
                 if one_hot and (p != (id == emitted.id) or not best):
@@ -236,14 +238,14 @@ class Consistency:
                 elif not one_hot and not _agrees(top, id, p):
                     yield f"{where} do not give token {id} the p {p:g}"
 
-    def _draft_rows(self, one: Round) -> Iterator[str]:
+    def _draft_rows(self, round: Round) -> Iterator[str]:
         """The draft's own p against its alternatives, which share all probability among them."""
-        thought = [token.draft_p is not None for token in one.drafted]
-        if thought != [bool(one.draft_top)] * len(one.drafted):
+        thought = [token.draft_p is not None for token in round.drafted]
+        if thought != [bool(round.draft_top)] * len(round.drafted):
             yield "its draft tokens have a draft_p without alternatives, or alternatives without it"
-        if one.draft_top and len(one.draft_top) != len(one.drafted):
-            yield f"it has {len(one.draft_top)} rows of the draft for {len(one.drafted)} drafted tokens"
-        for place, (top, token) in enumerate(zip(one.draft_top, one.drafted, strict=False)):
+        if round.draft_top and len(round.draft_top) != len(round.drafted):
+            yield f"it has {len(round.draft_top)} rows of the draft for {len(round.drafted)} drafted tokens"
+        for place, (top, token) in enumerate(zip(round.draft_top, round.drafted, strict=False)):
             where = f"the draft's alternatives at place {place}"
             yield from _sound(where, top, _ROUNDING if len(top.ids) == TOP else None)
             if not _was_thought(token, top):
@@ -324,7 +326,7 @@ def _lead(trace: Trace) -> Iterator[str]:
     shortest = min(totals.prompt_seconds, totals.draft_prompt_seconds, totals.draft_prompt_in_rounds)
     if shortest < 0 or totals.draft_prompt_in_rounds > totals.draft_prompt_seconds + _TICK:
         yield "a prompt was read in less than no time"
-    read = next((one.read_seconds for one in rounds if one.read_seconds), 0.0)
+    read = next((round.read_seconds for round in rounds if round.read_seconds), 0.0)
     # Where the answer was stopped, the round that read may not have been recorded.
     stopped = totals.finish_reason is FinishReason.CANCELLED and not read
     if totals.draft_prompt_in_rounds != read and not stopped:

@@ -42,52 +42,52 @@ def recheck(trace: Trace) -> list[str]:
     found = [f"Header: {problem}." for problem in header_problems(trace.header)]
     position = 0
     finish = trace.totals.finish_reason if trace.totals else None
-    for index, one in enumerate(trace.rounds):
+    for index, round in enumerate(trace.rounds):
         last = index == len(trace.rounds) - 1
         problems = []
-        if one.index != index:
-            problems.append(f"its index is {one.index}")
-        if one.position != position:
-            problems.append(f"it starts at token {one.position}, not {position}")
-        problems += _shape(one, cut=last and finish in _CUT)
-        problems += checker.verdicts(one, position)
-        problems += consistency.problems(one)
+        if round.index != index:
+            problems.append(f"its index is {round.index}")
+        if round.position != position:
+            problems.append(f"it starts at token {round.position}, not {position}")
+        problems += _shape(round, cut=last and finish in _CUT)
+        problems += checker.verdicts(round, position)
+        problems += consistency.problems(round)
         found += [f"Round {index}: {problem}." for problem in problems]
-        position += len(one.emitted)
+        position += len(round.emitted)
     return found + [
         f"Totals: {problem}." for problem in (*_end(trace, position), *totals_problems(trace, position))
     ]
 
 
-def _shape(one: Round, *, cut: bool) -> Iterator[str]:
+def _shape(round: Round, *, cut: bool) -> Iterator[str]:
     """Order and number of verdicts and origins; `cut`: an end or a stop ended the answer here."""
-    verdicts = [token.verdict for token in one.drafted]
-    accepted, rejected = one.accepted, one.rejected
-    if verdicts != [verdict for verdict in Verdict for _ in range(one.count(verdict))]:
+    verdicts = [token.verdict for token in round.drafted]
+    accepted, rejected = round.accepted, round.rejected
+    if verdicts != [verdict for verdict in Verdict for _ in range(round.count(verdict))]:
         yield f"its verdicts are not in the order {_words(list(Verdict))}"
     if rejected > 1:
         yield f"{rejected} tokens are rejected"
-    if one.ignored and not rejected and not cut:
+    if round.ignored and not rejected and not cut:
         yield "tokens are ignored behind nothing"
 
-    behind = [] if cut and len(one.emitted) == accepted else [_origin_behind(one)]
+    behind = [] if cut and len(round.emitted) == accepted else [_origin_behind(round)]
     expected = [Origin.ACCEPTED] * accepted + behind
-    origins = [token.origin for token in one.emitted]
+    origins = [token.origin for token in round.emitted]
     if origins != expected:
         yield f"it emitted {_words(origins)}, not {_words(expected)}"
-    for place, (drafted, emitted) in enumerate(zip(one.drafted[:accepted], one.emitted, strict=False)):
+    for place, (drafted, emitted) in enumerate(zip(round.drafted[:accepted], round.emitted, strict=False)):
         if drafted.id != emitted.id:
             yield f"token {drafted.id} was accepted at place {place} and {emitted.id} emitted"
-    if rejected and len(one.emitted) == accepted + 1:
-        refused = one.drafted[accepted].id
-        if refused == one.emitted[-1].id:
+    if rejected and len(round.emitted) == accepted + 1:
+        refused = round.drafted[accepted].id
+        if refused == round.emitted[-1].id:
             yield f"token {refused} was rejected and emitted"
 
 
-def _origin_behind(one: Round) -> Origin:
-    if not one.drafted:
+def _origin_behind(round: Round) -> Origin:
+    if not round.drafted:
         return Origin.PLAIN
-    return Origin.RESAMPLED if one.rejected else Origin.BONUS
+    return Origin.RESAMPLED if round.rejected else Origin.BONUS
 
 
 def _words(values: Sequence[str]) -> str:
@@ -101,9 +101,9 @@ class _Checker:
         self._rule = header.verification
         self._draws = Draws(header.seed)
 
-    def verdicts(self, one: Round, position: int) -> Iterator[str]:
+    def verdicts(self, round: Round, position: int) -> Iterator[str]:
         """Every judged token and the one emitted behind."""
-        for place, token in enumerate(one.drafted):
+        for place, token in enumerate(round.drafted):
             where = f"the draft at place {place}"
             if token.draft_draw is not None:
                 u = self._draws.uniform(position + place, Purpose.DRAFT, position)
@@ -111,15 +111,15 @@ class _Checker:
             elif token.q != 1:
                 yield f"{where} was not drawn, but its q is {token.q:g}"
             if token.verdict in JUDGED:
-                top = one.target_top[place] if place < len(one.target_top) else None
-                emitted = one.emitted[place] if place < len(one.emitted) else None
+                top = round.target_top[place] if place < len(round.target_top) else None
+                emitted = round.emitted[place] if place < len(round.emitted) else None
                 yield from self._judged(where, token, position + place, top, emitted)
         if self._rule is Verification.BLOCK:
-            yield from self._block(one, position)
-        if one.emitted and one.emitted[-1].origin is not Origin.ACCEPTED:
-            place = len(one.emitted) - 1
-            top = one.target_top[place] if place < len(one.target_top) else None
-            yield from self._behind(one, one.emitted[-1], position + place, top)
+            yield from self._block(round, position)
+        if round.emitted and round.emitted[-1].origin is not Origin.ACCEPTED:
+            place = len(round.emitted) - 1
+            top = round.target_top[place] if place < len(round.target_top) else None
+            yield from self._behind(round, round.emitted[-1], position + place, top)
 
     def _judged(
         self,
@@ -155,15 +155,15 @@ class _Checker:
                     u = self._draws.uniform(position, Purpose.TOKEN)
                     yield from _drawn(where, token.draw, u, emitted.p if emitted else None)
 
-    def _block(self, one: Round, position: int) -> Iterator[str]:
+    def _block(self, round: Round, position: int) -> Iterator[str]:
         """A draft that was judged as a whole: accepted up to the last token whose u is below its h."""
         reach = [1.0]
-        for token in one.drafted:
+        for token in round.drafted:
             if token.p is None or token.q <= 0:
                 break
             reach.append(block_reach(reach[-1], token.p, token.q))
-        judged = one.drafted[: len(reach) - 1]
-        if len(judged) < len(one.drafted) and reach[-1] > 0:
+        judged = round.drafted[: len(reach) - 1]
+        if len(judged) < len(round.drafted) and reach[-1] > 0:
             yield f"the draft at place {len(judged)} was judged without its p or q"
         passed = 0
         for place, token in enumerate(judged):
@@ -183,12 +183,12 @@ class _Checker:
         for place, token in enumerate(judged[passed:], passed):
             if token.h is None:
                 yield f"the draft at place {place} was judged without its acceptance value"
-        cut = bool(one.emitted) and one.emitted[-1].origin is Origin.ACCEPTED
-        if one.accepted > passed or (one.accepted < passed and not cut):
-            yield f"{one.accepted} drafted tokens are accepted, but {passed} pass as a block"
+        cut = bool(round.emitted) and round.emitted[-1].origin is Origin.ACCEPTED
+        if round.accepted > passed or (round.accepted < passed and not cut):
+            yield f"{round.accepted} drafted tokens are accepted, but {passed} pass as a block"
 
     def _behind(
-        self, one: Round, emitted: EmittedToken, position: int, top: Alternatives | None
+        self, round: Round, emitted: EmittedToken, position: int, top: Alternatives | None
     ) -> Iterator[str]:
         where = f"the {emitted.origin} token"
         if self._rule is Verification.GREEDY:
@@ -201,9 +201,9 @@ class _Checker:
             return
         rejected = None
         if emitted.origin is Origin.RESAMPLED and self._rule in _FROM_RESIDUAL:
-            if len(one.drafted) < len(one.emitted):
+            if len(round.drafted) < len(round.emitted):
                 return  # in place of nothing: `_shape` says so
-            rejected = one.drafted[len(one.emitted) - 1]
+            rejected = round.drafted[len(round.emitted) - 1]
         u = self._draws.uniform(position, Purpose.RESIDUAL if rejected else Purpose.TOKEN)
         if rejected is None:
             yield from _drawn(where, emitted.draw, u, emitted.p)
@@ -275,7 +275,7 @@ def _end(trace: Trace, emitted: int) -> Iterator[str]:
         yield f"{emitted} tokens were emitted where {header.max_tokens} were asked for"
     if totals is None:
         return
-    tokens = [token for one in trace.rounds for token in one.emitted]
+    tokens = [token for round in trace.rounds for token in round.emitted]
     stream = TextStream(header.stop)
     for place, token in enumerate(tokens):
         if stream.stopped:

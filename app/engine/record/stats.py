@@ -37,17 +37,17 @@ class DraftStatistics:
     """Histogram: rounds with a draft of which j tokens were accepted. Ends at the longest that
     occurred."""
 
-    def add_draft(self, one: Round) -> None:
+    def add_draft(self, round: Round) -> None:
         """Add a round that has a draft."""
         before = self.accepted
-        for token in one.drafted:
+        for token in round.drafted:
             self.verdicts[token.verdict] += 1
-        accepted, length = self.accepted - before, len(one.drafted)
+        accepted, length = self.accepted - before, len(round.drafted)
         self.drafted_rounds += 1
-        self.blocks += any(token.h is not None for token in one.drafted)
+        self.blocks += any(token.h is not None for token in round.drafted)
         self.drafted += length
-        self.draft_seconds += one.draft_seconds
-        self.accept_seconds += one.accept_seconds
+        self.draft_seconds += round.draft_seconds
+        self.accept_seconds += round.accept_seconds
         self.longest_draft = max(self.longest_draft, length)
         while len(self.accept_lengths) <= accepted:
             self.accept_lengths.append(0)
@@ -149,8 +149,8 @@ class Statistics(DraftStatistics):
     def of(cls, rounds: Iterable[Round]) -> Statistics:
         """The fold over `rounds`, which follow one another in one answer."""
         statistics = cls()
-        for one in rounds:
-            statistics.add(one)
+        for round in rounds:
+            statistics.add(round)
         return statistics
 
     @classmethod
@@ -159,33 +159,33 @@ class Statistics(DraftStatistics):
         parts = list(parts)
         return _sum(parts) if parts else cls()
 
-    def add(self, one: Round) -> None:
+    def add(self, round: Round) -> None:
         """Add the next round."""
         if self.rounds == 0:
-            self.start = one.offset
+            self.start = round.offset
         self.rounds += 1
-        self.emitted += len(one.emitted)
-        for token in one.emitted:
+        self.emitted += len(round.emitted)
+        for token in round.emitted:
             self.origins[token.origin] += 1
-        self.target_seconds += one.verify_seconds
-        self.sample_seconds += one.sample_seconds
-        self.native_seconds += one.native_seconds
-        self.end = one.offset + one.seconds
-        if one.draft_end:
-            self.ends[one.draft_end] = self.ends.get(one.draft_end, 0) + 1
-        self.attempts += bool(one.drafted or (one.draft_end if one.asked is None else one.asked))
-        for name, seconds in one.begin_seconds.items():
+        self.target_seconds += round.verify_seconds
+        self.sample_seconds += round.sample_seconds
+        self.native_seconds += round.native_seconds
+        self.end = round.offset + round.seconds
+        if round.draft_end:
+            self.ends[round.draft_end] = self.ends.get(round.draft_end, 0) + 1
+        self.attempts += bool(round.drafted or (round.draft_end if round.asked is None else round.asked))
+        for name, seconds in round.begin_seconds.items():
             self.begin_seconds[name] = self.begin_seconds.get(name, 0.0) + seconds
-        for name in one.asked or ():
+        for name in round.asked or ():
             self.calls[name] = self.calls.get(name, 0) + 1
-        if one.drafted:
-            self.add_draft(one)
-            if one.strategy is not None:
-                self.strategies.setdefault(one.strategy, DraftStatistics()).add_draft(one)
+        if round.drafted:
+            self.add_draft(round)
+            if round.strategy is not None:
+                self.strategies.setdefault(round.strategy, DraftStatistics()).add_draft(round)
         else:
             # Time spent looking for a draft is drafting time, whether or not one was found.
-            self.draft_seconds += one.draft_seconds
-            self.fruitless_seconds += one.draft_seconds
+            self.draft_seconds += round.draft_seconds
+            self.fruitless_seconds += round.draft_seconds
 
     @property
     def seconds(self) -> float:
@@ -218,7 +218,7 @@ def _sum(values: Sequence[Any]) -> Any:
     """Of numbers, or of each part of lists, dictionaries and statistics."""
     first = values[0]
     if isinstance(first, DraftStatistics):
-        parts = {one.name: [getattr(value, one.name) for value in values] for one in fields(first)}
+        parts = {field.name: [getattr(value, field.name) for value in values] for field in fields(first)}
         sums = {name: _sum(part) for name, part in parts.items()}
         return type(first)(**sums | {"longest_draft": max(parts["longest_draft"])})
     if isinstance(first, dict):

@@ -52,7 +52,7 @@ class Trace:
     @property
     def token_ids(self) -> tuple[int, ...]:
         """All emitted tokens, an end-of-generation token included."""
-        return tuple(token.id for one in self.rounds for token in one.emitted)
+        return tuple(token.id for round in self.rounds for token in round.emitted)
 
     @property
     def text(self) -> str:
@@ -60,8 +60,8 @@ class Trace:
         if self.totals is not None:
             return self.totals.text
         stream = TextStream(self.header.stop)
-        for one in self.rounds:
-            for token in one.emitted:
+        for round in self.rounds:
+            for token in round.emitted:
                 stream.add(token.piece)
         return stream.text
 
@@ -100,8 +100,8 @@ def write_trace(path: Path, trace: Trace) -> None:
     """Write a whole trace; the file appears complete or not at all."""
     partial = partial_of(path)
     with TraceWriter(partial, trace.header) as writer:
-        for one in trace.rounds:
-            writer.add(one)
+        for round in trace.rounds:
+            writer.add(round)
         if trace.totals is not None:
             writer.add(trace.totals)
     os.replace(partial, path)

@@ -33,10 +33,10 @@ def model(layers: int, most: int, each: int, base: int = 0) -> ModelMemory:
 
 
 def test_sums_and_shortages() -> None:
-    one = DeviceMemory("GPU", weights=100, context=20, compute=3, mapped=50)
-    assert one.total == 123
+    usage = DeviceMemory("GPU", weights=100, context=20, compute=3, mapped=50)
+    assert usage.total == 123
     pair = PairMemory(
-        ModelMemory((one, DeviceMemory(CPU, 10)), 2, 5, 512),
+        ModelMemory((usage, DeviceMemory(CPU, 10)), 2, 5, 512),
         ModelMemory((DeviceMemory("GPU", 7),), 3, 3, 512),
         (device("GPU", 129), device(CPU, 1000)),
     )

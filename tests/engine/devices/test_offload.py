@@ -30,8 +30,8 @@ MOE = Tiny(name="experts", n_layers=4, n_ctx=256, experts=4, experts_used=2)
 
 @pytest.fixture(scope="module")
 def rpc() -> Iterator[str]:
-    with worker() as one, worker() as other:
-        yield f"{one.endpoint},{other.endpoint}"
+    with worker() as first, worker() as second:
+        yield f"{first.endpoint},{second.endpoint}"
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def loaded(options: ModelOptions) -> ModelInfo:
 
 
 def layers(info: ModelInfo | ModelMemory) -> dict[str, int]:
-    return {one.device: one.layers for one in info.memory if one.layers}
+    return {usage.device: usage.layers for usage in info.memory if usage.layers}
 
 
 def on(info: ModelInfo | ModelMemory, device: str) -> DeviceMemory:
-    return next((one for one in info.memory if one.device == device), DeviceMemory(device))
+    return next((usage for usage in info.memory if usage.device == device), DeviceMemory(device))
 
 
 # ----------------------------------------------------------------------------------- where layers go
@@ -119,14 +119,14 @@ def test_target_and_draft_go_where_each_was_sent(
 
 def test_a_worker_that_was_taken_off_is_not_missed(tiny_file: Callable[[Tiny], Path]) -> None:
     path = str(tiny_file(TARGET))
-    with worker() as one:
-        assert layers(loaded(ModelOptions(path, rpc=one.endpoint))) == {"RPC0": LAYERS}
+    with worker() as first:
+        assert layers(loaded(ModelOptions(path, rpc=first.endpoint))) == {"RPC0": LAYERS}
     # llama.cpp still knows its device, and would end this process if it looked at it.
     assert layers(loaded(ModelOptions(path))) == {CPU: LAYERS}
-    with worker() as other:
-        assert layers(loaded(ModelOptions(path, rpc=other.endpoint, device="RPC0"))) == {"RPC0": LAYERS}
+    with worker() as second:
+        assert layers(loaded(ModelOptions(path, rpc=second.endpoint, device="RPC0"))) == {"RPC0": LAYERS}
     with pytest.raises(WorkerError, match="There is no worker"):
-        measure(ModelOptions(path, rpc=other.endpoint))
+        measure(ModelOptions(path, rpc=second.endpoint))
 
 
 # ------------------------------------------------------------------------------- what else is obeyed
@@ -228,12 +228,12 @@ def test_what_was_expected_is_what_it_takes(
     expected, taken = measure(options), loaded(options)
     assert layers(expected) == layers(taken)
     assert (expected.n_gpu_layers, expected.n_ctx) == (taken.n_gpu_layers, taken.n_ctx)
-    assert [one.device for one in expected.memory] == [one.device for one in taken.memory]
-    for one, real in zip(expected.memory, taken.memory, strict=True):
+    assert [usage.device for usage in expected.memory] == [usage.device for usage in taken.memory]
+    for usage, real in zip(expected.memory, taken.memory, strict=True):
         # llama.cpp's report is rounded to 0.01 MiB, for every buffer and cache
-        assert one.weights == pytest.approx(real.weights, rel=0.02, abs=12_000)
-        assert one.context == pytest.approx(real.context, rel=0.02, abs=40_000)
-        assert one.compute == pytest.approx(real.compute, rel=0.3, abs=12_000)
+        assert usage.weights == pytest.approx(real.weights, rel=0.02, abs=12_000)
+        assert usage.context == pytest.approx(real.context, rel=0.02, abs=40_000)
+        assert usage.compute == pytest.approx(real.compute, rel=0.3, abs=12_000)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
@@ -265,7 +265,7 @@ def test_a_pair_is_measured_together(
     draft = ModelOptions(str(tiny_file(Tiny(name="near", n_ctx=2048))), n_gpu_layers=0)
     memory = measure_pair(six, draft)
     assert memory.draft is not None and memory.draft.n_ctx == memory.target.n_ctx == 512
-    assert [one.name for one in memory.devices] == ["RPC0", "RPC1", CPU]
+    assert [device.name for device in memory.devices] == ["RPC0", "RPC1", CPU]
     assert memory.shortages == ()
 
     full = Device("RPC0", "", "worker", "RPC", 10, 10**12, six.endpoints[0])
@@ -293,10 +293,10 @@ def test_fit_for_me_takes_as_many_layers_as_there_is_room_for(
         return worker_device, Device(CPU, "", "CPU", "CPU", 10**12, 10**12)
 
     monkeypatch.setattr("app.engine.devices.offload.list_devices", small)
-    one = replace(six, device="RPC0")
-    memory, target, beside = fit_pair(one, replace(draft, device="RPC0"), margin=0)
+    on_worker = replace(six, device="RPC0")
+    memory, target, beside = fit_pair(on_worker, replace(draft, device="RPC0"), margin=0)
     assert 0 < target.n_gpu_layers < LAYERS
     assert memory.shortages == ()
-    more = measure(replace(one, n_gpu_layers=target.n_gpu_layers + 1))
+    more = measure(replace(on_worker, n_gpu_layers=target.n_gpu_layers + 1))
     assert on(more, "RPC0").total > room
     assert layers(loaded(target))["RPC0"] == target.n_gpu_layers

@@ -12,7 +12,7 @@ from app.engine.types import ModelOptions
 def test_the_cpu_and_its_helpers_hold_no_layers_of_their_own() -> None:
     kinds = {"CUDA0": "GPU", "RPC0": "worker", "BLAS": "accelerator", "CPU": "CPU"}
     listed = [Device(name, name, kind, "X", 1, 2) for name, kind in kinds.items()]
-    assert [one.name for one in offload_devices(listed)] == ["CUDA0", "RPC0"]
+    assert [device.name for device in offload_devices(listed)] == ["CUDA0", "RPC0"]
 
 
 @pytest.mark.parametrize(

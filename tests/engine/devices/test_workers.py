@@ -65,8 +65,8 @@ def answering() -> Iterator[Callable[[bytes], str]]:
         return "127.0.0.1:%d" % server.getsockname()[1]  # noqa: UP031
 
     yield serve
-    for one in sockets:
-        one.close()
+    for opened in sockets:
+        opened.close()
 
 
 def test_where_nobody_listens() -> None:
@@ -102,18 +102,18 @@ def test_one_that_says_nothing() -> None:
 
 
 def test_a_worker_answers_one_program_at_a_time(tiny_file: Callable[[Tiny], Path]) -> None:
-    with worker() as one:
-        check_worker(one.endpoint)
-        assert lost_workers((one.endpoint,)) == ()
-        options = ModelOptions(str(tiny_file(Tiny())), rpc=one.endpoint)
+    with worker() as running:
+        check_worker(running.endpoint)
+        assert lost_workers((running.endpoint,)) == ()
+        options = ModelOptions(str(tiny_file(Tiny())), rpc=running.endpoint)
         with Engine(options):
             with pytest.raises(WorkerError, match="does not answer"):
-                check_worker(one.endpoint, SHORT)
+                check_worker(running.endpoint, SHORT)
             # The program that it serves is not put off.
-            (found, *_rest) = list_devices((one.endpoint,))
-            assert (found.name, found.kind, found.endpoint) == ("RPC0", "worker", one.endpoint)
+            (found, *_rest) = list_devices((running.endpoint,))
+            assert (found.name, found.kind, found.endpoint) == ("RPC0", "worker", running.endpoint)
             assert 0 < found.free <= found.total
-        check_worker(one.endpoint)
+        check_worker(running.endpoint)
 
 
 def test_the_devices_of_this_machine() -> None:

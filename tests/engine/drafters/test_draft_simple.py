@@ -46,11 +46,11 @@ def drafter(
     prompt: np.ndarray = PROMPT,
     **params: float,
 ) -> DraftSimple:
-    one = DraftSimple(DraftSimpleParams(**params), context, n_vocab)  # type: ignore[arg-type]
+    simple = DraftSimple(DraftSimpleParams(**params), context, n_vocab)  # type: ignore[arg-type]
     sampler = Sampler(sampling or Sampling())
-    one.begin(prompt, RunContext(sampler, Draws(5), len(prompt) - 2, end_ids))
-    one.read(prompt)
-    return one
+    simple.begin(prompt, RunContext(sampler, Draws(5), len(prompt) - 2, end_ids))
+    simple.read(prompt)
+    return simple
 
 
 def rows_behind(context: Context, ids: np.ndarray, n: int) -> np.ndarray:
@@ -75,10 +75,10 @@ def test_greedy_drafts_follow_the_argmax(context: Context) -> None:
 
 
 def test_k_and_n_max_both_limit(context: Context) -> None:
-    one = drafter(context, n_max=4)
-    assert len(one.propose(PROMPT, 3).ids) == 3
-    assert one.propose(PROMPT, 3).end == "answer at its length limit"
-    assert len(one.propose(PROMPT, 8).ids) == 4
+    simple = drafter(context, n_max=4)
+    assert len(simple.propose(PROMPT, 3).ids) == 3
+    assert simple.propose(PROMPT, 3).end == "answer at its length limit"
+    assert len(simple.propose(PROMPT, 8).ids) == 4
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,15 @@ def test_a_draft_ends_behind_its_end_token(context: Context) -> None:
 
 def test_a_full_context_ends_drafting_and_breaks_nothing(context: Context) -> None:
     text = (np.arange(context.n_ctx + 3) % 250).astype(np.int32)
-    one = drafter(context, n_max=6, prompt=text[:250])
-    assert len(one.propose(text[: context.n_ctx - 2], 9).ids) == 3, (
+    simple = drafter(context, n_max=6, prompt=text[:250])
+    assert len(simple.propose(text[: context.n_ctx - 2], 9).ids) == 3, (
         "room for the last two and one more answer"
     )
-    assert len(one.propose(text[: context.n_ctx], 9).ids) == 1
-    assert one.propose(text[: context.n_ctx - 2], 9).end == "the draft's context is full"
-    full = one.propose(text[: context.n_ctx + 1], 9)
+    assert len(simple.propose(text[: context.n_ctx], 9).ids) == 1
+    assert simple.propose(text[: context.n_ctx - 2], 9).end == "the draft's context is full"
+    full = simple.propose(text[: context.n_ctx + 1], 9)
     assert (full.ids, full.end) == ([], "the draft's context is full")
-    assert len(one.propose(text[:100], 9).ids) == 6, "and shorter again"
+    assert len(simple.propose(text[:100], 9).ids) == 6, "and shorter again"
 
 
 def test_a_prompt_longer_than_the_drafts_context_is_no_error(context: Context) -> None:
@@ -189,38 +189,38 @@ def test_accepted_tokens_are_never_decoded_again(context: Context, monkeypatch: 
         return real(self, ids, logits)
 
     monkeypatch.setattr(Context, "decode", counted)
-    one = drafter(context, n_max=4)
+    simple = drafter(context, n_max=4)
     assert decoded == PROMPT[:-1].tolist()
     decoded.clear()
-    first = one.propose(PROMPT, 9)
+    first = simple.propose(PROMPT, 9)
     assert decoded == [PROMPT[-1], *first.ids[:3]]
     decoded.clear()
     # Two of the four passed, and another token came: only that one is new to the draft.
     truth = np.array([*PROMPT, *first.ids[:2], 99], np.int32)
-    second = one.propose(truth, 9)
+    second = simple.propose(truth, 9)
     assert decoded == [99, *second.ids[:3]]
     decoded.clear()
     # All passed and a bonus came: the last drafted token was never decoded, so it is now.
     truth = np.array([*truth, *second.ids, 98], np.int32)
-    third = one.propose(truth, 9)
+    third = simple.propose(truth, 9)
     assert decoded == [second.ids[3], 98, *third.ids[:3]]
 
 
 def test_a_prompt_longer_than_the_drafts_context_is_not_read(context: Context) -> None:
     text = (np.arange(context.n_ctx + 40) % 250).astype(np.int32)
-    one = drafter(context, prompt=text)
-    assert (context.n_cached, one.unread(text)) == (0, 0)
-    assert one.unread(text[: context.n_ctx]) == context.n_ctx - 1
+    simple = drafter(context, prompt=text)
+    assert (context.n_cached, simple.unread(text)) == (0, 0)
+    assert simple.unread(text[: context.n_ctx]) == context.n_ctx - 1
 
 
 def test_tokens_that_the_draft_lacks_are_left_out_of_what_it_reads(context: Context) -> None:
     extra = N_VOCAB + 3
     text = np.array([extra, *PROMPT[:4], extra, *PROMPT[4:]], np.int32)
-    one = drafter(context, n_max=4, n_vocab=300, prompt=text)
-    assert one.unread(text) == 0
-    assert one.propose(text, 9).ids == drafter(context, n_max=4).propose(PROMPT, 9).ids
-    behind = one.propose(np.array([*text, extra], np.int32), 9)
+    simple = drafter(context, n_max=4, n_vocab=300, prompt=text)
+    assert simple.unread(text) == 0
+    assert simple.propose(text, 9).ids == drafter(context, n_max=4).propose(PROMPT, 9).ids
+    behind = simple.propose(np.array([*text, extra], np.int32), 9)
     assert (behind.ids, behind.end) == ([], "the draft does not know the last token")
     nothing = np.array([extra], np.int32)
-    one.read(nothing)
-    assert (one.unread(nothing), one.propose(nothing, 9).ids) == (0, [])
+    simple.read(nothing)
+    assert (simple.unread(nothing), simple.propose(nothing, 9).ids) == (0, [])

@@ -43,19 +43,19 @@ def test_a_cold_run_leaves_what_the_warm_drafters_learned(engine: Engine) -> Non
     answer(engine, PROMPT, strategy="ngram-mod:n_match=4:n_min=1", max_tokens=8, ignore_eos=True)
     pool = warm(engine, "ngram-mod:n_match=4:n_min=1").pool
     before = earlier(engine), pool.occupancy, dict(engine.warm.lengths)
-    lengths = [vars(one).copy() for one in engine.warm.lengths.values()]
+    lengths = [vars(length).copy() for length in engine.warm.lengths.values()]
     assert before[0] > 40 and before[1] > 0
     for strategy in ("none", "suffix:length=ewma", "ngram-mod:n_match=4:n_min=1"):
         cold = answer(engine, PROMPT, strategy=strategy, max_tokens=40, ignore_eos=True, cold=True)
         assert (cold.header.cold, cold.header.cached_tokens) == (True, 0)
     assert (earlier(engine), pool.occupancy, engine.warm.lengths) == before
-    assert [vars(one) for one in engine.warm.lengths.values()] == lengths
+    assert [vars(length) for length in engine.warm.lengths.values()] == lengths
 
 
 def test_cold_runs_are_alike_whatever_was_learned_before(engine: Engine) -> None:
     def drafts() -> list[tuple[int, ...]]:
         trace = answer(engine, PROMPT, strategy="suffix", max_tokens=40, ignore_eos=True, cold=True)
-        return [tuple(token.id for token in one.drafted) for one in trace.rounds]
+        return [tuple(token.id for token in round.drafted) for round in trace.rounds]
 
     first = drafts()
     answer(engine, PROMPT, strategy="suffix", max_tokens=40, ignore_eos=True)
@@ -64,7 +64,7 @@ def test_cold_runs_are_alike_whatever_was_learned_before(engine: Engine) -> None
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("before", "after"),
     [
         ("ngram-mod:n_max=64", "ngram-mod:n_max=32:n_min=2"),
         ("suffix", "suffix:n_max=8:p_min=0.5:max_spec_factor=2:max_spec_offset=1"),
@@ -77,17 +77,17 @@ def test_cold_runs_are_alike_whatever_was_learned_before(engine: Engine) -> None
     ],
 )
 def test_another_setting_that_does_not_shape_the_memory_goes_on_with_it(
-    engine: Engine, one: str, other: str
+    engine: Engine, before: str, after: str
 ) -> None:
-    first = warm(engine, one)
-    assert warm(engine, other) is first
-    fresh = engine.new_drafter(StrategySpec.parse(other).parts[0])
+    first = warm(engine, before)
+    assert warm(engine, after) is first
+    fresh = engine.new_drafter(StrategySpec.parse(after).parts[0])
     for name in ("_params", "_n_draft", "_min_hits"):
         assert getattr(first, name, None) == getattr(fresh, name, None)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("before", "after"),
     [
         ("ngram-mod", "ngram-mod:n_match=8"),
         ("suffix", "suffix:max_depth=8"),
@@ -95,8 +95,8 @@ def test_another_setting_that_does_not_shape_the_memory_goes_on_with_it(
         ("ngram-map-k", "ngram-map-k:size_m=8"),
     ],
 )
-def test_a_setting_that_shapes_the_memory_has_another(engine: Engine, one: str, other: str) -> None:
-    assert warm(engine, other) is not warm(engine, one)
+def test_a_setting_that_shapes_the_memory_has_another(engine: Engine, before: str, after: str) -> None:
+    assert warm(engine, after) is not warm(engine, before)
 
 
 def test_a_strategy_keeps_two_memories_at_most(engine: Engine) -> None:
@@ -123,7 +123,7 @@ def test_static_files_are_kept_two_at_most(tmp_path: Path) -> None:
 def test_one_that_remembers_nothing_drafts_by_its_new_settings(engine: Engine, changed: str) -> None:
     def drafts(cold: bool) -> list[tuple[int, ...]]:
         trace = answer(engine, PROMPT, strategy=changed, max_tokens=40, ignore_eos=True, cold=cold)
-        return [tuple(token.id for token in one.drafted) for one in trace.rounds]
+        return [tuple(token.id for token in round.drafted) for round in trace.rounds]
 
     expected = drafts(cold=True)
     assert any(expected)
@@ -146,7 +146,7 @@ def test_a_shorter_draft_is_drafted_from_the_same_pool(engine: Engine) -> None:
 def test_memory_names_parameters_and_can_be_adjusted(engine: Engine, name: str) -> None:
     kind = KINDS[name]
     assert kind.memory is not None
-    assert set(kind.memory) < {one.name for one in params_of(kind.params)}
+    assert set(kind.memory) < {param.name for param in params_of(kind.params)}
     warm(engine, kind.name).adjust(kind.params())
 
 
@@ -175,10 +175,10 @@ def propose(self, context, k):
     file = write_drafter(tmp_path, body)
     file.write_text(file.read_text().replace("make=Mine", "memory=(), make=Mine"))
     assert not use_drafters([str(file)])
-    one = warm(engine, "echo:n_max=2")
-    inside = one.drafter
-    assert warm(engine, "echo:n_max=3") is one
-    assert (one.drafter, inside.params.n_max) == (inside, 3)
+    echo = warm(engine, "echo:n_max=2")
+    inside = echo.drafter
+    assert warm(engine, "echo:n_max=3") is echo
+    assert (echo.drafter, inside.params.n_max) == (inside, 3)
     wrong = write_drafter(tmp_path, name="other", file="other.py")
     wrong.write_text(wrong.read_text().replace("make=Mine", "memory=('speed',), make=Mine"))
     (problem,) = use_drafters([str(file), str(wrong)]).values()

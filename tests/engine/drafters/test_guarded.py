@@ -155,28 +155,28 @@ def test_an_error_whose_own_text_is_broken_is_told_by_its_name() -> None:
 
 
 def test_what_observe_raises_costs_the_next_draft() -> None:
-    one = guarded(observe=fails)
-    assert one.propose(CONTEXT, 4).ids == [1]
-    one.observe(CONTEXT, Proposal(ids=[1]), 1)
-    assert "KeyError: 5" in one.propose(CONTEXT, 4).end
-    assert one.propose(CONTEXT, 4).ids == [1]
+    wrapped = guarded(observe=fails)
+    assert wrapped.propose(CONTEXT, 4).ids == [1]
+    wrapped.observe(CONTEXT, Proposal(ids=[1]), 1)
+    assert "KeyError: 5" in wrapped.propose(CONTEXT, 4).end
+    assert wrapped.propose(CONTEXT, 4).ids == [1]
 
 
-def test_what_begin_raises_costs_this_answers_drafts_and_the_next_answer_has_a_new_one() -> None:
+def test_a_begin_that_raises_stops_drafting_until_the_next_answer() -> None:
     made: list[Scripted] = []
 
     def make() -> Scripted:
         made.append(Scripted(**({} if made else {"begin": fails})))
         return made[-1]
 
-    one = guard(make)
+    wrapped = guard(make)
     for _ in range(2):
-        assert "KeyError: 5" in one.propose(CONTEXT, 4).end
-        one.observe(CONTEXT, Proposal(), 0)
-    one.finish(CONTEXT)
+        assert "KeyError: 5" in wrapped.propose(CONTEXT, 4).end
+        wrapped.observe(CONTEXT, Proposal(), 0)
+    wrapped.finish(CONTEXT)
     assert made[0].calls == ["begin"], "nothing more was asked of it"
-    one.begin(CONTEXT, AROUND)
-    assert one.propose(CONTEXT, 4).ids == [1]
+    wrapped.begin(CONTEXT, AROUND)
+    assert wrapped.propose(CONTEXT, 4).ids == [1]
     assert len(made) == 2
 
 
@@ -188,11 +188,11 @@ def test_what_finish_or_reset_raises_costs_nothing_but_what_was_learned(method: 
         made.append(Scripted(**{method: fails}))
         return made[-1]
 
-    one = guard(make)
-    one.finish(CONTEXT) if method == "finish" else one.reset()
-    one.begin(CONTEXT, AROUND)
+    wrapped = guard(make)
+    wrapped.finish(CONTEXT) if method == "finish" else wrapped.reset()
+    wrapped.begin(CONTEXT, AROUND)
     assert len(made) == 2
-    assert one.propose(CONTEXT, 4).ids == [1]
+    assert wrapped.propose(CONTEXT, 4).ids == [1]
 
 
 @pytest.mark.parametrize(("make", "words"), [(fails, "KeyError: 5"), (dict, "a dict is not derived from")])
@@ -218,10 +218,10 @@ def test_it_cannot_write_into_the_truth_or_into_what_is_recorded() -> None:
     def tamper(_context: Any, proposal: Proposal, _accepted: int) -> None:
         proposal.ids.clear()
 
-    one = guarded(propose=write, observe=tamper)
-    assert "ValueError: assignment destination is read-only" in one.propose(CONTEXT, 4).end
+    wrapped = guarded(propose=write, observe=tamper)
+    assert "ValueError: assignment destination is read-only" in wrapped.propose(CONTEXT, 4).end
     proposal = Proposal(ids=[1, 2])
-    one.observe(CONTEXT, proposal, 1)
+    wrapped.observe(CONTEXT, proposal, 1)
     assert (CONTEXT[0], proposal.ids) == (0, [1, 2])
     assert CONTEXT.flags.writeable
 
@@ -241,21 +241,21 @@ def test_late_drafts_are_dropped_and_then_it_rests_until_the_next_answer(
 
     monkeypatch.setattr(time, "perf_counter", clock)
     drafter = Scripted()
-    one = guard(lambda: drafter)
+    wrapped = guard(lambda: drafter)
     for _ in range(LATE_TIMES):
-        late = one.propose(CONTEXT, 4)
+        late = wrapped.propose(CONTEXT, 4)
         assert (late.ids, late.end) == ([], "trie took 200 ms, more than 100 ms")
-    resting = one.propose(CONTEXT, 4)
+    resting = wrapped.propose(CONTEXT, 4)
     assert resting.end == "trie rests for this answer: it was late 3 times"
     assert resting.fault == "", "told once, not with every other strategy's draft"
-    one.observe(CONTEXT, Proposal(), 0)
+    wrapped.observe(CONTEXT, Proposal(), 0)
     assert "observe" not in drafter.calls
     step = 0.001
-    one.begin(CONTEXT, AROUND)
-    assert one.propose(CONTEXT, 4).ids == [1]
+    wrapped.begin(CONTEXT, AROUND)
+    assert wrapped.propose(CONTEXT, 4).ids == [1]
     step = 0.6 * SLOW_SECONDS  # each by itself is fast enough, both together are not
-    one.observe(CONTEXT, Proposal(ids=[1]), 0)
-    assert "took 120 ms" in one.propose(CONTEXT, 4).end
+    wrapped.observe(CONTEXT, Proposal(ids=[1]), 0)
+    assert "took 120 ms" in wrapped.propose(CONTEXT, 4).end
 
 
 class Clock:
@@ -270,46 +270,46 @@ class Clock:
         return self.now
 
 
-def test_late_in_observe_alone_it_rests_too_and_says_so_where_no_draft_was_asked_for(
+def test_a_drafter_late_only_in_observe_rests_too_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock(monkeypatch, 3 * SLOW_SECONDS)
     drafter = Scripted()
-    one = guard(lambda: drafter)
+    wrapped = guard(lambda: drafter)
     for _ in range(16):
-        one.observe(CONTEXT, Proposal(), 0)
+        wrapped.observe(CONTEXT, Proposal(), 0)
     assert drafter.calls.count("observe") == LATE_TIMES
     words = "trie took 300 ms to observe, more than 100 ms"
     with pytest.raises(DrafterError) as told:
-        one.finish(CONTEXT)
+        wrapped.finish(CONTEXT)
     assert str(told.value) == f"{words}; trie rests for this answer: it was late 3 times."
-    one.finish(CONTEXT)  # told once
+    wrapped.finish(CONTEXT)  # told once
     clock.step = 0.001
-    one.begin(CONTEXT, AROUND)
+    wrapped.begin(CONTEXT, AROUND)
     clock.step = 3 * SLOW_SECONDS
-    one.observe(CONTEXT, Proposal(), 0)
+    wrapped.observe(CONTEXT, Proposal(), 0)
     clock.step = 0.001
-    lost = one.propose(CONTEXT, 4)
+    lost = wrapped.propose(CONTEXT, 4)
     assert (lost.end, lost.fault) == (words, words)
-    assert one.propose(CONTEXT, 4).ids == [1], "a lateness counts once"
-    one.finish(CONTEXT)
+    assert wrapped.propose(CONTEXT, 4).ids == [1], "a lateness counts once"
+    wrapped.finish(CONTEXT)
 
 
 def test_late_in_begin_costs_the_first_draft(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, 2 * SLOW_BEGIN_SECONDS)
-    one = guarded()
+    wrapped = guarded()
     clock.step = 0.001
-    assert one.propose(CONTEXT, 4).fault == "trie took 2,000 ms to begin, more than 1,000 ms"
-    assert one.propose(CONTEXT, 4).ids == [1]
+    assert wrapped.propose(CONTEXT, 4).fault == "trie took 2,000 ms to begin, more than 1,000 ms"
+    assert wrapped.propose(CONTEXT, 4).ids == [1]
 
 
 def test_of_several_faults_before_a_draft_the_first_is_told() -> None:
     drafter = Scripted(observe=fails)
-    one = guard(lambda: drafter)
-    one.observe(CONTEXT, Proposal(), 0)
+    wrapped = guard(lambda: drafter)
+    wrapped.observe(CONTEXT, Proposal(), 0)
     drafter.acts = {}
-    one.observe(CONTEXT, Proposal(), 0)
-    assert "KeyError: 5" in one.propose(CONTEXT, 4).end
+    wrapped.observe(CONTEXT, Proposal(), 0)
+    assert "KeyError: 5" in wrapped.propose(CONTEXT, 4).end
 
 
 # ------------------------------------------------------------------------------------ in the real loop
@@ -363,11 +363,11 @@ def test_the_answer_is_the_baselines_and_the_rounds_say_what_happened(
     name = install(every_third(act))
     request = GenerationRequest(prompt="aaaa", max_tokens=16, ignore_eos=True)
     trace = baselines.check(engine, request, f"{name}:verify={rule}")
-    ends = [one.draft_end for one in trace.rounds]
-    lost = [one for one in trace.rounds if words in one.draft_end]
+    ends = [round.draft_end for round in trace.rounds]
+    lost = [round for round in trace.rounds if words in round.draft_end]
     assert lost, ends
-    assert all(one.drafted == () and one.strategy is None for one in lost)
-    assert sum(len(one.drafted) for one in trace.rounds) > 0, "the others were drafted"
+    assert all(round.drafted == () and round.strategy is None for round in lost)
+    assert sum(len(round.drafted) for round in trace.rounds) > 0, "the others were drafted"
     assert trace.totals is not None
     assert trace.totals.finish_reason is FinishReason.LENGTH
 
@@ -384,12 +384,12 @@ def test_match_at_a_temperature_is_plain_sampling(engine: Engine, baselines: Bas
 def test_another_strategy_drafts_in_its_place_and_the_fault_is_still_told(engine: Engine) -> None:
     name = install(lambda _params, _resources: Scripted(propose=fails))
     trace = answer(engine, strategy=f"{name}+draft-simple:n_max=2", max_tokens=12, ignore_eos=True)
-    drafted = [one for one in trace.rounds if one.drafted]
+    drafted = [round for round in trace.rounds if round.drafted]
     assert drafted
-    for one in drafted:
-        assert one.strategy == "draft-simple"
-        assert one.draft_end.startswith("naughty raised KeyError: 5")
-        assert one.draft_end.split("; ")[1:] in (["n_max"], ["answer at its length limit"])
+    for round in drafted:
+        assert round.strategy == "draft-simple"
+        assert round.draft_end.startswith("naughty raised KeyError: 5")
+        assert round.draft_end.split("; ")[1:] in (["n_max"], ["answer at its length limit"])
 
 
 @pytest.mark.usefixtures("known_strategies")
@@ -405,7 +405,7 @@ def test_a_token_that_is_not_there_has_no_piece(engine: Engine) -> None:
 
 
 @pytest.mark.usefixtures("known_strategies")
-def test_what_goes_wrong_behind_a_strategy_that_always_drafts_is_told_with_the_answer(
+def test_an_error_behind_a_strategy_that_always_drafts_is_reported(
     engine: Engine,
 ) -> None:
     first = dict.fromkeys(("begin", "observe"), lambda *_given: None)
@@ -413,7 +413,7 @@ def test_what_goes_wrong_behind_a_strategy_that_always_drafts_is_told_with_the_a
     name = install(lambda _params, _resources: Scripted(observe=fails))
     # One token short of the end nothing is wanted any more, and nobody is asked.
     trace = answer(engine, strategy=f"first+{name}", max_tokens=12, ignore_eos=True)
-    assert all(one.strategy in ("first", None) for one in trace.rounds)
+    assert all(round.strategy in ("first", None) for round in trace.rounds)
     assert trace.totals is not None
     assert trace.totals.error.startswith("naughty raised KeyError: 5")
     assert trace.totals.finish_reason is FinishReason.LENGTH

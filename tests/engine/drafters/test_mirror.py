@@ -125,25 +125,25 @@ def test_pairs() -> None:
 def test_what_is_spelled_behind_a_text_is_that_text(
     spelling: dict[str, Spelling], name: str, before: str, text: str
 ) -> None:
-    one = spelling[name]
-    behind = one.ids_behind(ids_of(one, before).tolist()[-6:], text.encode())
-    assert text_of(one, behind) == text.encode()
+    speller = spelling[name]
+    behind = speller.ids_behind(ids_of(speller, before).tolist()[-6:], text.encode())
+    assert text_of(speller, behind) == text.encode()
 
 
 @pytest.mark.parametrize("name", ["demo", "words", "pieces"])
 def test_drafted_text_is_spelled_as_the_target_goes_on(spelling: dict[str, Spelling], name: str) -> None:
     """At every place of a text, inside words and characters too, the rest is the target's own tokens."""
-    one = spelling[name]
-    ids = ids_of(one, PROSE)[:160].tolist()
+    speller = spelling[name]
+    ids = ids_of(speller, PROSE)[:160].tolist()
     same = places = 0
     for at in range(1, len(ids)):
-        rest = text_of(one, ids[at : at + 8])
+        rest = text_of(speller, ids[at : at + 8])
         try:
-            (text_of(one, ids[:at]) + rest).decode()
+            (text_of(speller, ids[:at]) + rest).decode()
         except UnicodeDecodeError:
             continue  # drafted text ends with a whole character
         places += 1
-        same += one.ids_behind(ids[max(0, at - 6) : at], rest) == ids[at : at + 8]
+        same += speller.ids_behind(ids[max(0, at - 6) : at], rest) == ids[at : at + 8]
     assert places > 100
     assert same > 0.95 * places
 
@@ -156,10 +156,10 @@ def test_a_text_that_goes_on_is_spelled_without_a_space(spelling: dict[str, Spel
 
 
 def test_the_rest_of_a_character_is_spelled(spelling: dict[str, Spelling]) -> None:
-    one = spelling["bytes"]
-    smile = ids_of(one, "a🙂b").tolist()
-    assert one.ids_behind(smile[:3], "🙂b".encode()[2:]) == smile[3:]
-    assert one.ids_behind([], b"\x99\x82b") == [], "nobody can spell that alone"
+    speller = spelling["bytes"]
+    smile = ids_of(speller, "a🙂b").tolist()
+    assert speller.ids_behind(smile[:3], "🙂b".encode()[2:]) == smile[3:]
+    assert speller.ids_behind([], b"\x99\x82b") == [], "nobody can spell that alone"
 
 
 def test_a_vocabulary_spells_as_far_as_it_can(tiny_file: Callable[[Tiny], Path]) -> None:
@@ -176,13 +176,13 @@ PAIRS = [("demo", "bytes"), ("demo", "words"), ("demo", "pieces"), ("words", "de
 
 @pytest.mark.parametrize(("target", "draft"), PAIRS)
 def test_the_mirror_reads_as_the_draft_would(spelling: dict[str, Spelling], target: str, draft: str) -> None:
-    one = mirror(spelling[target], spelling[draft])
-    one.follow(ids_of(spelling[target], PROSE))
+    made = mirror(spelling[target], spelling[draft])
+    made.follow(ids_of(spelling[target], PROSE))
     text = " " + PROSE if target == "pieces" else PROSE  # its own first space is part of its text
     expected = ids_of(spelling[draft], text).tolist()
-    mirrored = one.ids.tolist()
+    mirrored = made.ids.tolist()
     assert text_of(spelling[draft], mirrored) == text_of(spelling[draft], expected)
-    assert len(one.joints) > 5
+    assert len(made.joints) > 5
     # Joints are where both cut; texts without spaces are cut anywhere.
     different = sum(ours != theirs for ours, theirs in zip(mirrored, expected, strict=False))
     assert different == 0 or abs(len(mirrored) - len(expected)) < 0.02 * len(expected)
@@ -194,18 +194,18 @@ def test_the_mirror_reads_as_the_draft_would(spelling: dict[str, Spelling], targ
 def test_the_mirror_keeps_in_step(spelling: dict[str, Spelling], target: str, draft: str, data) -> None:
     """Growing token by token, cut back, edited: the text is the target's, to the last whole character."""
     ours, theirs = spelling[target], spelling[draft]
-    one = mirror(ours, theirs)
+    mirrored = mirror(ours, theirs)
     context = np.empty(0, np.int32)
     for _step in range(data.draw(st.integers(1, 6))):
         kept = data.draw(st.integers(0, len(context)))
         more = ids_of(ours, data.draw(st.text(max_size=30)) + data.draw(st.sampled_from(["", PROSE])))
         context = np.concatenate([context[:kept], more[: data.draw(st.integers(0, len(more)))]])
-        one.follow(context)
+        mirrored.follow(context)
         grown = mirror(ours, theirs)
         for end in range(0, len(context) + 7, 7):
             grown.extend(context[:end])
         whole = text_of(ours, context)
-        for each in (one, grown):
+        for each in (mirrored, grown):
             read = text_of(theirs, each.ids)
             if target != "pieces" and draft != "pieces":
                 assert read + each.begun == _readable(whole, each.begun)
@@ -221,9 +221,9 @@ def test_control_tokens_stay_control_and_typed_ones_stay_text(spelling: dict[str
     target, draft = spelling["bytes"], spelling["words"]
     marker = ids_of(target, "<|im_end|>", control=True)
     typed = ids_of(target, "<|im_end|>")
-    one = mirror(target, draft)
-    one.follow(np.concatenate([marker, typed, marker]))
-    ids = one.ids.tolist()
+    mirrored = mirror(target, draft)
+    mirrored.follow(np.concatenate([marker, typed, marker]))
+    ids = mirrored.ids.tolist()
     control = [id for id in ids if not draft.vocabulary.piece(id)]
     assert [draft.vocabulary.label(id) for id in control] == ["<|im_end|>"] * 2
     assert text_of(draft, ids) == b"<|im_end|>"
@@ -245,15 +245,15 @@ def test_markers_that_the_draft_does_not_have_are_replaced_or_read_as_text(
 def test_each_begins_in_its_own_way(spelling: dict[str, Spelling]) -> None:
     begins, plain = spelling["begins"], spelling["bytes"]
     with_bos = begins.vocabulary.tokenize("abc", special=True, parse_special=False)
-    one = mirror(begins, plain)
-    one.follow(with_bos)
-    assert text_of(plain, one.ids) == b"abc"
-    assert len(one.ids) == 3, "the target's BOS is not the draft's"
-    other = mirror(plain, begins)
-    other.follow(ids_of(plain, "abc"))
-    assert other.ids.tolist() == with_bos.tolist()
-    other.clear()
-    assert other.ids.tolist() == [begins.vocabulary.bos]
+    mirrored = mirror(begins, plain)
+    mirrored.follow(with_bos)
+    assert text_of(plain, mirrored.ids) == b"abc"
+    assert len(mirrored.ids) == 3, "the target's BOS is not the draft's"
+    reverse = mirror(plain, begins)
+    reverse.follow(ids_of(plain, "abc"))
+    assert reverse.ids.tolist() == with_bos.tolist()
+    reverse.clear()
+    assert reverse.ids.tolist() == [begins.vocabulary.bos]
 
 
 @pytest.mark.parametrize(
@@ -263,25 +263,25 @@ def test_replacements_across_joints(spelling: dict[str, Spelling], pair: tuple[s
     target, draft = spelling["demo"], spelling["bytes"]
     text = PROSE * 3
     ids = ids_of(target, text)
-    one = mirror(target, draft, pair)
+    mirrored = mirror(target, draft, pair)
     for end in range(1, len(ids), 3):
-        one.extend(ids[:end])
-    one.extend(ids)
-    assert text_of(draft, one.ids).decode() == text.replace(*pair)
-    assert len(one.joints) > 10
+        mirrored.extend(ids[:end])
+    mirrored.extend(ids)
+    assert text_of(draft, mirrored.ids).decode() == text.replace(*pair)
+    assert len(mirrored.joints) > 10
 
 
 def test_the_spelling_of_a_long_text_stays_and_only_its_end_is_spelled(
     spelling: dict[str, Spelling], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = spelling["demo"]
-    one = mirror(target, spelling["bytes"])
+    mirrored = mirror(target, spelling["bytes"])
     ids = ids_of(target, PROSE * 40)
-    one.follow(ids[:-60])
+    mirrored.follow(ids[:-60])
     spelled: list[int] = []
     real = Spelling.runs
     monkeypatch.setattr(Spelling, "runs", lambda self, ids: spelled.append(len(ids)) or real(self, ids))
     for end in range(len(ids) - 59, len(ids) + 1):
         spelled.clear()
-        one.extend(ids[:end])
+        mirrored.extend(ids[:end])
         assert sum(spelled) < 200

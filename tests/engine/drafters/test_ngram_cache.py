@@ -90,11 +90,11 @@ def test_drafts_are_those_of_the_original(number: int, files: Path) -> None:
             assert plain is None
 
 
-def shared_length(one: list[int], other: list[int]) -> int:
-    for at, (here, there) in enumerate(zip(one, other, strict=False)):
+def shared_length(first: list[int], second: list[int]) -> int:
+    for at, (here, there) in enumerate(zip(first, second, strict=False)):
         if here != there:
             return at
-    return min(len(one), len(other))
+    return min(len(first), len(second))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_an_answer_is_the_baseline_and_holds_accepted_drafts(
     """Drafted from a file that knows the answer: a tiny random model does not repeat itself."""
     request = GenerationRequest(prompt="abcabcabd abc", max_tokens=60, ignore_eos=True)
     baseline = answer(engine, request.prompt or "", strategy="none", max_tokens=60, ignore_eos=True)
-    tokens = [token.id for one in baseline.rounds for token in one.emitted]
+    tokens = [token.id for round in baseline.rounds for token in round.emitted]
     known: dict[bytes, Followers] = {}
     for _ in range(4):
         count_ngrams(known, ids(tokens))
@@ -288,14 +288,14 @@ def test_an_answer_is_the_baseline_and_holds_accepted_drafts(
     for verify in ("greedy", "speculative", "match"):
         path.write_bytes(LookupCache.empty().merged(known))
         trace = baselines.check(engine, request, f"ngram-cache:lookup_cache_dynamic={path}:verify={verify}")
-        assert sum(one.accepted for one in trace.rounds) > 10
+        assert sum(round.accepted for round in trace.rounds) > 10
 
 
 def test_the_engine_saves_the_answer_and_refuses_a_bad_file_first(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "dynamic.bin"
     strategy = f"ngram-cache:lookup_cache_dynamic={str(path).replace('%', '%25')}"
     trace = answer(engine, strategy=strategy, max_tokens=20, ignore_eos=True)
-    assert sum(len(one.emitted) for one in trace.rounds) == 20
+    assert sum(len(round.emitted) for round in trace.rounds) == 20
     assert len(read_cache(path, engine.target.model.vocabulary.size)) > 0
     path.write_bytes(b"a letter")
     bad = strategy.replace("dynamic=", "static=")

@@ -50,8 +50,8 @@ def test_drafts_are_llama_cpps() -> None:
     drafted = dict.fromkeys(DRAFTERS, 0)
     for scenario in scenarios():
         assert first_difference(scenario) == ""
-        for one in scenario.answers:
-            for call in one.rounds:
+        for answer in scenario.answers:
+            for call in answer.rounds:
                 if call.drafter >= 0:
                     drafted[scenario.drafters[call.drafter][0]] += 1
     assert all(count > 300 for count in drafted.values()), drafted
@@ -75,11 +75,11 @@ class _Forgets(NgramMapK4v):
 def test_the_comparison_sees_planted_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = list(scenarios())
     deaf = {**DRAFTERS, "ngram-map-k": lambda n, m, hits: _KeepsAll(NgramMapKParams(n, m, hits))}
-    assert any(first_difference(one, deaf) for one in recorded)
+    assert any(first_difference(scenario, deaf) for scenario in recorded)
     forgetful = {**DRAFTERS, "ngram-map-k4v": lambda n, m, hits: _Forgets(NgramMapK4vParams(n, m, hits))}
-    assert any(first_difference(one, forgetful) for one in recorded)
+    assert any(first_difference(scenario, forgetful) for scenario in recorded)
     monkeypatch.setattr(ngram_buckets, "_BUCKETS", 1 << 40)  # no collisions
-    assert any(first_difference(one) for one in recorded)
+    assert any(first_difference(scenario) for scenario in recorded)
 
 
 @given(names, st.lists(tokens, min_size=1, max_size=4), st.integers(1, 3), st.integers(1, 6), st.data())
@@ -180,5 +180,5 @@ def test_an_answer_is_the_baselines(demo_engine: Engine, baselines: Baselines, s
     prompt = "Say it twice: a draft model is a small model, a draft model is a small model."
     request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=96, ignore_eos=True)
     trace = baselines.check(demo_engine, request, strategy)
-    verdicts = {token.verdict for one in trace.rounds for token in one.drafted}
+    verdicts = {token.verdict for round in trace.rounds for token in round.drafted}
     assert verdicts >= {Verdict.ACCEPTED, Verdict.REJECTED}

@@ -145,4 +145,4 @@ def test_an_answer_is_the_baseline_and_holds_accepted_drafts(engine: Engine, bas
     request = GenerationRequest(prompt="a rose is a rose is a rose " * 8, max_tokens=150, ignore_eos=True)
     for verify in ("greedy", "speculative", "match"):
         trace = baselines.check(engine, request, f"ngram-mod:n_match=2:n_min=0:n_max=6:verify={verify}")
-        assert sum(one.accepted for one in trace.rounds) > 0
+        assert sum(round.accepted for round in trace.rounds) > 0

@@ -39,7 +39,11 @@ def scan(text: list[int], n: int, m: int) -> list[int]:
 
 
 def test_drafts_are_llama_cpps() -> None:
-    alone = [one for one in scenarios() if one.drafters[0][0] == "ngram-simple" and len(one.drafters) == 1]
+    alone = [
+        scenario
+        for scenario in scenarios()
+        if scenario.drafters[0][0] == "ngram-simple" and len(scenario.drafters) == 1
+    ]
     assert len(alone) > 20
     for scenario in alone:
         assert first_difference(scenario) == ""

@@ -176,12 +176,12 @@ def test_what_params_raise_is_told_where_the_setting_was_made() -> None:
 # ------------------------------------------------------------------------------------ files
 
 
-def test_a_file_is_known_under_the_name_it_gives_itself_until_it_is_taken_away(tmp_path: Path) -> None:
-    one, other = write_drafter(tmp_path), write_drafter(tmp_path, name="other", file="second file.py")
-    use(one, other, one)
+def test_a_file_registers_under_its_own_name_until_it_is_removed(tmp_path: Path) -> None:
+    echo, other = write_drafter(tmp_path), write_drafter(tmp_path, name="other", file="second file.py")
+    use(echo, other, echo)
     assert outside() == ["echo", "other"]
     assert isinstance(KINDS["echo"], ForeignKind)
-    assert list(tmp_path.iterdir()) == [one, other] or len(list(tmp_path.iterdir())) == 2, "no bytecode"
+    assert list(tmp_path.iterdir()) == [echo, other] or len(list(tmp_path.iterdir())) == 2, "no bytecode"
     kept = KINDS["other"]
     use(other)
     assert outside() == ["other"]
@@ -311,7 +311,7 @@ def test_the_engine_learns_the_files_with_the_request(
 
         events = ask("echo:n_max=2", bad, file)
         rounds = [event.round for event in events if isinstance(event, RoundFinished)]
-        assert {one.strategy for one in rounds if one.drafted} == {"echo"}
+        assert {round.strategy for round in rounds if round.drafted} == {"echo"}
         assert len(rounds[0].drafted) == 2
         assert isinstance(ask("none", bad)[-1], type(events[-1])), "nothing else is lost"
         failed = ask("bad", bad)[-1]

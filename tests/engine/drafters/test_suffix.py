@@ -72,7 +72,7 @@ class Counting:
             if not after:
                 break
             last = {token: at for at, token in enumerate(after)}
-            token = max(last, key=lambda one: (after.count(one), last[one]))
+            token = max(last, key=lambda candidate: (after.count(candidate), last[candidate]))
             probability *= after.count(token) / len(after)
             if token == SEAM or probability < params.p_min:
                 break
@@ -297,8 +297,8 @@ def test_an_answer_that_is_asked_for_again_is_drafted_from_the_one_before(engine
         answer(engine, strategy="suffix", max_tokens=48, ignore_eos=True, cold=cold)
         for cold in (False, False, True)
     )
-    assert [one.emitted for one in again.rounds] != [one.emitted for one in first.rounds]
+    assert [round.emitted for round in again.rounds] != [round.emitted for round in first.rounds]
     assert again.totals is not None and first.totals is not None
     assert again.totals.text == first.totals.text
-    assert sum(one.accepted for one in again.rounds) > 24 > sum(one.accepted for one in first.rounds)
-    assert [len(one.emitted) for one in cold.rounds] == [len(one.emitted) for one in first.rounds]
+    assert sum(round.accepted for round in again.rounds) > 24 > sum(round.accepted for round in first.rounds)
+    assert [len(round.emitted) for round in cold.rounds] == [len(round.emitted) for round in first.rounds]

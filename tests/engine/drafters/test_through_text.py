@@ -35,7 +35,8 @@ def chain(
     return Tiny(
         name=name,
         n_embd=320,
-        chain=tuple(one if one in (*known, *control) else spelled(one) for one in tokens) or more.pop("raw"),
+        chain=tuple(token if token in (*known, *control) else spelled(token) for token in tokens)
+        or more.pop("raw"),
         words=words,
         control=control or known,
         **more,
@@ -81,7 +82,7 @@ def name(value: object) -> str:
 
 
 def totals(trace: Trace) -> tuple[int, int]:
-    return sum(len(one.drafted) for one in trace.rounds), sum(one.accepted for one in trace.rounds)
+    return sum(len(round.drafted) for round in trace.rounds), sum(round.accepted for round in trace.rounds)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
@@ -97,7 +98,7 @@ def test_a_draft_that_writes_the_same_text_is_accepted(
         trace = answer(engine, strategy=f"draft-simple:n_max={k}", **settings)
         assert trace.token_ids == plain.token_ids
         drafted, accepted = totals(trace)
-        assert max(len(one.drafted) for one in trace.rounds) == k
+        assert max(len(round.drafted) for round in trace.rounds) == k
         assert accepted > 0.6 * drafted, "but for a last token that could yet have become a longer one"
         assert accepted > 0.6 * (60 - len(trace.rounds))
 
@@ -114,17 +115,17 @@ def test_a_draft_with_longer_tokens_than_the_target(tiny_file: Make) -> None:
 def test_no_word_is_proposed_before_the_draft_has_written_it_out(tiny_file: Make) -> None:
     with Engine(tiny_file(WORD_IN_WORDS), tiny_file(WORD_IN_BYTES)) as engine:
         trace = answer(engine, prompt=WORD, strategy="draft-simple:n_max=2", max_tokens=12, ignore_eos=True)
-        assert [one.piece for one in trace.rounds[0].drafted] == [b"The", b"\t"]
-        assert {one.draft_end for one in trace.rounds[:-1]} == {"n_max"}
+        assert [token.piece for token in trace.rounds[0].drafted] == [b"The", b"\t"]
+        assert {round.draft_end for round in trace.rounds[:-1]} == {"n_max"}
 
 
 def test_the_drafts_thoughts_are_not_told_as_the_targets(tiny_file: Make) -> None:
     with Engine(tiny_file(WORD_IN_WORDS), tiny_file(WORD_IN_BYTES)) as engine:
         trace = answer(engine, prompt=WORD, strategy="draft-simple", max_tokens=12)
-    drafted = [token for one in trace.rounds for token in one.drafted]
+    drafted = [token for round in trace.rounds for token in round.drafted]
     assert drafted
     assert all(token.draft_p is None and token.q == 1 and token.draft_draw is None for token in drafted)
-    assert not any(one.draft_top for one in trace.rounds)
+    assert not any(round.draft_top for round in trace.rounds)
 
 
 # The bundled pair, and its draft with the vocabulary in another order
@@ -140,7 +141,7 @@ def respelled_engine(
         yield engine
 
 
-def test_a_chat_is_drafted_as_by_the_same_model_with_the_targets_vocabulary(
+def test_a_respelled_draft_drafts_a_chat_like_the_direct_draft(
     respelled_engine: Engine, demo_engine: Engine, demo_prompts: list[str], baselines: Baselines
 ) -> None:
     """The same model under other ids: control tokens of the template included, nothing is lost in between."""
@@ -179,7 +180,7 @@ def test_greedy_is_the_baseline_whatever_the_draft_writes(
     prompt = "Repeat: naïve 🙂 東京\n    if x:\n\t\treturn 1"
     request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=40, ignore_eos=True)
     trace = baselines.check(strange_engine, request, f"draft-simple:n_max=3{rule}")
-    assert any(one.drafted for one in trace.rounds)
+    assert any(round.drafted for round in trace.rounds)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -235,12 +236,12 @@ def test_a_drafts_distribution_is_refused(respelled_engine: Engine) -> None:
 
 def test_p_min_and_n_min(respelled_engine: Engine) -> None:
     sure = answer(respelled_engine, "The draft is", strategy="draft-simple:n_max=8:p_min=0.9", max_tokens=40)
-    assert any(one.draft_end == "p_min" for one in sure.rounds)
+    assert any(round.draft_end == "p_min" for round in sure.rounds)
     short = answer(
         respelled_engine, "The draft is", strategy="draft-simple:n_max=8:n_min=8:p_min=0.9", max_tokens=40
     )
-    assert all(len(one.drafted) in (0, 8) for one in short.rounds)
-    assert any(one.draft_end == "shorter than n_min" for one in short.rounds)
+    assert all(len(round.drafted) in (0, 8) for round in short.rounds)
+    assert any(round.draft_end == "shorter than n_min" for round in short.rounds)
 
 
 def test_a_full_draft_context_ends_drafting_only(
@@ -359,6 +360,6 @@ def test_a_target_may_have_more_tokens_than_its_draft(tiny_file: Make) -> None:
         )
         trace = trace_of(events_of(engine, request))
     assert trace.text == "cdeabcdeabcdeabcd"  # and three that show nothing
-    ends = {one.draft_end for one in trace.rounds}
+    ends = {round.draft_end for round in trace.rounds}
     assert "the draft does not know the last token" in ends
     assert totals(trace)[1] > 5, "it drafts on behind them"

@@ -35,12 +35,12 @@ def at_costs(rounds: list[Round], draft: float) -> list[Round]:
     single = msgspec.structs.replace(last, drafted=(), strategy=None, emitted=last.emitted[:1], asked=())
     return [
         msgspec.structs.replace(
-            one,
-            draft_seconds=draft * len(one.drafted),
-            verify_seconds=1 + 0.05 * len(one.drafted),
+            round,
+            draft_seconds=draft * len(round.drafted),
+            verify_seconds=1 + 0.05 * len(round.drafted),
             read_seconds=0.0,
         )
-        for one in [*rounds, single]
+        for round in [*rounds, single]
     ]
 
 
@@ -74,7 +74,7 @@ def test_surer_drafts_where_few_are_accepted(pair: Options) -> None:
         before = Statistics.of(trace.rounds)
         advice = advice_on(trace, at_costs(trace.rounds, 0.1), AnswerSetup(), speedup=0.9)
         assert advice.finding is Finding.LOW_ACCEPTANCE
-        (surer,) = (one for one in advice.remedies if one.text == "p_min=0.5")
+        (surer,) = (remedy for remedy in advice.remedies if remedy.text == "p_min=0.5")
         assert surer.text in advice.text
         after = applied(engine, surer, TEXT, 120)
     assert (after.acceptance_rate or 0) > (before.acceptance_rate or 1)
@@ -123,9 +123,9 @@ def test_another_kind_where_copies_are_refused(engine: Engine) -> None:
     )
     advice = advice_on(trace, at_costs(trace.rounds, 0.0), AnswerSetup(), speedup=0.8)
     assert advice.finding in (Finding.LOW_ACCEPTANCE, Finding.NOTHING)
-    (other,) = (one for one in advice.remedies if one.text == "suffix in place of prompt-lookup")
-    assert other.text in advice.text
-    assert str(other.spec) == "suffix"
+    (remedy,) = (found for found in advice.remedies if found.text == "suffix in place of prompt-lookup")
+    assert remedy.text in advice.text
+    assert str(remedy.spec) == "suffix"
 
 
 def test_a_larger_context_where_it_was_full(pair: Options) -> None:
@@ -147,9 +147,9 @@ def test_a_larger_context_of_the_draft_where_it_was_full(pair: Options) -> None:
 
 
 def test_a_draft_on_the_cpu_beside_a_target_elsewhere(pair: Options) -> None:
-    with worker() as other:
-        target = replace(pair[0], rpc=other.endpoint)
-        draft = replace(pair[1], rpc=other.endpoint, n_gpu_layers=0)
+    with worker() as running:
+        target = replace(pair[0], rpc=running.endpoint)
+        draft = replace(pair[1], rpc=running.endpoint, n_gpu_layers=0)
         with Engine(target, draft) as engine:
             trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
         rounds = at_costs(trace.rounds, 0.6)

@@ -42,7 +42,7 @@ def one_round(k: int, accepted: int, draft: float, verify: float) -> Round:
 def answer(k: int, accepted: list[int], c: float, v: float) -> list[Round]:
     """Rounds of one length; a single-token pass takes a second and was measured."""
     plain = [one_round(0, 0, 0.0, 1.0) for _ in range(3)]
-    return plain + [one_round(k, one, c, v) for one in accepted]
+    return plain + [one_round(k, taken, c, v) for taken in accepted]
 
 
 # ------------------------------------------------------------------------------------- the model
@@ -56,7 +56,7 @@ def test_relative_costs_are_measured_against_a_single_pass() -> None:
     assert model.v(0) == 1.0
 
 
-def test_predicted_factor_is_leviathans_where_a_pass_costs_the_same_for_any_length() -> None:
+def test_predicted_factor_is_leviathans_where_v_is_constant() -> None:
     model = CostModel.of(answer(4, [4], c=0.05, v=1.0))
     alpha, k = 0.8, 4
     leviathan = (1 - alpha ** (k + 1)) / ((1 - alpha) * (k * 0.05 + 1))
@@ -214,13 +214,13 @@ def test_a_length_is_recommended_by_the_strategys_own_name_for_it() -> None:
 def test_in_a_mix_the_strategy_is_named() -> None:
     rounds = answer(16, [1, 2, 3, 2] * 10, c=0.01, v=2.4)  # draft-simple's
     assert "n_max=4 for draft-simple (" in found(rounds, "ngram-mod+draft-simple:n_max=16")[1]
-    copied = [replace(one, strategy="ngram-mod" if one.drafted else None) for one in rounds]
+    copied = [replace(round, strategy="ngram-mod" if round.drafted else None) for round in rounds]
     assert "n_max=4 for ngram-mod (" in found(copied, "ngram-mod+draft-simple:n_max=16")[1]
 
 
 def test_rounds_in_which_nobody_was_asked_say_nothing() -> None:
     """The end of a short answer, or a full context."""
-    rested = [replace(one, asked=()) for one in answer(0, [0] * 40, c=0.0, v=1.0)]
+    rested = [replace(round, asked=()) for round in answer(0, [0] * 40, c=0.0, v=1.0)]
     rounds = [*rested, *answer(4, [3] * 6, c=0.1, v=1.5)[3:]]
     assert found(rounds)[0] is Finding.TOO_EARLY
     assert found(rounds, f"{DRAFT}:length=auto")[0] is not Finding.TOO_EARLY, "it chose to rest"

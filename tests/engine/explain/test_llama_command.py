@@ -225,34 +225,34 @@ def test_the_lookup_caches() -> None:
     assert "dynamic lookup cache" in command.differences[1]
 
 
-def other_values(one: Param) -> list[Any]:
+def other_values(param: Param) -> list[Any]:
     """Values that are not the default."""
-    if one.choices:
-        return [choice for choice in one.choices if choice != one.default]
-    if one.kind is bool:
-        return [not one.default]
-    if one.name == "replace":
+    if param.choices:
+        return [choice for choice in param.choices if choice != param.default]
+    if param.kind is bool:
+        return [not param.default]
+    if param.name == "replace":
         return ['[["a", "b"]]']
-    if one.kind is str:
+    if param.kind is str:
         return ["7"]
-    return [one.low if one.high in (None, one.default) else one.high]
+    return [param.low if param.high in (None, param.default) else param.high]
 
 
 def commands() -> Iterator[LlamaCommand]:
     """With every setting of both models and of every strategy changed, one at a time."""
     draft = StrategySpec.parse("draft-simple")
-    for one in params_of(ModelOptions):
-        for value in other_values(one):
-            changed = ModelOptions("m.gguf", **{one.name: value})
+    for param in params_of(ModelOptions):
+        for value in other_values(param):
+            changed = ModelOptions("m.gguf", **{param.name: value})
             yield llama_command(draft, changed, changed, Sampling(), 9)
     for kind in KINDS.values():
-        for one in params_of(kind.params):
-            for value in other_values(one):
-                part = StrategyPart(kind.name, replace(kind.params(), **{one.name: value}))
+        for param in params_of(kind.params):
+            for value in other_values(param):
+                part = StrategyPart(kind.name, replace(kind.params(), **{param.name: value}))
                 yield llama_command(StrategySpec((part,)), TARGET, DRAFT, Sampling(), 9)
-    for one in params_of(Sampling):
-        for value in other_values(one):
-            yield made("none", **{one.name: value})
+    for param in params_of(Sampling):
+        for value in other_values(param):
+            yield made("none", **{param.name: value})
 
 
 def test_every_flag_that_can_come_out_is_llama_cpps() -> None:

@@ -44,7 +44,7 @@ def test_auto_never_loses_more_than_three_percent(name: str, prompt_tokens: int,
         pair = pair_of(CURVES[name], c, prompt_tokens=prompt_tokens, switch=switch)
         seconds = [simulate(AutoLength(), pair, by_chance(alpha, 256, seed)).seconds for seed in range(5)]
         lost[c, alpha] = statistics.median(seconds) / baseline(pair, 256) - 1
-    assert max(lost.values()) <= 0.03, max(lost.items(), key=lambda one: one[1])
+    assert max(lost.values()) <= 0.03, max(lost.items(), key=lambda item: item[1])
 
 
 @pytest.mark.parametrize("c", [0.02, 0.1, 0.2])
@@ -88,7 +88,7 @@ def test_auto_stops_where_nothing_pays() -> None:
 def test_auto_seldom_measures_plain_passes_where_drafting_clearly_pays() -> None:
     pair = pair_of(LINES["0.1 a token"], 0.05, switch=0.8)
     rounds = [simulate(AutoLength(), pair, by_chance(0.9, 256, seed)).lengths for seed in range(9)]
-    assert statistics.median(one.count(0) for one in rounds) <= 6
+    assert statistics.median(round.count(0) for round in rounds) <= 6
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
@@ -119,8 +119,8 @@ def test_auto_keeps_its_head_on_a_noisy_machine(busy: float) -> None:
         pair = pair_of(curve, c, **quiet)
         nothing = pair_of(curve, 0.0, **quiet)
         runs = [by_chance(alpha, 512, seed) for seed in range(9)]
-        plain = [simulate(Never(), nothing, one, seed=seed).seconds for seed, one in enumerate(runs)]
-        auto = [simulate(AutoLength(), pair, one, seed=seed).seconds for seed, one in enumerate(runs)]
+        plain = [simulate(Never(), nothing, run, seed=seed).seconds for seed, run in enumerate(runs)]
+        auto = [simulate(AutoLength(), pair, run, seed=seed).seconds for seed, run in enumerate(runs)]
         assert statistics.median(plain) / statistics.median(auto) >= least
 
 
@@ -187,7 +187,7 @@ def test_a_better_strategy_behind_a_worse_one_gets_its_turn() -> None:
                 break
         drafted = len(attempts[-1].ids) if attempts and not attempts[-1].looked else 0
         emitted = range(place, place + accepted + 1)
-        asked_seconds = sum(one.seconds for one in attempts)
+        asked_seconds = sum(attempt.seconds for attempt in attempts)
         length.observe(RoundCost(attempts, accepted, emitted, asked_seconds, 0.1 * (1 + 0.1 * drafted)))
         place += accepted + 1
     assert asked["good"] > 20 * asked["bad"]
@@ -316,7 +316,7 @@ def test_acceptance_is_told_by_position_and_ages() -> None:
     for _ in range(200):
         seen.add(6, 6, 2)
         seen.age(3)
-    expected = [one.tokens for one in seen.prospects(6)]
+    expected = [prospect.tokens for prospect in seen.prospects(6)]
     assert expected[1] > 2.7, "the first two pass"
     assert expected[5] - expected[1] < 0.4, "and hardly any behind them"
     for _ in range(30):
@@ -352,11 +352,11 @@ def test_greedy_is_the_baseline(
     request = GenerationRequest(prompt=PROMPT, max_tokens=150, ignore_eos=True)
     trace = baselines.check(engine, request, f"{spec}:verify={verify}:length={rule}")
     if rule == "ewma":
-        assert len({len(one.drafted) for one in trace.rounds}) > 2, "k moves"
-        assert any(one.draft_end == "as long as acceptance allows" for one in trace.rounds)
+        assert len({len(round.drafted) for round in trace.rounds}) > 2, "k moves"
+        assert any(round.draft_end == "as long as acceptance allows" for round in trace.rounds)
     else:
-        assert any(not one.drafted for one in trace.rounds)
-        assert {one.draft_end for one in trace.rounds} & {MEASURES}
+        assert any(not round.drafted for round in trace.rounds)
+        assert {round.draft_end for round in trace.rounds} & {MEASURES}
 
 
 def test_auto_reads_the_prompt_only_to_draft(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,15 +371,15 @@ def test_auto_reads_the_prompt_only_to_draft(engine: Engine, monkeypatch: pytest
     monkeypatch.setattr(AutoLength, "choose", lambda *_arguments: 0)
     trace = answer(engine, PROMPT, strategy="draft-simple:length=auto", max_tokens=20, ignore_eos=True)
     assert read == []
-    assert not any(one.drafted for one in trace.rounds)
+    assert not any(round.drafted for round in trace.rounds)
     assert engine.draft is not None and engine.draft.n_cached == 0
     monkeypatch.setattr(AutoLength, "choose", lambda *_arguments: 2)
     trace = answer(engine, PROMPT, strategy="draft-simple:length=auto", max_tokens=20, ignore_eos=True)
     assert read == [len(PROMPT)], "once, at the first draft"
-    reading = [one.read_seconds for one in trace.rounds]
+    reading = [round.read_seconds for round in trace.rounds]
     assert trace.totals is not None and reading[0] == trace.totals.draft_prompt_in_rounds > 0
     assert reading[0] < trace.rounds[0].draft_seconds and not any(reading[1:])
-    assert all(one.drafted for one in trace.rounds[:-1])
+    assert all(round.drafted for round in trace.rounds[:-1])
     engine.reset()
     read.clear()
     answer(engine, PROMPT, strategy="draft-simple", max_tokens=5)
@@ -391,8 +391,8 @@ def test_a_cold_run_forgets_what_was_learned(engine: Engine) -> None:
     first = answer(engine, PROMPT, cold=True, **settings)
     again = answer(engine, PROMPT, cold=True, **settings)
     for trace in (first, again):
-        assert {one.draft_end for one in trace.rounds[:3]} == {MEASURES}
+        assert {round.draft_end for round in trace.rounds[:3]} == {MEASURES}
     answer(engine, PROMPT, **settings)  # the cold ones taught nobody
     answer(engine, PROMPT, **settings)
     warm = answer(engine, PROMPT, **settings)
-    assert any(one.draft_end != MEASURES for one in warm.rounds[:3])
+    assert any(round.draft_end != MEASURES for round in warm.rounds[:3])

@@ -55,7 +55,10 @@ def passes_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_times(trace: Trace) -> list[tuple[object, ...]]:
-    return [(one.drafted, one.emitted, one.target_top, one.draft_top, one.draft_end) for one in trace.rounds]
+    return [
+        (round.drafted, round.emitted, round.target_top, round.draft_top, round.draft_end)
+        for round in trace.rounds
+    ]
 
 
 @pytest.mark.usefixtures("passes_end_first")
@@ -76,9 +79,9 @@ def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> 
     assert recheck(trace) == []
     prompt = engine.tokenize(request)[1]
     drawn = sampling.temperature > 0 or rule
-    for one in trace.rounds:
-        for place, (token, top) in enumerate(zip(one.emitted, one.target_top, strict=True)):
-            logits = measured(engine, prompt, trace, one.position + place)
+    for round in trace.rounds:
+        for place, (token, top) in enumerate(zip(round.emitted, round.target_top, strict=True)):
+            logits = measured(engine, prompt, trace, round.position + place)
             # `measured` has applied the penalty already.
             unpenalised = Sampling(sampling.temperature, sampling.top_k, sampling.top_p)
             p = probabilities(logits, unpenalised) if drawn else softmax(logits)
@@ -86,9 +89,9 @@ def test_records_are_of_their_own_pass(engine: Engine, kind: str, rule: str) -> 
             beside = p if sampling.temperature else softmax(logits)  # a one-hot row has no alternatives
             np.testing.assert_allclose(top.p, beside[list(top.ids)], atol=1e-4)
             assert max(top.p) == pytest.approx(beside.max(), abs=1e-4)
-            if place < len(one.drafted):
-                assert one.drafted[place].p == pytest.approx(p[one.drafted[place].id], abs=1e-4)
-        for drafted, thought in zip(one.drafted, one.draft_top, strict=True):
+            if place < len(round.drafted):
+                assert round.drafted[place].p == pytest.approx(p[round.drafted[place].id], abs=1e-4)
+        for drafted, thought in zip(round.drafted, round.draft_top, strict=True):
             if sampling.temperature == 0:
                 assert (thought.ids[0], thought.p[0]) == (drafted.id, drafted.draft_p)
             assert list(thought.p) == sorted(thought.p, reverse=True)
@@ -102,8 +105,8 @@ def test_records_do_not_depend_on_how_fast_a_pass_is(
     at_once = answer(engine, cold=True, **settings)
     put = Handover.put
 
-    def put_and_wait(self: Handover[Verified], thing: Verified) -> None:
-        put(self, thing)
+    def put_and_wait(self: Handover[Verified], verified: Verified) -> None:
+        put(self, verified)
         time.sleep(0.005)
 
     monkeypatch.setattr(Handover, "put", put_and_wait)
@@ -130,13 +133,13 @@ def test_drafters_learn_what_became_of_their_own_proposals(
     monkeypatch.setattr(DraftSimple, "observe", observe)
     trace = answer(engine, strategy="prompt-lookup+draft-simple:n_max=4", max_tokens=60, stop=("zz",))
     expected = [
-        (len(PROMPT) + one.position + len(one.emitted), len(one.drafted), one.accepted)
-        if one.strategy == "draft-simple"
-        else (len(PROMPT) + one.position + len(one.emitted), 0, 0)
-        for one in trace.rounds
+        (len(PROMPT) + round.position + len(round.emitted), len(round.drafted), round.accepted)
+        if round.strategy == "draft-simple"
+        else (len(PROMPT) + round.position + len(round.emitted), 0, 0)
+        for round in trace.rounds
     ]
     assert seen == expected
-    assert {one.strategy for one in trace.rounds} >= {"draft-simple", "prompt-lookup"}
+    assert {round.strategy for round in trace.rounds} >= {"draft-simple", "prompt-lookup"}
     assert sum(accepted for _, _, accepted in seen) > 0
 
 
@@ -181,7 +184,7 @@ def test_a_stopped_answer_leaves_no_rows_behind(engine: Engine) -> None:
         for event in engine.generate(request):
             if isinstance(event, RoundFinished) and event.round.index == 3:
                 engine.stop()
-        assert not [one for one in gc.get_objects() if isinstance(one, Verified | TargetRows)]
+        assert not [alive for alive in gc.get_objects() if isinstance(alive, Verified | TargetRows)]
     finally:
         gc.enable()
 

@@ -77,24 +77,24 @@ def test_the_invariants(shared_engine: Engine, request: GenerationRequest) -> No
     assert recheck(trace) == []
 
     most = max((part.longest for part in StrategySpec.parse(request.strategy).parts), default=0)
-    for one in trace.rounds:
-        assert one.rejected <= 1
-        assert len(one.drafted) <= min(most, request.max_tokens - one.position - 1)
-        assert 1 <= len(one.emitted) <= len(one.drafted) + 1
-        assert len(one.target_top) == len(one.emitted)
+    for round in trace.rounds:
+        assert round.rejected <= 1
+        assert len(round.drafted) <= min(most, request.max_tokens - round.position - 1)
+        assert 1 <= len(round.emitted) <= len(round.drafted) + 1
+        assert len(round.target_top) == len(round.emitted)
         if trace.header.verification is not Verification.BLOCK:  # which judges ignored tokens too
-            assert all((token.p is None) == (token.verdict is Verdict.IGNORED) for token in one.drafted)
-        assert all(0 < token.q <= 1 for token in one.drafted)
-        assert all(0 < token.p <= 1 for token in one.emitted)
-        assert all(0 <= token.p <= 1 for token in one.drafted if token.p is not None)
-        assert (one.strategy is None) == (not one.drafted)
-        assert one.seconds >= one.draft_seconds + one.verify_seconds + one.sample_seconds - 1e-9
-        assert 0 <= one.native_seconds <= one.seconds
+            assert all((token.p is None) == (token.verdict is Verdict.IGNORED) for token in round.drafted)
+        assert all(0 < token.q <= 1 for token in round.drafted)
+        assert all(0 < token.p <= 1 for token in round.emitted)
+        assert all(0 <= token.p <= 1 for token in round.drafted if token.p is not None)
+        assert (round.strategy is None) == (not round.drafted)
+        assert round.seconds >= round.draft_seconds + round.verify_seconds + round.sample_seconds - 1e-9
+        assert 0 <= round.native_seconds <= round.seconds
 
     # The text: what was streamed is its beginning, and nothing but emitted tokens is in it.
     streamed = "".join(event.text for event in events if hasattr(event, "text"))
     assert trace.totals.text.startswith(streamed)
-    emitted = b"".join(token.piece for one in trace.rounds for token in one.emitted)
+    emitted = b"".join(token.piece for round in trace.rounds for token in round.emitted)
     readable = emitted.decode(errors="replace")
     assert readable.startswith(trace.totals.text)
     if finish is not FinishReason.STOP:
@@ -126,7 +126,7 @@ def test_a_cold_answer_repeats_exactly(shared_engine: Engine, request: Generatio
     }
     first, second = (_cold(shared_engine, settings) for _ in range(2))
     assert first.token_ids == second.token_ids
-    verdicts = [[[token.verdict for token in one.drafted] for one in t.rounds] for t in (first, second)]
+    verdicts = [[[token.verdict for token in round.drafted] for round in t.rounds] for t in (first, second)]
     assert verdicts[0] == verdicts[1]
 
 

@@ -94,11 +94,11 @@ class Lets(FixedLength):
         return 2 if name == self._looks_at else 0
 
 
-def test_a_length_is_told_of_a_round_in_which_it_let_nobody_draft_and_of_none_that_it_had_no_say_in() -> None:
-    one = [("one", Says(2, "n_max"))]
-    assert propose(one, Lets(sits_out=False), TRUTH, Budget(9)).attempts == []
-    assert propose(one, Lets(sits_out=True), TRUTH, Budget(9)).attempts is None
-    assert propose(one, FixedLength(), TRUTH, Budget(0)).attempts is None
+def test_a_length_observes_only_the_rounds_that_it_decided_on() -> None:
+    drafters = [("one", Says(2, "n_max"))]
+    assert propose(drafters, Lets(sits_out=False), TRUTH, Budget(9)).attempts == []
+    assert propose(drafters, Lets(sits_out=True), TRUTH, Budget(9)).attempts is None
+    assert propose(drafters, FixedLength(), TRUTH, Budget(0)).attempts is None
     assert propose([], FixedLength(), TRUTH, Budget(9)).attempts is None
 
 
@@ -110,11 +110,13 @@ def test_what_broke_where_a_proposal_was_only_looked_at_is_told() -> None:
     assert (draft.name, draft.proposal.end) == ("second", "it broke; n_max")
 
 
-def test_a_proposal_that_is_only_looked_at_is_learned_from_and_not_verified() -> None:
+def test_a_looked_at_proposal_is_learned_from_and_not_verified() -> None:
     draft = propose([("first", Says(2, "n_max"))], Lets(sits_out=False, looks_at="first"), TRUTH, Budget(9))
     assert (draft.proposal.ids, draft.proposal.end, draft.asked) == ([], "not worth its cost", ())
     assert draft.attempts is not None
-    assert [(one.name, one.looked, one.ids) for one in draft.attempts] == [("first", True, [7, 7])]
+    assert [(attempt.name, attempt.looked, attempt.ids) for attempt in draft.attempts] == [
+        ("first", True, [7, 7])
+    ]
 
 
 class Takes(FixedLength):

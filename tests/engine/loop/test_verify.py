@@ -231,7 +231,7 @@ def match_emissions(
             for emitted, chance in match_emissions(rule, (*told, at)):
                 yield emitted, width * chance
         else:
-            accepted = [one.target_id for one in outcome.judged[: outcome.accepted]]
+            accepted = [token.target_id for token in outcome.judged[: outcome.accepted]]
             assert None not in accepted
             yield (*accepted, outcome.token), width
         at = draw.high
@@ -260,8 +260,8 @@ def test_match_emits_what_plain_drawing_emits() -> None:
     def plain(length: int) -> Prefix:
         tokens: Prefix = ()
         for place in range(length):
-            one = verify_match([], lambda _, t=tokens: p.after(t), draws, POSITION + place)
-            tokens = (*tokens, one.token)
+            outcome = verify_match([], lambda _, t=tokens: p.after(t), draws, POSITION + place)
+            tokens = (*tokens, outcome.token)
         return tokens
 
     expected = plain(LENGTH)
@@ -281,13 +281,13 @@ def test_greedy_accepts_the_argmax_and_emits_it_behind() -> None:
 
     all_pass = verify_greedy([4, 7, 2], argmax)
     assert (all_pass.accepted, all_pass.token, all_pass.origin) == (3, 6, Origin.BONUS)
-    assert [one.target_id for one in all_pass.judged] == [4, 7, 2]
+    assert [token.target_id for token in all_pass.judged] == [4, 7, 2]
 
     rows.clear()
     second_fails = verify_greedy([4, 1, 2], argmax)
     assert (second_fails.accepted, second_fails.token) == (1, 7)
     assert second_fails.origin is Origin.RESAMPLED
-    assert [one.accepted for one in second_fails.judged] == [True, False]
+    assert [token.accepted for token in second_fails.judged] == [True, False]
     assert rows == [0, 1], "rows behind the rejected token are not looked at"
 
     plain = verify_greedy([], argmax)
@@ -299,7 +299,7 @@ def test_nothing_is_judged_behind_the_first_rejected_token() -> None:
     draws = Script({(POSITION, Purpose.ACCEPT): ALMOST_ONE, (POSITION, Purpose.RESIDUAL): 0.3}, other=None)
     worst = int(p.row(()).argmin())
     outcome = verify_speculative([worst, 0, 0], [None] * 3, lambda place: p.after(()), draws, POSITION)
-    assert [one.accepted for one in outcome.judged] == [False]
+    assert [token.accepted for token in outcome.judged] == [False]
     assert outcome.origin is Origin.RESAMPLED
     assert outcome.token != worst
 

@@ -229,7 +229,7 @@ def test_a_draft_of_one_token_is_judged_as_by_the_token_wise_rule(
         )
         for judge in (verify_block, verify_speculative)
     ]  # fmt: skip
-    found = [(one.accepted, one.token, one.origin, one.draw) for one in outcomes]
+    found = [(outcome.accepted, outcome.token, outcome.origin, outcome.draw) for outcome in outcomes]
     assert found[0] == found[1]
 
 
@@ -312,11 +312,11 @@ def test_what_is_judged_is_what_decided() -> None:
 
     second = told(0.0, 0.9, ALMOST_ONE)
     assert second.accepted == 2
-    assert [(one.accepted, one.u) for one in second.judged] == [
+    assert [(token.accepted, token.u) for token in second.judged] == [
         (True, None), (True, 0.9), (False, ALMOST_ONE)
     ]  # fmt: skip
     # reach 1/2, 1, 1/2; behind the first token 1/2 p - q leaves nothing, so that it cannot pass alone.
-    assert [one.h for one in second.judged] == [None, 1.0, pytest.approx(0.5)]
+    assert [token.h for token in second.judged] == [None, 1.0, pytest.approx(0.5)]
     assert told(0.0, 0.0, 0.0).accepted == 3
 
     nothing = verify_block([], [], lambda place: p.after(()), Draws(1), POSITION)

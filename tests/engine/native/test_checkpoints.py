@@ -99,7 +99,7 @@ def check(baselines: Baselines, engine: Engine, request: GenerationRequest, stra
     own.known = baselines.known
     trace = own.check(engine, request, strategy)
     baselines.partings.extend(partings)
-    assert all(one.difference < ROUNDING for one in partings), f"parted: {partings[0]}"
+    assert all(parting.difference < ROUNDING for parting in partings), f"parted: {partings[0]}"
     return trace
 
 
@@ -107,7 +107,7 @@ def check(baselines: Baselines, engine: Engine, request: GenerationRequest, stra
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_greedy_is_the_baseline(engine: Engine, baselines: Baselines, strategy: str, k: int) -> None:
     trace = check(baselines, engine, request_of(), STRATEGIES[strategy].format(k=k))
-    assert sum(one.rejected for one in trace.rounds) > 0
+    assert sum(round.rejected for round in trace.rounds) > 0
 
 
 @pytest.mark.parametrize("strategy", ["prompt-lookup", "draft-simple"])
@@ -167,11 +167,11 @@ def test_a_rejection_costs_a_few_tokens(tiny_file: Files, count: Count, architec
     with Engine(options_of(tiny_file, architecture), near(tiny_file, architecture)) as engine:
         count.forget()
         trace = answer(engine, PROMPT, strategy=f"draft-simple:n_max={k}", max_tokens=60, ignore_eos=True)
-        rejections = [one for one in trace.rounds if one.rejected]
+        rejections = [round for round in trace.rounds if round.rejected]
         assert len(rejections) > 5
         read = trace.header.prompt_tokens - 1
-        asked = sum(1 + len(one.drafted) for one in trace.rounds)
-        again = sum(_NEAR + 1 + one.accepted for one in rejections)
+        asked = sum(1 + len(round.drafted) for round in trace.rounds)
+        again = sum(_NEAR + 1 + round.accepted for round in rejections)
         target, draft = count.taken(engine.target), count.taken(engine.draft)
         if architecture != "mamba" and k <= SNAPSHOTS:
             assert target == read + asked, "every token once"
@@ -194,7 +194,7 @@ def test_an_answer_again_does_not_read_the_prompt_again(
             second = answer(engine, PROMPT, **settings)
             assert second.header.cached_tokens >= second.header.prompt_tokens - 1 - APART
             assert_same_answer(second, first)
-            asked = sum(1 + len(one.drafted) + _NEAR + 1 for one in second.rounds)
+            asked = sum(1 + len(round.drafted) + _NEAR + 1 for round in second.rounds)
             assert count.taken(engine.target) <= APART + asked
 
 
@@ -252,7 +252,7 @@ def mamba(tiny_file: Files) -> Iterator[Context]:
 
 
 def places(kept: Checkpoints) -> list[int]:
-    return [one.at for one in kept.kept]
+    return [checkpoint.at for checkpoint in kept.kept]
 
 
 def test_few_are_kept_spread_over_the_text(mamba: Context) -> None:
@@ -279,7 +279,7 @@ def test_large_states_are_kept_less_often(mamba: Context, monkeypatch: pytest.Mo
         for at in range(20, 2000, 20):
             kept.take(at)
         assert len(places(kept)) == expected
-        assert sum(len(one.state) for one in kept.kept) == expected * size
+        assert sum(len(checkpoint.state) for checkpoint in kept.kept) == expected * size
 
 
 # ------------------------------------------------------------------------------ planted faults

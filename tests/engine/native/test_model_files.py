@@ -252,7 +252,7 @@ def test_each_file_read_beside_another_has_its_own_error(
     with pytest.raises(ModelFileError, match=r"cut\.gguf is cut short") as refused:
         Engine(*files)
     assert refused.value.role is list(Role)[role]
-    assert not [one for one in threading.enumerate() if one.name.startswith("reads ")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("reads ")]
 
 
 OTHER_DRAFTS = {
@@ -277,7 +277,7 @@ def test_a_draft_of_another_vocabulary_serves_through_text(
     with Engine(pair_files[0], tiny_file(tiny)) as engine:
         assert engine.pair.vocabulary == f"different: through text ({said})"
         drafted = answer(engine, strategy="draft-simple", max_tokens=30, ignore_eos=True)
-        assert any(one.drafted for one in drafted.rounds)
+        assert any(round.drafted for round in drafted.rounds)
         assert_same_answer(drafted, answer(engine, max_tokens=30, ignore_eos=True))
 
 

@@ -41,7 +41,7 @@ def test_each_buffer_belongs_to_its_device() -> None:
 
 def test_split_rows_lie_on_all_devices_with_layers() -> None:
     memory = read("load_tensors:   CUDA_Split model buffer size =     9.00 MiB").memory()
-    assert {one.device: one.weights for one in memory.memory} == {
+    assert {usage.device: usage.weights for usage in memory.memory} == {
         "CUDA0": 6 * MIB,
         "CUDA1": 3 * MIB,
         "CPU": 0,

@@ -104,8 +104,8 @@ def new_talk() -> Iterator[Callable[[], Talk]]:
 
 @pytest.fixture
 def workers() -> Iterator[tuple[Worker, Worker]]:
-    with worker() as one, worker() as other:
-        yield one, other
+    with worker() as first, worker() as second:
+        yield first, second
 
 
 @pytest.fixture
@@ -188,11 +188,11 @@ def test_a_worker_without_memory_for_the_cache(new_talk: Callable[[], Talk], pat
 def test_devices_and_memory_are_told_over_the_boundary(
     workers: tuple[Worker, Worker], new_talk: Callable[[], Talk], path: str
 ) -> None:
-    rpc = ",".join(one.endpoint for one in workers)
+    rpc = ",".join(worker.endpoint for worker in workers)
     talk = new_talk()
     listed = talk.ask(lambda run: ListDevices(run, rpc))
     assert isinstance(listed, DevicesListed)
-    assert [one.name for one in listed.devices] == ["RPC0", "RPC1", "CPU"]
+    assert [device.name for device in listed.devices] == ["RPC0", "RPC1", "CPU"]
     assert {"RPC", "CPU"} <= set(listed.backends)
     options = ModelOptions(path, ctx_size=256, rpc=rpc, n_gpu_layers=2)
     measured = talk.ask(lambda run: Measure(run, options))
@@ -203,7 +203,7 @@ def test_devices_and_memory_are_told_over_the_boundary(
     # What is loaded counts as free.
     loaded = talk.load(fitted.target)
     assert isinstance(loaded, Loaded)
-    assert {one.device for one in loaded.pair.target.memory} == {"RPC0", "RPC1", "CPU"}
+    assert {usage.device for usage in loaded.pair.target.memory} == {"RPC0", "RPC1", "CPU"}
     again = talk.ask(lambda run: Measure(run, options, None, fit=True))
     assert isinstance(again, Measured) and again.target == fitted.target
     assert answers(talk)
@@ -450,7 +450,7 @@ def test_a_fault_with_layers_on_devices_is_the_drivers_first() -> None:
     assert explain_death(tested).offer == told.offer and "driver" in explain_death(tested).hint
     behind = explain_death(death(-signal.SIGSEGV, told.offer.target, draft, on_devices=True)).offer
     assert behind is not None and behind.words == "Load on the CPU alone"
-    assert [(one.n_gpu_layers, one.device) for one in (behind.target, behind.draft) if one] == [
+    assert [(model.n_gpu_layers, model.device) for model in (behind.target, behind.draft) if model] == [
         (0, "none")
     ] * 2
 

@@ -51,7 +51,7 @@ def test_a_helper_of_the_cpu_is_no_device_for_layers(
     assert offered(TARGET, None).words == "Load with a context of 4,096 tokens"
 
 
-def test_without_the_worker_that_was_chosen_the_layers_go_to_no_other_device() -> None:
+def test_without_the_chosen_worker_its_layers_go_to_no_other_device() -> None:
     target = ModelOptions("a", rpc="x:1,y:2", device="RPC1")
     offer = without_workers(Load(1, target, ModelOptions("b")), ("y:2",))
     assert offer is not None

@@ -65,7 +65,7 @@ def _of_leaf(value: Any) -> Iterator[Any]:
         case bool():
             yield not value
         case StrEnum():
-            yield from (other for other in type(value) if other is not value)
+            yield from (member for member in type(value) if member is not value)
         case int():
             yield from (value + 1, value - 1)
         case float():

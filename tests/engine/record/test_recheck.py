@@ -69,14 +69,14 @@ def change_round(number: int, **fields: object) -> Edit:
 
 
 def first(trace: Trace, wanted: Callable[[Round], bool]) -> int:
-    return next(index for index, one in enumerate(trace.rounds) if wanted(one))
+    return next(index for index, round in enumerate(trace.rounds) if wanted(round))
 
 
 def change_draft(verdict: Verdict, change: Callable[[DraftedToken], DraftedToken]) -> Edit:
     """Change the first drafted token of that verdict."""
 
     def edit(trace: Trace) -> None:
-        index = first(trace, lambda one: any(token.verdict is verdict for token in one.drafted))
+        index = first(trace, lambda round: any(token.verdict is verdict for token in round.drafted))
         drafted = list(trace.rounds[index].drafted)
         place = next(i for i, token in enumerate(drafted) if token.verdict is verdict)
         drafted[place] = change(drafted[place])
@@ -87,7 +87,7 @@ def change_draft(verdict: Verdict, change: Callable[[DraftedToken], DraftedToken
 
 def change_emitted(origin: Origin, change: Callable[[EmittedToken], EmittedToken]) -> Edit:
     def edit(trace: Trace) -> None:
-        index = first(trace, lambda one: any(token.origin is origin for token in one.emitted))
+        index = first(trace, lambda round: any(token.origin is origin for token in round.emitted))
         emitted = list(trace.rounds[index].emitted)
         place = next(i for i, token in enumerate(emitted) if token.origin is origin)
         emitted[place] = change(emitted[place])
@@ -132,7 +132,7 @@ def shifted(token: EmittedToken) -> EmittedToken:
 
 def lower_the_value_that_passed(trace: Trace) -> None:
     """Block: the acceptance value falls below the draw that it is held against."""
-    index = first(trace, lambda one: bool(one.accepted))
+    index = first(trace, lambda round: bool(round.accepted))
     drafted = tuple(
         token if token.u is None or token.h is None or token.u >= token.h else replace(token, h=token.u / 2)
         for token in trace.rounds[index].drafted
@@ -287,7 +287,7 @@ def test_what_is_no_seed_is_said(traces: dict[str, Trace], seed: int) -> None:
 @pytest.mark.parametrize("kind", EDITS)
 def test_a_resampled_token_without_a_draft_is_said(traces: dict[str, Trace], kind: str) -> None:
     trace = traces[kind]
-    index = first(trace, lambda one: one.emitted[-1].origin is Origin.RESAMPLED)
+    index = first(trace, lambda round: round.emitted[-1].origin is Origin.RESAMPLED)
     bare = replace(trace.rounds[index], drafted=(), emitted=trace.rounds[index].emitted[-1:])
     found = recheck(Trace(trace.header, [*trace.rounds[:index], bare]))
     assert f"Round {index}: it emitted resampled, not plain." in found
@@ -297,7 +297,7 @@ def test_alternatives_without_their_p_are_said(traces: dict[str, Trace]) -> None
     trace = traces["greedy"]
     top = trace.rounds[0].target_top
     bare = replace(trace.rounds[0], target_top=(replace(top[0], p=()), *top[1:]))
-    assert any("do not have a p each" in one for one in recheck(Trace(trace.header, [bare])))
+    assert any("do not have a p each" in problem for problem in recheck(Trace(trace.header, [bare])))
 
 
 def test_the_rule_of_the_header_is_the_one_that_is_rechecked(engine: Engine) -> None:
@@ -316,7 +316,9 @@ def test_text_behind_a_stop_is_found(traces: dict[str, Trace]) -> None:
     trace = traces["greedy"]
     early = trace.text[3:6]
     stopped = Trace(replace(trace.header, stop=(early,)), trace.rounds, trace.totals)
-    assert any(one.startswith("Totals: text goes on behind a stop at token") for one in recheck(stopped))
+    assert any(
+        problem.startswith("Totals: text goes on behind a stop at token") for problem in recheck(stopped)
+    )
 
 
 def test_an_end_without_a_token_is_found(traces: dict[str, Trace]) -> None:
@@ -330,4 +332,4 @@ def test_only_strategies_that_were_asked_for_begin(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple:n_max=2", max_tokens=8, ignore_eos=True)
     assert recheck(trace) == []
     trace.rounds[1] = replace(trace.rounds[1], begin_seconds={"suffix": 0.1})
-    assert any("suffix began in it" in str(one) for one in recheck(trace))
+    assert any("suffix began in it" in str(problem) for problem in recheck(trace))

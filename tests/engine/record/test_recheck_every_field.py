@@ -117,8 +117,8 @@ def changed(trace: Trace) -> Iterator[tuple[str, Trace]]:
     for path, totals in changes(trace.totals, "totals"):
         yield path, Trace(trace.header, trace.rounds, totals)
     for index in sorted({0, len(trace.rounds) // 2, len(trace.rounds) - 1}):  # these stand for all
-        for path, other in changes(trace.rounds[index], "round"):
-            rounds = [*trace.rounds[:index], other, *trace.rounds[index + 1 :]]
+        for path, altered in changes(trace.rounds[index], "round"):
+            rounds = [*trace.rounds[:index], altered, *trace.rounds[index + 1 :]]
             yield path, Trace(trace.header, rounds, trace.totals)
 
 
@@ -138,8 +138,8 @@ def test_every_little_change_is_noticed_or_not_determined(recorded: dict[str, Tr
     missed: Counter[str] = Counter()
     for kind, trace in recorded.items():
         assert recheck(trace) == [], kind
-        for path, other in changed(trace):
-            (noticed if recheck(other) else missed)[path] += 1
+        for path, altered in changed(trace):
+            (noticed if recheck(altered) else missed)[path] += 1
     assert set(missed) <= {*NEVER, *PARTLY}, "not noticed"
     assert not set(NEVER) & set(noticed), "noticed: it belongs to PARTLY"
     checked = {path for path, why in PARTLY.items() if why != BOUNDED}
@@ -157,9 +157,9 @@ def test_falsified_times_of_a_round_are_noticed(
     recorded: dict[str, Trace], field: str, factor: float
 ) -> None:
     for trace in recorded.values():
-        for index, one in enumerate(trace.rounds[1:], 1):
+        for index, round in enumerate(trace.rounds[1:], 1):
             rounds = list(trace.rounds)
-            rounds[index] = replace(one, **{field: getattr(one, field) * factor})
+            rounds[index] = replace(round, **{field: getattr(round, field) * factor})
             assert recheck(Trace(trace.header, rounds, trace.totals)), f"round {index}"
 
 
@@ -173,15 +173,15 @@ def test_falsified_totals_are_noticed(recorded: dict[str, Trace]) -> None:
 
 def test_a_changed_last_id_with_its_piece_kept_is_noticed(recorded: dict[str, Trace]) -> None:
     trace = recorded["greedy"]
-    for index, one in enumerate(trace.rounds):
-        last = replace(one.emitted[-1], id=one.emitted[-1].id + 1)
+    for index, round in enumerate(trace.rounds):
+        last = replace(round.emitted[-1], id=round.emitted[-1].id + 1)
         rounds = list(trace.rounds)
-        rounds[index] = replace(one, emitted=(*one.emitted[:-1], last))
+        rounds[index] = replace(round, emitted=(*round.emitted[:-1], last))
         assert recheck(Trace(trace.header, rounds, trace.totals)), f"round {index}"
 
 
 def test_a_strategy_that_the_header_does_not_name_is_noticed(recorded: dict[str, Trace]) -> None:
     trace = recorded["greedy"]
-    rounds = [replace(one, strategy="suffix" if one.drafted else None) for one in trace.rounds]
+    rounds = [replace(round, strategy="suffix" if round.drafted else None) for round in trace.rounds]
     found = recheck(Trace(trace.header, rounds))
     assert "Round 0: “suffix” is no part of “draft-simple”." in found

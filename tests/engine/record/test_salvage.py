@@ -62,7 +62,7 @@ def test_the_first_damage_is_the_one_that_is_named(path: Path) -> None:
 def test_words_are_joined_where_the_totals_are_lost(path: Path, whole: Trace) -> None:
     found = changed(path, lambda lines: [*lines[:2], b"{}\n", *lines[3:-1]])
     lost = b"".join(token.piece for token in whole.rounds[1].emitted)
-    rest = b"".join(token.piece for one in whole.rounds if one.index != 1 for token in one.emitted)
+    rest = b"".join(token.piece for round in whole.rounds if round.index != 1 for token in round.emitted)
     assert lost and found.text == rest.decode(errors="replace")
 
 
@@ -87,28 +87,30 @@ def test_what_stands_behind_the_totals_is_damage(path: Path, whole: Trace, extra
 
 
 FLAWS: dict[str, tuple[str, Callable[[Round], Round]]] = {
-    "its index": ("does not follow", lambda one: replace(one, index=9)),
-    "its position": ("does not follow", lambda one: replace(one, position=0)),
-    "an offset before the last round's": ("times", lambda one: replace(one, offset=-1.0)),
-    "a negative time": ("times", lambda one: replace(one, verify_seconds=-1.0)),
-    "a time of ages": ("times", lambda one: replace(one, seconds=1e12)),
+    "its index": ("does not follow", lambda round: replace(round, index=9)),
+    "its position": ("does not follow", lambda round: replace(round, position=0)),
+    "an offset before the last round's": ("times", lambda round: replace(round, offset=-1.0)),
+    "a negative time": ("times", lambda round: replace(round, verify_seconds=-1.0)),
+    "a time of ages": ("times", lambda round: replace(round, seconds=1e12)),
     "more accepted than emitted": (
         "accepts more",
-        lambda one: replace(
-            one, drafted=tuple(replace(token, verdict=Verdict.ACCEPTED) for token in one.drafted), emitted=()
+        lambda round: replace(
+            round,
+            drafted=tuple(replace(token, verdict=Verdict.ACCEPTED) for token in round.drafted),
+            emitted=(),
         ),
     ),
     "a q above one": (
         "probabilities",
-        lambda one: replace(one, drafted=tuple(replace(token, q=2.0) for token in one.drafted)),
+        lambda round: replace(round, drafted=tuple(replace(token, q=2.0) for token in round.drafted)),
     ),
     "an emitted p below zero": (
         "probabilities",
-        lambda one: replace(one, emitted=tuple(replace(token, p=-0.5) for token in one.emitted)),
+        lambda round: replace(round, emitted=tuple(replace(token, p=-0.5) for token in round.emitted)),
     ),
     "alternatives without their p": (
         "alternatives",
-        lambda one: replace(one, target_top=tuple(replace(top, p=()) for top in one.target_top)),
+        lambda round: replace(round, target_top=tuple(replace(top, p=()) for top in round.target_top)),
     ),
 }
 

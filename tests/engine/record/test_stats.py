@@ -70,8 +70,8 @@ def answers(draw: st.DrawFn) -> list[Round]:
 @given(answers(), st.integers(0, 30))
 def test_adding_round_by_round_is_the_fold_over_all(rounds: list[Round], split: int) -> None:
     live = Statistics.of(rounds[:split])
-    for one in rounds[split:]:
-        live.add(one)
+    for round in rounds[split:]:
+        live.add(round)
     assert live == Statistics.of(rounds)
 
 
@@ -83,8 +83,8 @@ def test_answers_pooled_have_the_ratios_of_all_their_rounds(rounds: list[Round],
         assert getattr(pooled, name) == getattr(whole, name)
     assert pooled.native_seconds == pytest.approx(whole.native_seconds)
     assert pooled.seconds == pytest.approx(0.01 * len(rounds)), "what lies between two answers is no time"
-    assert {name: one.accept_lengths for name, one in pooled.strategies.items()} == {
-        name: one.accept_lengths for name, one in whole.strategies.items()
+    assert {name: drafts.accept_lengths for name, drafts in pooled.strategies.items()} == {
+        name: drafts.accept_lengths for name, drafts in whole.strategies.items()
     }
     assert Statistics.pooled([]) == Statistics()
 
@@ -92,28 +92,28 @@ def test_answers_pooled_have_the_ratios_of_all_their_rounds(rounds: list[Round],
 @given(answers())
 def test_sums_and_invariants(rounds: list[Round]) -> None:
     statistics = Statistics.of(rounds)
-    drafted = [one for one in rounds if one.drafted]
+    drafted = [round for round in rounds if round.drafted]
     assert statistics.rounds == len(rounds)
     assert statistics.drafted_rounds == len(drafted)
-    assert statistics.drafted == sum(len(one.drafted) for one in rounds)
-    assert statistics.accepted == sum(one.accepted for one in rounds)
-    assert statistics.rejected == sum(one.rejected for one in rounds)
-    assert statistics.ignored == sum(one.ignored for one in rounds)
+    assert statistics.drafted == sum(len(round.drafted) for round in rounds)
+    assert statistics.accepted == sum(round.accepted for round in rounds)
+    assert statistics.rejected == sum(round.rejected for round in rounds)
+    assert statistics.ignored == sum(round.ignored for round in rounds)
     assert statistics.drafted == statistics.accepted + statistics.rejected + statistics.ignored
     assert statistics.emitted == statistics.accepted + statistics.rounds
     assert statistics.emitted == sum(statistics.origins.values())
     assert statistics.origins[Origin.ACCEPTED] == statistics.accepted
     assert statistics.origins[Origin.BONUS] + statistics.origins[Origin.RESAMPLED] == len(drafted)
-    assert statistics.draft_seconds == pytest.approx(sum(one.draft_seconds for one in rounds))
-    assert statistics.target_seconds == pytest.approx(sum(one.verify_seconds for one in rounds))
+    assert statistics.draft_seconds == pytest.approx(sum(round.draft_seconds for round in rounds))
+    assert statistics.target_seconds == pytest.approx(sum(round.verify_seconds for round in rounds))
     assert sum(statistics.accept_lengths) == len(drafted)
 
 
 def test_a_verdict_that_is_not_known_is_an_error() -> None:
-    one = make_round(0, 2, 1)
-    strange = replace(one.drafted[1], verdict="unheard of")
+    round = make_round(0, 2, 1)
+    strange = replace(round.drafted[1], verdict="unheard of")
     with pytest.raises(KeyError, match="unheard of"):
-        Statistics.of([replace(one, drafted=(one.drafted[0], strange))])
+        Statistics.of([replace(round, drafted=(round.drafted[0], strange))])
 
 
 @given(answers())
@@ -129,7 +129,7 @@ def test_strategies_add_up_to_the_whole(rounds: list[Round]) -> None:
 @given(answers())
 def test_acceptance_by_position_is_counted_round_by_round(rounds: list[Round]) -> None:
     statistics = Statistics.of(rounds)
-    drafts = [one.drafted for one in rounds if one.drafted]
+    drafts = [round.drafted for round in rounds if round.drafted]
 
     def accepted_at(position: int) -> int:
         return sum(len(draft) > position and draft[position].verdict is Verdict.ACCEPTED for draft in drafts)
@@ -207,9 +207,9 @@ def test_reset_counts_time_from_its_own_first_round() -> None:
 
 
 def test_folds_do_not_share_state() -> None:
-    one, other = Statistics(), Statistics()
-    one.add(make_round(0, 4, 2))
-    assert other == Statistics()
+    filled, empty = Statistics(), Statistics()
+    filled.add(make_round(0, 4, 2))
+    assert empty == Statistics()
 
 
 @pytest.mark.parametrize(
@@ -292,11 +292,11 @@ def test_llama_cpp_prints_nothing_without_a_strategy() -> None:
 
 
 def test_alpha_is_undefined_for_a_block() -> None:
-    one = make_round(0, length=3, accepted=1)
-    judged = replace(one.drafted[1], h=0.4)
-    block = replace(one, drafted=(one.drafted[0], judged, one.drafted[2]))
-    assert Statistics.of([one]).alpha == 0.5
-    for rounds in ([block], [one, block]):
+    round = make_round(0, length=3, accepted=1)
+    judged = replace(round.drafted[1], h=0.4)
+    block = replace(round, drafted=(round.drafted[0], judged, round.drafted[2]))
+    assert Statistics.of([round]).alpha == 0.5
+    for rounds in ([block], [round, block]):
         statistics = Statistics.of(rounds)
         assert statistics.alpha is None
         assert statistics.strategies["draft-simple"].alpha is None
@@ -320,7 +320,7 @@ def test_rounds_in_which_nobody_was_asked_are_no_calls() -> None:
 
 def test_a_round_says_who_was_asked(engine: Engine) -> None:
     trace = answer(engine, strategy="draft-simple:n_max=1", max_tokens=7, ignore_eos=True)
-    assert [one.asked for one in trace.rounds] == [("draft-simple",)] * (len(trace.rounds) - 1) + [()]
+    assert [round.asked for round in trace.rounds] == [("draft-simple",)] * (len(trace.rounds) - 1) + [()]
     assert trace.rounds[-1].draft_end == "answer at its length limit"
     assert answer(engine, max_tokens=3).rounds[0].asked is None
 
@@ -328,7 +328,7 @@ def test_a_round_says_who_was_asked(engine: Engine) -> None:
 def test_a_draft_of_no_name_counts_for_the_answer_alone() -> None:
     statistics = Statistics.of([make_round(0, 4, 2, None), make_round(1, 3, 1, "suffix")])
     assert (statistics.drafted, statistics.accepted) == (7, 3)
-    assert {name: (one.drafted, one.accepted) for name, one in statistics.strategies.items()} == {
+    assert {name: (drafts.drafted, drafts.accepted) for name, drafts in statistics.strategies.items()} == {
         "suffix": (3, 1)
     }
 
@@ -336,16 +336,16 @@ def test_a_draft_of_no_name_counts_for_the_answer_alone() -> None:
 @given(st.lists(answers(), max_size=3))
 def test_pooled_answers_are_sums_whose_ratios_are_pooled(several: list[list[Round]]) -> None:
     pooled = Statistics.pooled(map(Statistics.of, several))
-    rounds = [one for answer in several for one in answer]
+    rounds = [round for answer in several for round in answer]
     together = Statistics.of(rounds)
     assert (pooled.rounds, pooled.emitted, pooled.verdicts) == (
         together.rounds, together.emitted, together.verdicts
     )  # fmt: skip
     assert (pooled.alpha, pooled.tau) == (together.alpha, together.tau)
     assert pooled.accept_lengths == together.accept_lengths
-    assert pooled.seconds == pytest.approx(sum(Statistics.of(one).seconds for one in several))
-    assert {name: one.drafted for name, one in pooled.strategies.items()} == {
-        name: one.drafted for name, one in together.strategies.items()
+    assert pooled.seconds == pytest.approx(sum(Statistics.of(answer).seconds for answer in several))
+    assert {name: drafts.drafted for name, drafts in pooled.strategies.items()} == {
+        name: drafts.drafted for name, drafts in together.strategies.items()
     }
 
 
@@ -353,13 +353,15 @@ def test_lines_tell_what_beginning_and_learning_took(engine: Engine) -> None:
     strategy = "ngram-mod:n_match=2:n_min=0+draft-simple:n_max=3"
     trace = answer(engine, "abcabcabd abc" * 4, strategy=strategy, max_tokens=24, ignore_eos=True)
     statistics = Statistics.of(trace.rounds)
-    first, *others = trace.rounds
+    first, *later = trace.rounds
     assert list(first.begin_seconds) == ["ngram-mod", "draft-simple"]
-    assert min(first.begin_seconds.values()) > 0 and not any(one.begin_seconds for one in others)
-    for one in trace.rounds:
-        assert (0 < one.accept_seconds <= one.sample_seconds) if one.drafted else one.accept_seconds == 0
+    assert min(first.begin_seconds.values()) > 0 and not any(round.begin_seconds for round in later)
+    for round in trace.rounds:
+        assert (
+            (0 < round.accept_seconds <= round.sample_seconds) if round.drafted else round.accept_seconds == 0
+        )
     for name in first.begin_seconds:
         line = llama_cpp_lines(statistics, ["ngram-mod", "draft-simple"])[-2 if name == "ngram-mod" else -1]
-        learned = sum(one.accept_seconds for one in trace.rounds if one.strategy == name)
+        learned = sum(round.accept_seconds for round in trace.rounds if round.strategy == name)
         begun = first.begin_seconds[name]
         assert f"dur(b,g,a) = {begun * 1000:.3f}, " in line and line.endswith(f", {learned * 1000:.3f} ms")

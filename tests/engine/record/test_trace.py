@@ -47,8 +47,8 @@ def test_every_line_is_plain_json_and_on_disk_at_once(trace: Trace, tmp_path: Pa
         raise AssertionError(f"{constant} is no JSON")
 
     with TraceWriter(path, trace.header) as writer:
-        for number, one in enumerate(trace.rounds, start=1):
-            writer.add(one)
+        for number, round in enumerate(trace.rounds, start=1):
+            writer.add(round)
             read = read_trace(path)
             assert read.rounds == trace.rounds[:number]
             assert read.totals is None

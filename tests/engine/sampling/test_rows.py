@@ -78,7 +78,7 @@ def test_greedy_records_the_models_own_probabilities() -> None:
 
 
 @pytest.mark.parametrize("penalty", [1.0, 1.3])
-def test_at_temperature_0_a_one_hot_row_is_judged_by_and_the_models_own_is_recorded(penalty: float) -> None:
+def test_at_temperature_0_the_one_hot_row_judges_and_the_models_is_kept(penalty: float) -> None:
     judged, _ = rows(Sampling(repeat_penalty=penalty))
     greedy, _ = rows(Sampling(repeat_penalty=penalty))
     for row in range(3):

@@ -233,8 +233,8 @@ def llama_probabilities(logits: np.ndarray, sampling: Sampling, context: Sequenc
     cpp.llama_sampler_apply(chain, ctypes.byref(candidates))
     result = np.zeros(size)
     kept = [candidates.data[i] for i in range(candidates.size)]
-    values = np.array([one.logit for one in kept])
-    result[[one.id for one in kept]] = softmax(values)
+    values = np.array([candidate.logit for candidate in kept])
+    result[[candidate.id for candidate in kept]] = softmax(values)
     cpp.llama_sampler_free(chain)
     return result
 

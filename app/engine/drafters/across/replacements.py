@@ -69,10 +69,10 @@ def parse_pairs(written: str) -> list[tuple[str, str]]:
     return [(target, draft) for target, draft in pairs]
 
 
-def _is_pair(one: object) -> bool:
-    if not isinstance(one, list) or not all(isinstance(text, str) for text in one):
+def _is_pair(value: object) -> bool:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         return False
-    return len(one) == 2 and one[0] != ""
+    return len(value) == 2 and value[0] != ""
 
 
 def _add_unchanged(runs: list[TextStretch], text: str, control: bytes, start: int, end: int) -> None:

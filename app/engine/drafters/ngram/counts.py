@@ -30,9 +30,9 @@ class Followers:
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> Followers:
         """From (token, count); at least one."""
-        one, *others = pairs
-        followers = cls(*one)
-        for token, count in others:
+        first, *rest = pairs
+        followers = cls(*first)
+        for token, count in rest:
             followers.add(token, count)
         return followers
 
@@ -60,7 +60,13 @@ class Followers:
         shared = here.keys() & there.keys()
         # The commonest here outweighs all that `static` does not know; it need not be searched for.
         candidates = shared | {self.best}
-        token = max(candidates, key=lambda one: (here[one] * 100 * there.get(one, 0) or here[one], -one))
+        token = max(
+            candidates,
+            key=lambda candidate: (
+                here[candidate] * 100 * there.get(candidate, 0) or here[candidate],
+                -candidate,
+            ),
+        )
         return token, here[token]
 
 

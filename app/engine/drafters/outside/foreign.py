@@ -46,7 +46,7 @@ def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -
     wrong = _what_is_wrong(kind)
     if wrong:
         raise DrafterError(f"{source_name(source)} cannot be used: {wrong}.")
-    described = {one.name: getattr(kind, one.name) for one in dataclasses.fields(StrategyKind)}
+    described = {field.name: getattr(kind, field.name) for field in dataclasses.fields(StrategyKind)}
     described["make"] = partial(_make_guarded, kind)
     described["params"] = _guarded_params(kind.params)
     KINDS[kind.name] = ForeignKind(**described, source=source, stamp=stamp)
@@ -119,7 +119,7 @@ def _what_is_wrong(kind: Any) -> str:
 
 def _wrong_with_memory(kind: StrategyKind) -> str:
     memory: Any = kind.memory
-    known = {one.name for one in params_of(kind.params)}
+    known = {param.name for param in params_of(kind.params)}
     if memory is None or (isinstance(memory, tuple) and known.issuperset(memory)):
         return ""
     return "its memory is not a tuple of names of its parameters"
@@ -133,11 +133,11 @@ def _wrong_with_params(owner: object, least: object) -> str:
         check_params(owner())
     except Exception as error:  # foreign code: it may raise anything
         return f"its params cannot be made: {error_words(error)}"
-    for one in described:
-        if one.kind not in (bool, int, float, str):
-            return f"the parameter {one.name} is not a bool, int, float or str"
-        if one.name in RUN_KEYS:
-            return f"a parameter cannot be called {one.name}, which holds for the whole run"
-        if one.name in (*_LENGTHS, least) and one.kind is not int:
-            return f"the parameter {one.name} is a number of tokens everywhere, and must be an int"
+    for param in described:
+        if param.kind not in (bool, int, float, str):
+            return f"the parameter {param.name} is not a bool, int, float or str"
+        if param.name in RUN_KEYS:
+            return f"a parameter cannot be called {param.name}, which holds for the whole run"
+        if param.name in (*_LENGTHS, least) and param.kind is not int:
+            return f"the parameter {param.name} is a number of tokens everywhere, and must be an int"
     return ""

@@ -35,7 +35,7 @@ class TriedDrafters:
         or until `forget`.
         """
         stamps = {file: file_stamp(file) for file in files}
-        self._tried = {file: one for file, one in self._tried.items() if one[0] == stamps.get(file)}
+        self._tried = {file: result for file, result in self._tried.items() if result[0] == stamps.get(file)}
         untried = [file for file in unread_files(files) if file not in self._tried]
         while untried:
             read, error = self._read(untried)
