@@ -19,18 +19,18 @@ def name_of(widget: QWidget) -> str:
 
 def all_named(inside: QWidget, name: str, kind: type[Kind]) -> list[Kind]:
     """Those of a kind that are shown and called that."""
-    return [one for one in inside.findChildren(kind) if one.isVisible() and name_of(one) == name]
+    return [widget for widget in inside.findChildren(kind) if widget.isVisible() and name_of(widget) == name]
 
 
 def named(inside: QWidget, name: str, kind: type[Kind]) -> Kind:
     """The one of its kind that is shown and called that."""
     found = all_named(inside, name, kind)
-    there = sorted({name_of(one) for one in inside.findChildren(kind) if one.isVisible()})
+    there = sorted({name_of(widget) for widget in inside.findChildren(kind) if widget.isVisible()})
     assert len(found) == 1, f"{len(found)} are called {name!r}; there are {there}"
     return found[0]
 
 
 def words_in(inside: QWidget) -> str:
     """All that is written on it as it stands, a line for each text."""
-    found = [one.text() for one in inside.findChildren(QLabel) if one.isVisibleTo(inside)]
+    found = [label.text() for label in inside.findChildren(QLabel) if label.isVisibleTo(inside)]
     return "\n".join(found).replace("\N{NO-BREAK SPACE}", " ")

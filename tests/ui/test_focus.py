@@ -179,9 +179,9 @@ def test_a_value_that_is_being_typed_counts_when_the_answer_is_asked_again(desk:
     desk.ask("hello")
     click(desk, desk.header.sampling)
     limit = next(
-        one
-        for one in desk.header.sampling_panel.findChildren(QWidget)
-        if one.accessibleName() == "max_tokens"
+        widget
+        for widget in desk.header.sampling_panel.findChildren(QWidget)
+        if widget.accessibleName() == "max_tokens"
     )
     limit.setFocus()
     line = limit.findChild(QLineEdit)
@@ -196,9 +196,9 @@ def test_a_value_that_is_being_typed_counts_when_the_answer_is_asked_again(desk:
 def test_a_value_that_is_being_typed_is_saved_with_the_window(windows: Windows, desk: Desk) -> None:
     click(desk, desk.header.sampling)
     limit = next(
-        one
-        for one in desk.header.sampling_panel.findChildren(QWidget)
-        if one.accessibleName() == "max_tokens"
+        widget
+        for widget in desk.header.sampling_panel.findChildren(QWidget)
+        if widget.accessibleName() == "max_tokens"
     )
     limit.setFocus()
     line = limit.findChild(QLineEdit)

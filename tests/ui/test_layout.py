@@ -21,22 +21,24 @@ SHADOW = QMargins(16, 16, 16, 16)  # around the card of a popover
 def clipped(window: QWidget) -> list[str]:
     """What is on the screen and has less width than its words take, or lies beyond its parent."""
     found = []
-    for one in window.findChildren(QWidget):
-        if not one.isVisible() or isinstance(one, (ElidedLabel, GivingLabel, Chip)):
+    for widget in window.findChildren(QWidget):
+        if not widget.isVisible() or isinstance(widget, (ElidedLabel, GivingLabel, Chip)):
             continue
         kinds = (QLabel, QAbstractButton, FateSample)
-        if not isinstance(one, kinds) or (isinstance(one, QLabel) and one.wordWrap()):
+        if not isinstance(widget, kinds) or (isinstance(widget, QLabel) and widget.wordWrap()):
             continue
-        if isinstance(one.parentWidget(), QLineEdit):
+        if isinstance(widget.parentWidget(), QLineEdit):
             continue  # Qt's own
-        words = one.accessibleName() if isinstance(one, FateSample) else one.text()
-        if isinstance(one, (QLabel, QPushButton)):
-            needed = one.fontMetrics().horizontalAdvance(words.replace("&&", "&"))
+        words = widget.accessibleName() if isinstance(widget, FateSample) else widget.text()
+        if isinstance(widget, (QLabel, QPushButton)):
+            needed = widget.fontMetrics().horizontalAdvance(words.replace("&&", "&"))
         else:
-            needed = one.minimumSizeHint().width()
-        parent = one.parentWidget()
-        if needed > one.width() + 1 or not parent.rect().contains(one.geometry()):
-            found.append(f"{type(one).__name__} {words or one.toolTip()!r}: {needed} in {one.geometry()}")
+            needed = widget.minimumSizeHint().width()
+        parent = widget.parentWidget()
+        if needed > widget.width() + 1 or not parent.rect().contains(widget.geometry()):
+            found.append(
+                f"{type(widget).__name__} {words or widget.toolTip()!r}: {needed} in {widget.geometry()}"
+            )
     return found
 
 

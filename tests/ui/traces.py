@@ -122,7 +122,7 @@ def make_trace(rounds: Iterable[Round], finish: FinishReason | None = FinishReas
 
 
 def emitted_text(rounds: Iterable[Round]) -> str:
-    pieces = b"".join(token.piece for one in rounds for token in one.emitted)
+    pieces = b"".join(token.piece for round in rounds for token in round.emitted)
     return pieces.decode(errors="replace")
 
 
@@ -158,7 +158,7 @@ def drawing() -> Trace:
     return make_trace(rounds)
 
 
-def _with_alternatives(one: Round) -> Round:
+def _with_alternatives(round: Round) -> Round:
     def top(*rows: tuple[str, float]) -> Alternatives:
         pieces = tuple(text.encode() for text, _ in rows)
         return Alternatives(tuple(map(token_id, pieces)), pieces, tuple(p for _, p in rows))
@@ -176,7 +176,7 @@ def _with_alternatives(one: Round) -> Round:
         top((" a", 0.66), (" the", 0.2), (" all", 0.05)),
     )
     return make_round(
-        one.index, ["Return", " the"], " arithmetic", " average", [" of", " a"],
+        round.index, ["Return", " the"], " arithmetic", " average", [" of", " a"],
         target_top=target, draft_top=draft,
     )  # fmt: skip
 
@@ -198,7 +198,7 @@ def _simulated(pieces: list[str], k: int, rate: float, luck: random.Random) -> I
             good += 1
         wrong: list[str] = []
         if good < len(wanted) - 1:
-            others = [one for one in _WRONG if one != wanted[good]]
+            others = [piece for piece in _WRONG if piece != wanted[good]]
             wrong = [luck.choice(others) for _ in range(min(k, len(wanted) - 1) - good)]
         yield _sampled_round(index, at, wanted[: good + 1], wrong, luck)
         at += good + 1
@@ -234,7 +234,7 @@ def _sampled_round(
 
 
 def _alternatives(first: str, luck: random.Random) -> Alternatives:
-    pieces = [first, *luck.sample([one for one in _WRONG if one != first], 4)]
+    pieces = [first, *luck.sample([piece for piece in _WRONG if piece != first], 4)]
     shares = sorted((luck.random() for _ in pieces), reverse=True)
     encoded = tuple(piece.encode() for piece in pieces)
     return Alternatives(

@@ -131,7 +131,7 @@ class Desk:
 
     def tokens(self) -> int:
         answers = self.answers()
-        return sum(len(one.emitted) for one in answers[-1].answer.rounds) if answers else 0
+        return sum(len(round.emitted) for round in answers[-1].answer.rounds) if answers else 0
 
     @property
     def trace(self) -> Trace | None:

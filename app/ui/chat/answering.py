@@ -82,8 +82,8 @@ class Answering(QObject):
         with self._saving():
             self._ask()  # the disk may take by now what it refused
             self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
-            for one in rounds:
-                self._recorder.add(one)
+            for round in rounds:
+                self._recorder.add(round)
             kept = True
         if not kept:
             self._remember(Answer(""))
@@ -95,11 +95,11 @@ class Answering(QObject):
             return
         if self._begun is not None and self._begun.rounds:
             last = self._begun.rounds[-1]
-            rounds = [_moved(one, last.index + 1, last.offset + last.seconds) for one in rounds]
-        for one in rounds:
+            rounds = [_moved(round, last.index + 1, last.offset + last.seconds) for round in rounds]
+        for round in rounds:
             with self._saving():
                 if self._recorder is not None:
-                    self._recorder.add(one)
+                    self._recorder.add(round)
         self.answer.add(rounds)
 
     def run_finished(self, totals: Totals) -> None:
@@ -164,9 +164,9 @@ class Answering(QObject):
         self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))
 
 
-def _moved(one: Round, rounds: int, seconds: float) -> Round:
+def _moved(round: Round, rounds: int, seconds: float) -> Round:
     """A round of what was added to an answer, behind those that were there."""
-    return msgspec.structs.replace(one, index=one.index + rounds, offset=one.offset + seconds)
+    return msgspec.structs.replace(round, index=round.index + rounds, offset=round.offset + seconds)
 
 
 def totals_of_both(begun: Totals, added: Totals) -> Totals:

@@ -49,7 +49,7 @@ def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
     )
 
 
-def loaded_alike(one: PairInfo, other: PairInfo) -> bool:
+def loaded_alike(loaded: PairInfo, recorded: PairInfo) -> bool:
     """The same files, as they were, in the same way: speeds can be compared, and answers go on."""
 
     def facts(model: ModelInfo | None) -> tuple[object, ...]:
@@ -57,7 +57,7 @@ def loaded_alike(one: PairInfo, other: PairInfo) -> bool:
             return ()
         return model.path, model.size, model.n_ctx, model.threads, model.n_gpu_layers
 
-    return (facts(one.target), facts(one.draft)) == (facts(other.target), facts(other.draft))
+    return (facts(loaded.target), facts(loaded.draft)) == (facts(recorded.target), facts(recorded.draft))
 
 
 def why_not(activity: Activity) -> tuple[str, str]:

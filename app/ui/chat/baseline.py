@@ -60,7 +60,7 @@ class BaselineMeasurement:
         if self._another:
             return
         self._runs[-1].rounds.extend(rounds)
-        self._emitted += sum(len(one.emitted) for one in rounds)
+        self._emitted += sum(len(round.emitted) for round in rounds)
         self._report()
 
     def _report(self) -> None:

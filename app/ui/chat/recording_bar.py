@@ -71,7 +71,9 @@ def recording_facts(header: TraceHeader) -> tuple[str, str]:
     where = [header.machine, pair.devices, f"{threads} thread{'s' * (threads != 1)}"]
     made = [_moment(header.started_at), *where, f"Draftscope {header.app_version}"]
     models = [
-        f"{one.name} {one.quantisation}".strip() for one in (pair.target, pair.draft) if one is not None
+        f"{model.name} {model.quantisation}".strip()
+        for model in (pair.target, pair.draft)
+        if model is not None
     ]
     settings = [" ← ".join(models), header.strategy, manner(header).replace("  ", " ")]
     settings += [f"seed {header.seed}", f"at most {count(header.max_tokens)} tokens"]

@@ -66,7 +66,7 @@ class ShownChat(QObject):
 
     def answer_at(self, turn: int) -> AnswerModel | None:
         """The answer that a turn of the chat is."""
-        return next((one.answer for one in self._turns if one.at == turn), None)
+        return next((shown.answer for shown in self._turns if shown.at == turn), None)
 
     def _questions(self) -> list[str]:
         return [turn.text for turn in self.chat.turns if isinstance(turn, Question)]
@@ -234,7 +234,7 @@ class ShownChat(QObject):
         """Show the tokens of the round that is held on show."""
         answer = self.answer
         if answer is not None and answer.pinned_at is not None:
-            turn = next(one for one in self._turns if one.answer is answer)
+            turn = next(turn for turn in self._turns if turn.answer is answer)
             self._page.transcript.show_round(turn, answer.pinned_at)
 
     def _name_fates(self) -> None:

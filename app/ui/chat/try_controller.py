@@ -49,7 +49,7 @@ class TryController(QObject):
         self._transcript = transcript
         self._chat = chat
         self._session = session
-        self._prompts = {one.prompt: one for one in prompts}
+        self._prompts = {demo.prompt: demo for demo in prompts}
         self._settings = settings
         self._apply = apply
         self._before: Preset | None = None  # what was in use before a prompt changed it
@@ -82,7 +82,7 @@ class TryController(QObject):
 
     def _choose(self, prompt: str, tell: Callable[[str, str], None]) -> None:
         """Ask a prompt in a new chat, with its own settings; `tell` says why not."""
-        one = self._prompts[prompt]
+        demo = self._prompts[prompt]
         self._box.try_panel.notice.clear()
         if self._session.activity in BUSY or self._session.activity is Activity.LENT:
             tell("The engine is at work.", "Stop it, or wait until it is done.")
@@ -90,27 +90,27 @@ class TryController(QObject):
         settings = self._settings.now
         before = Preset.of("", settings)
         try:
-            self._apply(self._wanted(one, settings))
+            self._apply(self._wanted(demo, settings))
         except UserError as error:
             tell(error.message, error.hint)
             return
         if self._set is None or not self._set.in_use(settings):
             self._before = before  # and not what the prompt before this one had set
-        self._set = Preset.of(one.title, self._settings.now)
+        self._set = Preset.of(demo.title, self._settings.now)
         self._dismissed = ""
         self._box.try_this.close_panel()
         self._chat.ask_in_new_chat(prompt)
         self._box.setFocus(Qt.FocusReason.OtherFocusReason)
         self.refresh()
 
-    def _wanted(self, one: DemoPrompt, settings: Settings) -> Preset:
+    def _wanted(self, demo: DemoPrompt, settings: Settings) -> Preset:
         """What is in use, but for what the prompt names."""
         draft = settings.draft
-        if one.spec.needs_draft and (draft is None or draft.path != one.draft_path):
-            draft = ModelOptions(one.draft_path)
-        sampling = dataclasses.replace(settings.sampling, temperature=one.temperature)
+        if demo.spec.needs_draft and (draft is None or draft.path != demo.draft_path):
+            draft = ModelOptions(demo.draft_path)
+        sampling = dataclasses.replace(settings.sampling, temperature=demo.temperature)
         return dataclasses.replace(
-            Preset.of(one.title, settings), strategy=str(one.spec), sampling=sampling, draft=draft
+            Preset.of(demo.title, settings), strategy=str(demo.spec), sampling=sampling, draft=draft
         )
 
     @Slot()
@@ -137,7 +137,7 @@ class TryController(QObject):
         offered = self._prompts if self._offered else {}
         self._box.set_try_offered(self._offered)
         self._box.set_suggestion(next(iter(offered), ""))
-        self._transcript.set_suggestions({prompt: one.title for prompt, one in offered.items()})
+        self._transcript.set_suggestions({prompt: demo.title for prompt, demo in offered.items()})
         self._chat.shown.say_empty()
 
     @Slot()
@@ -147,18 +147,22 @@ class TryController(QObject):
         if self._offered != self.is_offered:
             self._offered = self.is_offered
             self._offer()
-        one = self._prompts.get(self._chat.question) if self.is_offered else None
-        box.try_panel.set_current(one.prompt if one is not None else "")
-        if one is None or one.prompt == self._dismissed:
+        demo = self._prompts.get(self._chat.question) if self.is_offered else None
+        box.try_panel.set_current(demo.prompt if demo is not None else "")
+        if demo is None or demo.prompt == self._dismissed:
             box.remark.clear()
             return
         hint, offer = "", None
-        if self._before is not None and self._set is not None and self._set == Preset.of(one.title, settings):
+        if (
+            self._before is not None
+            and self._set is not None
+            and self._set == Preset.of(demo.title, settings)
+        ):
             hint = change_words(self._before, self._set)
             offer = WayOut(PUT_BACK, self._put_back) if hint else None
-        elif not self._wanted(one, settings).in_use(settings):
-            hint = f"Made for {manner_words(one)}. Choose it in “Try this” to have that set."
-        box.remark.tell(f"What to look for: {one.look}", hint, offer)
+        elif not self._wanted(demo, settings).in_use(settings):
+            hint = f"Made for {manner_words(demo)}. Choose it in “Try this” to have that set."
+        box.remark.tell(f"What to look for: {demo.look}", hint, offer)
 
 
 def change_words(before: Preset, after: Preset) -> str:

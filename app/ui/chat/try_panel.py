@@ -22,11 +22,11 @@ WIDTH = 720  # of the panel's popover
 _TWO_COLUMNS = 560  # at text scale 1
 
 
-def manner_words(one: DemoPrompt) -> str:
+def manner_words(demo: DemoPrompt) -> str:
     """How a prompt is asked: "draft-simple:n_max=4 · greedy"."""
-    words = [str(one.spec), chip_words(Sampling(temperature=one.temperature))[0]]
-    if one.spec.needs_draft and one.draft_path != BUNDLED_DRAFT:
-        words.append(one.draft.removesuffix(".gguf"))
+    words = [str(demo.spec), chip_words(Sampling(temperature=demo.temperature))[0]]
+    if demo.spec.needs_draft and demo.draft_path != BUNDLED_DRAFT:
+        words.append(demo.draft.removesuffix(".gguf"))
     return " · ".join(words)
 
 
@@ -64,12 +64,12 @@ class TryPanel(QWidget):
 
     def set_prompts(self, prompts: Sequence[DemoPrompt]) -> None:
         """The prompts to choose from; called once."""
-        for one in prompts:
-            row = TwoLineButton(self._theme, one.title, manner_words(one), self)
-            row.setToolTip(as_text(f"Ask:\n{one.prompt}"))
-            row.clicked.connect(lambda _checked=False, prompt=one.prompt: self.chosen.emit(prompt))
+        for demo in prompts:
+            row = TwoLineButton(self._theme, demo.title, manner_words(demo), self)
+            row.setToolTip(as_text(f"Ask:\n{demo.prompt}"))
+            row.clicked.connect(lambda _checked=False, prompt=demo.prompt: self.chosen.emit(prompt))
             self._keys.watch(row)
-            self.rows[one.prompt] = row
+            self.rows[demo.prompt] = row
         self._lay_out()
 
     def set_current(self, prompt: str) -> None:

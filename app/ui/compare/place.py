@@ -217,7 +217,7 @@ class ComparePlace(PlaceWidget):
     @Slot(object)
     def _compare_these(self, strategies: tuple[str, ...]) -> None:
         """Set up what a search found, and measure it."""
-        lanes = tuple(Lane(one) for one in strategies)
+        lanes = tuple(Lane(strategy) for strategy in strategies)
         self.chips.set_setup(dataclasses.replace(self.chips.setup, lanes=lanes))
         self.run()
 

@@ -95,9 +95,9 @@ def ahead_words(seconds: float) -> str:
 
 def prompt_words(experiment: Experiment, prompt: int) -> str:
     """One line that tells prompts apart."""
-    one = experiment.prompts[prompt]
-    text = " ".join(one.prompt.split())
-    category = f"{one.category} · " if one.category else ""
+    asked = experiment.prompts[prompt]
+    text = " ".join(asked.prompt.split())
+    category = f"{asked.category} · " if asked.category else ""
     return f"{prompt + 1} · {category}{text[:80]}{'…' if len(text) > 80 else ''}"
 
 

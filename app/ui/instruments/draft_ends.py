@@ -32,7 +32,7 @@ class DraftEnds(QLabel):
 
     def show_ends(self, ends: Mapping[str, int]) -> None:
         """Show a tally: reason -> rounds."""
-        ordered = sorted(ends.items(), key=lambda one: -one[1])
+        ordered = sorted(ends.items(), key=lambda entry: -entry[1])
         self._reasons = [f"{numbers.count(rounds)}× {end_words(end)}" for end, rounds in ordered]
         self.setText(" · ".join(self._reasons))
         self.setToolTip(as_text("\n".join([definitions.DRAFT_ENDS, *self._reasons])))
@@ -45,7 +45,7 @@ class DraftEnds(QLabel):
         first, rest = [f"drafts ended: {self._reasons[0]}"], self._reasons[1:]
         while rest and metrics.horizontalAdvance(" · ".join([*first, rest[0]])) <= width:
             first.append(rest.pop(0))
-        return [" · ".join(one) for one in (first, rest) if one]
+        return [" · ".join(part) for part in (first, rest) if part]
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), LINES * self.fontMetrics().height())

@@ -209,8 +209,8 @@ class InstrumentsPanel(QScrollArea):
         index = self._marked
         if index is None and answer.cursor:
             index = answer.last
-        one = answer.rounds[index] if index is not None else None
-        self.table.show_round(one, pinned=index is not None and index == answer.pinned_at)
+        round = answer.rounds[index] if index is not None else None
+        self.table.show_round(round, pinned=index is not None and index == answer.pinned_at)
         self._mark()
 
     def _mark(self) -> None:

@@ -94,11 +94,12 @@ class AcceptancePlot(PlotCard):
         self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
 
     def read(self, index: int) -> str:
-        one = self.answer.rounds[index]
+        round = self.answer.rounds[index]
         pooled = numbers.ratio(self.answer.series.pooled_at(index))
-        if not one.drafted:
+        if not round.drafted:
             return f"round {numbers.count(index)}: no draft, so far {pooled}"
-        return f"round {numbers.count(index)}: {one.accepted} of {len(one.drafted)} accepted, so far {pooled}"
+        accepted = f"{round.accepted} of {len(round.drafted)} accepted"
+        return f"round {numbers.count(index)}: {accepted}, so far {pooled}"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
         names = ("round", "drafted", *Verdict, "pooled_acceptance_rate")
@@ -176,7 +177,7 @@ class SpeedPlot(PlotCard):
             label.setToolTip(about)
 
     def read(self, index: int) -> str:
-        one = self.answer.rounds[index]
+        round = self.answer.rounds[index]
         rate, plain = self._rates(index)
         if self.answer.measurement is not None:
             return (
@@ -185,7 +186,7 @@ class SpeedPlot(PlotCard):
             )
         return (
             f"round {numbers.count(index)}: {numbers.per_second(rate)}, "
-            f"{len(one.emitted)} in {numbers.duration(one.seconds)}"
+            f"{len(round.emitted)} in {numbers.duration(round.seconds)}"
         )
 
     def _rates(self, index: int) -> tuple[float | None, float | None]:
@@ -260,11 +261,11 @@ class LengthPlot(PlotCard):
         self.ends.setVisible(self.answer.drafts)
 
     def read(self, index: int) -> str:
-        one = self.answer.rounds[index]
-        emitted = len(one.emitted)
+        round = self.answer.rounds[index]
+        emitted = len(round.emitted)
         return (
-            f"round {numbers.count(index)}: {len(one.drafted)} drafted, "
-            f"{one.accepted} accepted, {emitted} emitted"
+            f"round {numbers.count(index)}: {len(round.drafted)} drafted, "
+            f"{round.accepted} accepted, {emitted} emitted"
         )
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:

@@ -34,49 +34,49 @@ def token_text(piece: bytes, label: str = "") -> str:
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 
-def round_rows(one: Round) -> tuple[RoundRow, ...]:
+def round_rows(round: Round) -> tuple[RoundRow, ...]:
     """Drafted tokens in order, then the token that the target itself gave."""
-    rows = [_drafted_row(token) for token in one.drafted]
-    own = [token for token in one.emitted if token.origin is not Origin.ACCEPTED]
-    rows += [_emitted_row(token, one.fate_word(token)) for token in own]
+    rows = [_drafted_row(token) for token in round.drafted]
+    own = [token for token in round.emitted if token.origin is not Origin.ACCEPTED]
+    rows += [_emitted_row(token, round.fate_word(token)) for token in own]
     return tuple(rows)
 
 
-def has_q(one: Round) -> bool:
+def has_q(round: Round) -> bool:
     """Whether a token of the draft was drawn: else every q is 1, and says nothing."""
-    return any(token.q != 1 for token in one.drafted)
+    return any(token.q != 1 for token in round.drafted)
 
 
-def times_text(one: Round) -> str:
+def times_text(round: Round) -> str:
     """The times of a round in a few words."""
-    parts = [f"verify {duration(one.verify_seconds)}"]
-    if one.drafted or one.draft_end:
-        parts.insert(0, f"draft {duration(one.draft_seconds)}")
+    parts = [f"verify {duration(round.verify_seconds)}"]
+    if round.drafted or round.draft_end:
+        parts.insert(0, f"draft {duration(round.draft_seconds)}")
     return " · ".join(parts)
 
 
-def times_details(one: Round) -> str:
+def times_details(round: Round) -> str:
     """All times of a round, one a line."""
     return "\n".join(
         f"{name}: {duration(value)}"
         for name, value in (
-            ("whole round", one.seconds),
-            ("draft", one.draft_seconds),
-            ("verify, the target's pass", one.verify_seconds),
-            ("sample and judge", one.sample_seconds),
-            ("from the start of round 0", one.offset),
+            ("whole round", round.seconds),
+            ("draft", round.draft_seconds),
+            ("verify, the target's pass", round.verify_seconds),
+            ("sample and judge", round.sample_seconds),
+            ("from the start of round 0", round.offset),
         )
     )
 
 
-def draft_text(one: Round) -> str:
+def draft_text(round: Round) -> str:
     """Who drafted, and why the draft ended where it did."""
-    if not one.drafted:
-        return f"No draft: {end_words(one.draft_end)}." if one.draft_end else "No draft in this round."
-    words = one.strategy or "Drafted"
-    if one.match is not None:
-        words += f", copied from token {one.match:,}"
-    return f"{words} · end: {end_words(one.draft_end)}" if one.draft_end else f"{words}."
+    if not round.drafted:
+        return f"No draft: {end_words(round.draft_end)}." if round.draft_end else "No draft in this round."
+    words = round.strategy or "Drafted"
+    if round.match is not None:
+        words += f", copied from token {round.match:,}"
+    return f"{words} · end: {end_words(round.draft_end)}" if round.draft_end else f"{words}."
 
 
 def _drafted_row(token: DraftedToken) -> RoundRow:

@@ -98,27 +98,27 @@ class RoundTable(QWidget):
         """The round on show."""
         return self._round
 
-    def show_round(self, one: Round | None, *, pinned: bool = False) -> None:
+    def show_round(self, round: Round | None, *, pinned: bool = False) -> None:
         """Show a round; None is the state before the first one."""
-        self._round = one
-        self.unpin.setVisible(pinned and one is not None)
-        if one is None:
+        self._round = round
+        self.unpin.setVisible(pinned and round is not None)
+        if round is None:
             self.title.setText("Round")
             self.times.setText("every drafted token and its verdict")
             self.draft.setText("")
             self.model.show_rows(())
             return
-        self.title.setText(f"Round {count(one.index)}")
-        self.times.setText(times_text(one))
-        details = times_details(one)
+        self.title.setText(f"Round {count(round.index)}")
+        self.times.setText(times_text(round))
+        details = times_details(round)
         self.title.setToolTip(as_text(details))
         self.times.setToolTip(as_text(details))
-        self.draft.setText(draft_text(one))
-        self.draft.setToolTip(as_text(draft_text(one)))
-        self.model.show_rows(round_rows(one))
-        if one.drafted:  # a round without a draft does not change the columns
-            self._has_q, before = has_q(one), (self._has_q, self._has_draft_p)
-            self._has_draft_p = one.drafted[0].draft_p is not None
+        self.draft.setText(draft_text(round))
+        self.draft.setToolTip(as_text(draft_text(round)))
+        self.model.show_rows(round_rows(round))
+        if round.drafted:  # a round without a draft does not change the columns
+            self._has_q, before = has_q(round), (self._has_q, self._has_draft_p)
+            self._has_draft_p = round.drafted[0].draft_p is not None
             if before != (self._has_q, self._has_draft_p):
                 self._fit_columns()
 

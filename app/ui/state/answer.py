@@ -151,9 +151,9 @@ class AnswerModel(QObject):
     def _fold(self) -> None:
         if self._folded > self.cursor:
             self._forget_folds()
-        for one in self.rounds[self._folded : self.cursor]:
-            self._statistics.add(one)
-            self._cost.add(one)
+        for round in self.rounds[self._folded : self.cursor]:
+            self._statistics.add(round)
+            self._cost.add(round)
         self._folded = max(self._folded, self.cursor)
 
     def _forget_folds(self) -> None:

@@ -324,5 +324,5 @@ class EngineSession(QObject):
             self.load(self._kept.target, self._kept.draft)
 
 
-def _same_pair(one: Load, other: Load) -> bool:
-    return (one.target, one.draft) == (other.target, other.draft)
+def _same_pair(first: Load, second: Load) -> bool:
+    return (first.target, first.draft) == (second.target, second.draft)

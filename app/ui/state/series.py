@@ -55,8 +55,8 @@ class RunClock:
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         first = rounds[0].offset if rounds else 0.0
-        self._seconds = np.array([first, *(one.offset + one.seconds for one in rounds)])
-        self._tokens = np.cumsum([0, *(len(one.emitted) for one in rounds)])
+        self._seconds = np.array([first, *(round.offset + round.seconds for round in rounds)])
+        self._tokens = np.cumsum([0, *(len(round.emitted) for round in rounds)])
 
     def rate(self, before: Floats, behind: Floats) -> Floats:
         """Tokens/s from that many tokens to that many; nan behind the run's end."""
@@ -88,7 +88,7 @@ class RoundSeries:
         first, behind = self._count, self._count + len(rounds)
         while behind >= len(self._begin):
             self._grow()
-        values = np.array([_values(one) for one in rounds], dtype=float).T
+        values = np.array([_values(round) for round in rounds], dtype=float).T
         self._sums[:, first + 1 : behind + 1] = values[:_SUMS].cumsum(axis=1)
         self._sums[:, first + 1 : behind + 1] += self._sums[:, first, None]
         self._begin[first:behind] = values[_SUMS]
@@ -158,12 +158,12 @@ class RoundSeries:
         )
 
 
-def _values(one: Round) -> tuple[float, ...]:
+def _values(round: Round) -> tuple[float, ...]:
     """What is summed up of a round, then its offset and its seconds."""
     origins = dict.fromkeys(Origin, 0)
-    for token in one.emitted:
+    for token in round.emitted:
         origins[token.origin] += 1
-    return (len(one.drafted), len(one.emitted), *origins.values(), one.offset, one.seconds)
+    return (len(round.drafted), len(round.emitted), *origins.values(), round.offset, round.seconds)
 
 
 def _divide(part: Floats, whole: Floats) -> Floats:

@@ -172,7 +172,7 @@ class HoverCard(QWidget):
         gap = 20 * self._theme.scale
         width = (inner.width() - gap) / 2
         columns = (("target", facts.target), ("draft", facts.draft))
-        for place, (name, rows) in enumerate(one for one in columns if one[1]):
+        for place, (name, rows) in enumerate((name, rows) for name, rows in columns if rows):
             column = QRectF(inner.left() + place * (width + gap), y, width, self._row)
             painter.setPen(QColor(self._theme.palette.secondary))
             self._draw(painter, column, _LEFT, name, self._sans)

@@ -95,9 +95,9 @@ class Hover(QObject):
         answer = self._stack.answer(token.item) if token is not None else None
         if token is None or answer is None:
             return
-        one = answer.round(token.span.round)
+        round = answer.round(token.span.round)
         rects = self._stack.token_rects(token)
-        if one is None or not rects:
+        if round is None or not rects:
             self.card.hide()
             return
-        self.card.show_facts(facts_of(one, token.span), self._to_viewport(rects[-1]))
+        self.card.show_facts(facts_of(round, token.span), self._to_viewport(rects[-1]))

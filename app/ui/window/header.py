@@ -93,8 +93,10 @@ class Header(ChipRow):
 
     def fit(self) -> None:
         """Words of buttons go first, then details, then names are cut."""
-        shown = [one for one in self._buttons if one.isVisibleTo(self)]
-        room = self.room() + sum(one.sizeHint().width() - one.width_with(words=True) for one in shown)
+        shown = [button for button in self._buttons if button.isVisibleTo(self)]
+        room = self.room() + sum(
+            button.sizeHint().width() - button.width_with(words=True) for button in shown
+        )
         words = room >= sum(chip.widths()[1] for chip in self.chips)
         for button in self._buttons:
             button.show_words(words)

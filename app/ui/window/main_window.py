@@ -73,7 +73,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*SMALLEST)
         self.settings = settings
         self.session = session
-        self._prompts = tuple(one.prompt for one in prompts)
+        self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
         self._chat_keys: list[QShortcut] = []
 
@@ -265,7 +265,7 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def go(self, place: str) -> None:
         """Show a place."""
-        self._stack.setCurrentWidget(next(one.widget for one in self.places if one.name == place))
+        self._stack.setCurrentWidget(next(room.widget for room in self.places if room.name == place))
         self.rail.set_place(place)
         for shortcut in self._chat_keys:
             shortcut.setEnabled(place == "chat")

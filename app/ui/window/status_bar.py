@@ -127,8 +127,8 @@ class StatusBar(QWidget):
 
     def set_answer(self, answer: AnswerModel | None) -> None:
         """Show the numbers of another answer; None: there is none."""
-        for one, connect in ((self.answer, False), (answer, True)):
-            for signal, slot in self._signals(one) if one is not None else ():
+        for model, connect in ((self.answer, False), (answer, True)):
+            for signal, slot in self._signals(model) if model is not None else ():
                 signal.connect(slot) if connect else signal.disconnect(slot)
         self.answer = answer
         self._numbers.now()
@@ -248,7 +248,7 @@ class StatusBar(QWidget):
         shown = [self.state, self.alpha, self.tau, self.speed, self.context, self.device]
         shown.append(self.speed_up if self.speed_up.isVisibleTo(self) else self.measure)
         for part in (self.device, self.context, self.tau):
-            wanted = sum(one.sizeHint().width() for one in shown) + SPACING * len(shown) + 2 * EDGE
+            wanted = sum(label.sizeHint().width() for label in shown) + SPACING * len(shown) + 2 * EDGE
             gone = wanted > self.width() or (part is self.device and self._recorded)
             if gone:
                 shown.remove(part)

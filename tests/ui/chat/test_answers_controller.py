@@ -162,7 +162,7 @@ def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
 
 
 def button(notice: Notice, words: str) -> QPushButton:
-    return next(one for one in notice.findChildren(QPushButton) if one.text() == words)
+    return next(button for button in notice.findChildren(QPushButton) if button.text() == words)
 
 
 def test_a_question_is_on_disk_before_the_engine_is_asked(

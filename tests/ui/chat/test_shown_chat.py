@@ -45,7 +45,7 @@ def test_switching_chats_while_one_is_answering(slow: Callable[..., Desk]) -> No
     assert trace is not None and trace.totals is not None
     assert trace.totals.finish_reason is FinishReason.CANCELLED
     assert desk.answers()[-1].text == trace.totals.text == trace.text
-    assert [one.index for one in desk.answers()[-1].answer.rounds] == list(range(len(trace.rounds)))
+    assert [round.index for round in desk.answers()[-1].answer.rounds] == list(range(len(trace.rounds)))
 
 
 def test_an_answer_finishes_while_another_chat_is_shown(windows: Windows) -> None:
@@ -68,7 +68,7 @@ def test_what_is_copied_never_holds_rejected_tokens(windows: Windows) -> None:
     assert trace is not None
     struck = [span for span in spans_of(trace) if span.struck]
     assert struck, "there is something that must not be copied"
-    emitted = b"".join(token.piece for one in trace.rounds for token in one.emitted)
+    emitted = b"".join(token.piece for round in trace.rounds for token in round.emitted)
     desk.page.transcript.copy_turn(item.turn)
     assert QGuiApplication.clipboard().text() == text_of(spans_of(trace)) == trace.text
     assert trace.text == emitted.decode("utf-8", errors="ignore") or "\ufffd" in trace.text
@@ -170,7 +170,7 @@ def test_the_words_of_a_chat_are_shown_whatever_became_of_the_trace(
     words = desk.ask("abcabc").text
     assert len(words) > 20
     chat_id = desk.controller.chat_id
-    (trace,) = (one for one in (desk.paths.chats / chat_id).glob("*.jsonl") if one.name != "chat.jsonl")
+    (trace,) = (path for path in (desk.paths.chats / chat_id).glob("*.jsonl") if path.name != "chat.jsonl")
     if damage is None:
         trace.unlink()
     else:
@@ -196,7 +196,7 @@ def test_words_without_tokens_are_no_tokens(windows: Windows) -> None:
     desk = windows.open(max_tokens=40)
     desk.ask("abcabc")
     chat_id = desk.controller.chat_id
-    (trace,) = (one for one in (desk.paths.chats / chat_id).glob("*.jsonl") if one.name != "chat.jsonl")
+    (trace,) = (path for path in (desk.paths.chats / chat_id).glob("*.jsonl") if path.name != "chat.jsonl")
     trace.write_bytes(cut(trace.read_bytes()))
     desk.controller.new_chat()
     desk.controller.open_chat(chat_id)

@@ -25,7 +25,7 @@ PROMPTS = [
     {"title": "Small", "strategy": "draft-simple:n_max=4", "draft": "small-draft.gguf"},
     {"title": "Alone", "strategy": "none"},
 ]
-TITLES = [one["title"] for one in PROMPTS]
+TITLES = [demo["title"] for demo in PROMPTS]
 LOOK = "A sentence of some words, as long as those of the pair are, and one more about "
 
 
@@ -34,9 +34,9 @@ def bundled(windows: Windows, tmp_path: Path, pair_files: tuple[Path, Path]) -> 
     """Windows for which the tiny pair is the one that comes with the app."""
     resources = tmp_path / "resources"
     resources.mkdir()
-    for one in windows.paths.resources.iterdir():
-        if one.name != "demo_pair":
-            (resources / one.name).symlink_to(one)
+    for path in windows.paths.resources.iterdir():
+        if path.name != "demo_pair":
+            (resources / path.name).symlink_to(path)
     pair = resources / "demo_pair"
     pair.mkdir()
     target, draft = pair_files
@@ -44,8 +44,8 @@ def bundled(windows: Windows, tmp_path: Path, pair_files: tuple[Path, Path]) -> 
     for name, file in files.items():
         (pair / f"{name}.gguf").write_bytes(file.read_bytes())
     prompts = [
-        {"category": "chat", "prompt": f"{one['title']} abcabc", "look": LOOK + one["title"]} | one
-        for one in PROMPTS
+        {"category": "chat", "prompt": f"{demo['title']} abcabc", "look": LOOK + demo["title"]} | demo
+        for demo in PROMPTS
     ]
     card = {"files": {name: {"file": f"{name}.gguf"} for name in files}, "prompts": prompts}
     (pair / "pair.json").write_text(json.dumps(card))
@@ -60,7 +60,9 @@ def opened(windows: Windows, **changes: object) -> Desk:
 
 def press_shortcut(desk: Desk) -> None:
     keys = QKeySequence("Ctrl+T")
-    next(one for one in desk.window.findChildren(QShortcut) if one.key() == keys).activated.emit()
+    next(
+        shortcut for shortcut in desk.window.findChildren(QShortcut) if shortcut.key() == keys
+    ).activated.emit()
 
 
 def row(desk: Desk, title: str) -> TwoLineButton:
@@ -115,15 +117,15 @@ def test_an_empty_chat_shows_the_titles_for_the_bundled_pair_only(
     desk = opened(bundled, strategy="suffix")
 
     def offered() -> list[QPushButton]:
-        shown = [one for one in desk.page.transcript.findChildren(QPushButton) if one.isVisible()]
-        return [one for one in shown if one.text() in TITLES]
+        shown = [button for button in desk.page.transcript.findChildren(QPushButton) if button.isVisible()]
+        return [button for button in shown if button.text() in TITLES]
 
-    assert [one.text() for one in offered()] == TITLES
+    assert [button.text() for button in offered()] == TITLES
     other = tmp_path / "other.gguf"
     other.write_bytes(pair_files[0].read_bytes())
     desk.load(other)
     assert offered() == []
-    empty_words = [one.text() for one in desk.page.transcript.findChildren(QLabel) if one.isVisible()]
+    empty_words = [label.text() for label in desk.page.transcript.findChildren(QLabel) if label.isVisible()]
     assert "Ask something." in empty_words and desk.prompt.placeholderText() == "Ask"
     desk.load(BUNDLED_TARGET)
     desk.qtbot.mouseClick(offered()[TITLES.index("Copied")], Qt.MouseButton.LeftButton)
@@ -282,7 +284,7 @@ def test_the_menu_is_above_its_button_and_inside_the_window(
     assert desk.window.rect().contains(shown)
     assert shown.bottom() < button.mapTo(desk.window, QPoint(0, 0)).y()
     rows = desk.page.prompt.try_panel.rows.values()
-    assert all(one.width() >= one.minimumSizeHint().width() for one in rows)
+    assert all(row.width() >= row.minimumSizeHint().width() for row in rows)
     area = card.findChild(QScrollArea)
     assert area is not None
     if size[1] >= 700:

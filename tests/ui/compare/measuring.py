@@ -38,4 +38,4 @@ def measured(desk: Desk, place: ComparePlace) -> Report:
 def exports_of(place: ComparePlace) -> list[QAction]:
     """What the menu behind Export offers now."""
     place.head.export_menu.aboutToShow.emit()
-    return [one for one in place.head.export_menu.actions() if one.isVisible()]
+    return [action for action in place.head.export_menu.actions() if action.isVisible()]

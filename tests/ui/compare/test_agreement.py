@@ -63,10 +63,10 @@ def test_bench_and_window_agree_token_for_token(
     prompts, out = tmp_path / "suite.json", tmp_path / "out.json"
     prompts.write_text(json.dumps(SUITE))
     words = ["bench", "--target", target, "--draft", draft, "--prompts", prompts, "--repeat", 2]
-    for one in LANES:
-        words += ["--strategy", one]
+    for strategy in LANES:
+        words += ["--strategy", strategy]
     words += ["--seed", 11, "--temperature", temperature, "--engine", "thread", "--json", out]
-    assert main([str(one) for one in words]) == 0
+    assert main([str(word) for word in words]) == 0
     bench = Report.from_json(out.read_bytes())
     pair = Pair(ModelOptions(str(target)), ModelOptions(str(draft)))
     window = in_the_window(
@@ -75,10 +75,10 @@ def test_bench_and_window_agree_token_for_token(
     assert window.settings == bench.settings
     assert window.lanes == bench.lanes
     assert window.prompts == bench.prompts
-    places = [(one.lane, one.repeat, one.prompt_index) for one in bench.runs]
-    assert [(one.lane, one.repeat, one.prompt_index) for one in window.runs] == places
+    places = [(run.lane, run.repeat, run.prompt_index) for run in bench.runs]
+    assert [(run.lane, run.repeat, run.prompt_index) for run in window.runs] == places
     assert len(places) == 4 * 2 * 2
-    assert [one.token_ids for one in window.runs] == [one.token_ids for one in bench.runs]
+    assert [run.token_ids for run in window.runs] == [run.token_ids for run in bench.runs]
     # They are answers, and drawn ones differ by prompt: the equality says something.
-    assert all(one.n_tokens == 20 for one in bench.runs)
-    assert len({one.token_ids for one in bench.runs}) > 1
+    assert all(run.n_tokens == 20 for run in bench.runs)
+    assert len({run.token_ids for run in bench.runs}) > 1

@@ -63,7 +63,7 @@ def test_nothing_comes_into_the_place_of_cancel(windows: Windows) -> None:
     place.run()
     desk.until(lambda: place.works.session.done >= 2)
     places = [button.geometry() for button in place.head.others]
-    assert not any(one.isEnabled() for one in (place.head.run, place.head.sweep, place.head.tune))
+    assert not any(button.isEnabled() for button in (place.head.run, place.head.sweep, place.head.tune))
     cancel = place.strip.cancel
     cancel.setFocus()
     late = cancel.mapTo(place, cancel.rect().center())
@@ -84,14 +84,14 @@ def test_an_engine_that_dies_is_replaced_and_the_measurement_is_whole(windows: W
     place = opened(desk, tokens=100, repeats=4)
     place.run()
     desk.until(lambda: place.works.session.stage is Stage.RUNNING and place.works.session.done >= 2)
-    (engine,) = (one for one in active_children() if one.name == "draftscope engine")
+    (engine,) = (process for process in active_children() if process.name == "draftscope engine")
     engine.kill()
     desk.until(place.notice.isVisible)
     desk.until(lambda: place.works.session.stage is Stage.ENDED)
     report = place.works.session.report
     assert report is not None
     assert report.complete
-    assert not any(one.error for one in report.runs)
+    assert not any(run.error for run in report.runs)
 
 
 def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
@@ -135,7 +135,7 @@ def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows)
     assert shown.runs == report.runs
     assert desk.session.activity is Activity.READY  # no engine was needed for that
     assert place.outcome.stage.race is not None
-    assert place.chips.setup.prompts == tuple(one for one in place.works.session.experiment.prompts)  # type: ignore[union-attr]
+    assert place.chips.setup.prompts == tuple(prompt for prompt in place.works.session.experiment.prompts)  # type: ignore[union-attr]
 
 
 def test_what_is_being_measured_is_locked(windows: Windows) -> None:
@@ -167,7 +167,7 @@ def test_what_was_cancelled_is_offered_at_once_and_goes_on(windows: Windows) -> 
     place.earlier.offer.accept.click()
     assert not place.earlier.offer.isVisible()
     desk.until(lambda: place.works.session.done > len(before))
-    assert all(place.works.session.records[job].seconds == one.seconds for job, one in before.items())
+    assert all(place.works.session.records[job].seconds == record.seconds for job, record in before.items())
     place.strip.cancel.click()
     desk.until(lambda: place.works.session.may_start)
     desk.until_ready()

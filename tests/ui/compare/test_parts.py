@@ -64,7 +64,7 @@ def test_a_badge_says_identical_near_tie_law_or_where_it_parts() -> None:
 
 
 def test_places_and_gaps() -> None:
-    assert [place_words(one) for one in (1, 2, 3, 4, 8)] == ["1st", "2nd", "3rd", "4th", "8th"]
+    assert [place_words(place) for place in (1, 2, 3, 4, 8)] == ["1st", "2nd", "3rd", "4th", "8th"]
     assert ahead_words(0.25).endswith("ahead of none")
     assert ahead_words(-0.25).endswith("behind none")
     assert ahead_words(0.0) == "level with none"
@@ -125,7 +125,9 @@ def test_what_can_go_on_stays_longest(tmp_path: Path) -> None:
     kept = journals.paths()
     assert waiting in kept
     assert len(kept) == KEPT
-    assert sum(not Journal.read(one).records for one in kept) == 1, "of those without a run the newest alone"
+    assert sum(not Journal.read(journal).records for journal in kept) == 1, (
+        "of those without a run the newest alone"
+    )
     grid = SweepFacts("n_max", "p_min", ("1",), ("0",), (Cell("1", "0", 1),))
     path = journals.new(grid)
     write_journal(path, 2)
@@ -196,8 +198,8 @@ def test_the_scatter_finds_its_points(qtbot: QtBot, theme: Theme) -> None:
     bottom, top, _ = plot._range()
     assert bottom <= 0.4
     assert top >= 1.4
-    for at, one in enumerate(points):
-        assert plot._near(plot._at(one.acceptance, one.factor)) == at
+    for at, point in enumerate(points):
+        assert plot._near(plot._at(point.acceptance, point.factor)) == at
     assert plot._at(0.9, 1.4).y() < plot._at(0.1, 0.5).y()
     assert plot._near(plot._plot().center()) is None
     assert not plot.grab().isNull()
@@ -208,7 +210,7 @@ def test_failed_runs_have_a_column_where_there_are_some(qtbot: QtBot, theme: The
     rows = list(zip(report.summary, report.lanes, strict=True))
     table = SummaryTable(theme)
     qtbot.addWidget(table)
-    column = 1 + next(at for at, one in enumerate(COLUMNS) if one.key == "failed")
+    column = 1 + next(at for at, column in enumerate(COLUMNS) if column.key == "failed")
     table.set_rows(rows)
     assert table.isColumnHidden(column)
     table.set_rows([(msgspec.structs.replace(summary, failed=2), lane) for summary, lane in rows])
@@ -245,7 +247,7 @@ def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qt
     wanted: list[tuple[str, ...]] = []
     page.compare_wanted.connect(wanted.append)
     page.compare.click()
-    assert wanted == [tuple(one.strategy for one in tried[:FINALISTS])]
+    assert wanted == [tuple(score.strategy for score in tried[:FINALISTS])]
 
 
 def test_the_table_fits_a_window_of_1280_and_keeps_its_lanes_in_a_narrow_one(
@@ -274,4 +276,4 @@ def test_the_table_fits_a_window_of_1280_and_keeps_its_lanes_in_a_narrow_one(
     assert names.viewport().mapTo(table, QPoint()).y() == table.viewport().mapTo(table, QPoint()).y()
     first = names.visualRect(names.model().index(2, 0)).center()
     qtbot.mouseClick(names.viewport(), Qt.MouseButton.LeftButton, pos=first)
-    assert [one.row() for one in table.selectionModel().selectedRows()] == [2]
+    assert [index.row() for index in table.selectionModel().selectedRows()] == [2]

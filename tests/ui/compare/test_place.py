@@ -47,7 +47,7 @@ def test_reports_are_folded_on_the_threads_of_what_is_measured(
         folded.append(threading.current_thread() is threading.main_thread())
         return make_report(*what, **more)
 
-    for module in [one for name, one in sys.modules.items() if name.startswith("app.ui.")]:
+    for module in [module for name, module in sys.modules.items() if name.startswith("app.ui.")]:
         if hasattr(module, "make_report"):
             monkeypatch.setattr(module, "make_report", noted)
     desk = windows.open()
@@ -129,12 +129,14 @@ def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
     model = table.sorted
     assert [model.index(row, 0).data() for row in range(4)] == [lane.name for lane in report.lanes]
     table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
-    speeds = [COLUMNS[0].value(one, lane) for one, lane in zip(report.summary, report.lanes, strict=True)]
-    fastest = report.lanes[speeds.index(max(one or 0 for one in speeds))].name
+    speeds = [
+        COLUMNS[0].value(summary, lane) for summary, lane in zip(report.summary, report.lanes, strict=True)
+    ]
+    fastest = report.lanes[speeds.index(max(speed or 0 for speed in speeds))].name
     assert model.index(0, 0).data() == fastest
-    for column, one in enumerate(COLUMNS, start=1):
+    for column, measure in enumerate(COLUMNS, start=1):
         horizontal = Qt.Orientation.Horizontal
-        assert model.headerData(column, horizontal, Qt.ItemDataRole.ToolTipRole) == one.definition
+        assert model.headerData(column, horizontal, Qt.ItemDataRole.ToolTipRole) == measure.definition
     table.selectRow(0)
     table.copy()
     lines = QGuiApplication.clipboard().text().splitlines()

@@ -123,7 +123,13 @@ def test_a_card_is_never_so_low_that_its_plot_is_cut(qtbot: QtBot, theme: Theme)
 
 
 def test_the_top_of_an_axis_is_a_round_number_above() -> None:
-    assert [_rounded_up(one) for one in (0.034, 7.0, 42.0, 100.0, 151.0)] == [0.04, 8.0, 50.0, 100.0, 200.0]
+    assert [_rounded_up(speed) for speed in (0.034, 7.0, 42.0, 100.0, 151.0)] == [
+        0.04,
+        8.0,
+        50.0,
+        100.0,
+        200.0,
+    ]
     assert _rounded_up(0.0) > 0
 
 

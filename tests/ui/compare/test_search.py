@@ -44,10 +44,10 @@ def test_a_sweep_fills_its_grid_and_a_cell_is_taken_into_the_chat(windows: Windo
     assert place.works.sweep.cells == cells
     heat = place.outcome.sweep_page.heat
     assert heat.cells == cells
-    assert [(one.cell.x, one.cell.y) for one in cells] == [
+    assert [(shown.cell.x, shown.cell.y) for shown in cells] == [
         ("1", "0"), ("3", "0"), ("1", "0.5"), ("3", "0.5")
     ]  # fmt: skip
-    assert all(value(one) is not None for one in cells for value, _ in METRICS.values())
+    assert all(value(shown) is not None for shown in cells for value, _ in METRICS.values())
     place_of_last = heat.rect().bottomRight() - QPoint(20, 20)
     desk.qtbot.mouseClick(heat, Qt.MouseButton.LeftButton, pos=place_of_last)
     assert heat.current is not None
@@ -83,7 +83,7 @@ def test_a_sweep_that_was_broken_off_goes_on_in_the_next_window(windows: Windows
     again.earlier.offer.accept.click()
     assert again.outcome.currentWidget() is again.outcome.sweep_page
     desk.until(lambda: again.works.sweep.done > earlier.done)
-    assert [one.cell.x for one in again.outcome.sweep_page.heat.cells] == ["1", "3", "1", "3"]
+    assert [shown.cell.x for shown in again.outcome.sweep_page.heat.cells] == ["1", "3", "1", "3"]
     assert again.chips.setup.lanes == lanes, "the cells are no lanes of a comparison"
     again.works.cancel()
     desk.until(lambda: again.works.sweep.may_start)

@@ -80,7 +80,7 @@ def test_a_damaged_set_up_is_set_aside_and_said(windows: Windows, damage: bytes)
     assert again is not None
     assert again.chips.setup.source is Source.SUITE
     assert "What was set up in Compare could not be read" in again.notice.message
-    assert [one.read_bytes() for one in folder.glob("setup.json.*")] == [damage]
+    assert [path.read_bytes() for path in folder.glob("setup.json.*")] == [damage]
 
 
 def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> None:
@@ -90,9 +90,9 @@ def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> N
     assert desk.session.pair is not None
     place.chips.show_setup()
     copy = next(
-        one
-        for one in place.head.lanes_panel.findChildren(QWidget)
-        if one.toolTip() == "Copy the llama.cpp command"
+        widget
+        for widget in place.head.lanes_panel.findChildren(QWidget)
+        if widget.toolTip() == "Copy the llama.cpp command"
     )
     assert isinstance(copy, QAbstractButton)
     copy.click()
@@ -178,13 +178,13 @@ def test_lanes_are_added_labelled_and_removed(windows: Windows) -> None:
 
 
 def test_prompts_are_taken_by_category() -> None:
-    suite = next(one for one in built_in(resource_folder()) if one.name == "bundled")
+    suite = next(suite for suite in built_in(resource_folder()) if suite.name == "bundled")
     setup = first_setup(suite, has_draft=True)
     assert len(setup.prompts) == len(suite.categories)
-    assert {one.category for one in setup.prompts} == set(suite.categories)
+    assert {prompt.category for prompt in setup.prompts} == set(suite.categories)
     code = dataclasses.replace(setup, categories=("code",), amount=Amount(1, 0))
-    assert {one.category for one in code.prompts} == {"code"}
-    assert len(code.prompts) == sum(one.category == "code" for one in suite.prompts)
+    assert {prompt.category for prompt in code.prompts} == {"code"}
+    assert len(code.prompts) == sum(prompt.category == "code" for prompt in suite.prompts)
     assert not dataclasses.replace(setup, source=Source.FILE).prompts
     none = dataclasses.replace(setup, source=Source.FILE, file=Suite("a", "a", ()))
     assert none.prompts == ()
@@ -197,7 +197,7 @@ def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
     assert place is not None
     real = place._chat.pair()
     assert real.draft is not None
-    lanes = [one.strategy for one in place.chips.setup.lanes]
+    lanes = [lane.strategy for lane in place.chips.setup.lanes]
     for suite in place.head.prompts_panel._suites:
         place.head.prompts_panel._pick_suite(place.head.prompts_panel._suites.index(suite))
         place.head.prompts_panel.amount.field("per_category").set_value(0)
@@ -211,7 +211,7 @@ def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
         seed = shown.sampling.seed
         asked = msgspec.structs.replace(asked, sampling=dataclasses.replace(asked.sampling, seed=seed))
         assert shown.max_tokens == suite.max_tokens
-        for field in (one.name for one in msgspec.structs.fields(shown) if one.name != "pair"):
+        for field in (field.name for field in msgspec.structs.fields(shown) if field.name != "pair"):
             assert getattr(shown, field) == getattr(asked, field), field
     place.head.prompts_panel.amount.field("max_tokens").set_value(33)
     place.head.prompts_panel.amount.changed.emit()

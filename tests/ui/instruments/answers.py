@@ -61,15 +61,15 @@ def answer(
         accepted = 0
         while accepted < length and luck.random() < chance:
             accepted += 1
-        one = _round(luck, index, int(position), k, length, accepted, sampled)
-        made.append(replace_offset(one, offset))
-        offset += one.seconds + luck.uniform(0.00005, 0.0002)
-        position += len(one.emitted)
+        round = _round(luck, index, int(position), k, length, accepted, sampled)
+        made.append(replace_offset(round, offset))
+        offset += round.seconds + luck.uniform(0.00005, 0.0002)
+        position += len(round.emitted)
     return made
 
 
-def replace_offset(one: Round, offset: float) -> Round:
-    fields = {name: getattr(one, name) for name in one.__struct_fields__}
+def replace_offset(round: Round, offset: float) -> Round:
+    fields = {name: getattr(round, name) for name in round.__struct_fields__}
     return Round(**{**fields, "offset": offset})
 
 
@@ -100,13 +100,13 @@ def measurement(speed_up: float = 2.0, rounds: int = 60) -> Measurement:
     def even(made: list[Round], seconds: float) -> list[Round]:
         """The rounds, each token of which takes so long."""
         offset, timed = 0.0, []
-        for one in made:
-            timed.append(replace(one, offset=offset, seconds=seconds * len(one.emitted)))
+        for round in made:
+            timed.append(replace(round, offset=offset, seconds=seconds * len(round.emitted)))
             offset += timed[-1].seconds
         return timed
 
     drafted = answer(rounds)
-    tokens = sum(len(one.emitted) for one in drafted)
+    tokens = sum(len(round.emitted) for round in drafted)
     plain, fast = even(answer(tokens, k=0), 0.01), even(drafted, 0.01 / speed_up)
     return Measurement(Trace(header("none"), plain, totals(plain)), Trace(header(), fast, totals(fast)))
 

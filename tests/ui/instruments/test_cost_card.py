@@ -28,7 +28,7 @@ def test_it_waits_in_words(panel) -> None:
 
 
 def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
-    drafted = [one for one in ROUNDS if len(one.drafted) == 4]
+    drafted = [round for round in ROUNDS if len(round.drafted) == 4]
     begin(panel, header())
     panel.answer.add(drafted)
     panel.answer.end(totals(drafted))
@@ -37,10 +37,10 @@ def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
 
 
 def test_blocks_have_no_alpha_to_predict_from(panel) -> None:
-    def judged_as_a_block(one: Round) -> Round:
-        return replace(one, drafted=tuple(replace(token, h=0.5) for token in one.drafted))
+    def judged_as_a_block(round: Round) -> Round:
+        return replace(round, drafted=tuple(replace(token, h=0.5) for token in round.drafted))
 
-    rounds = [judged_as_a_block(one) for one in ROUNDS]
+    rounds = [judged_as_a_block(round) for round in ROUNDS]
     begin(panel, header("draft-simple:verify=block"))
     panel.answer.add(rounds)
     panel.answer.end(totals(rounds))
@@ -92,7 +92,7 @@ def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
     own = CostModel.of(ROUNDS).over_rounds
     assert panel.cost.value.text() == numbers.factor(own)
     measured = measurement()
-    slower = [replace(one, verify_seconds=1.0) for one in measured.baseline.rounds]
+    slower = [replace(round, verify_seconds=1.0) for round in measured.baseline.rounds]
     measured = Measurement(Trace(header("none"), slower), measured.strategy)
     panel.answer.measure(measured)
     assert panel.cost.value.text() == numbers.factor(measured.cost.over_rounds) != numbers.factor(own)
@@ -104,8 +104,8 @@ def test_advice_goes_by_the_measurement_alone(panel) -> None:
     """The answer itself came while the machine was busy: its times say nothing beside the measured ones."""
     measured = measurement(2.0)
     slow = [
-        replace(one, seconds=9 * one.seconds, verify_seconds=9 * one.verify_seconds)
-        for one in measured.strategy.rounds
+        replace(round, seconds=9 * round.seconds, verify_seconds=9 * round.verify_seconds)
+        for round in measured.strategy.rounds
     ]
     begin(panel, header())
     panel.answer.add(slow)

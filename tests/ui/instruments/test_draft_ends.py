@@ -48,13 +48,13 @@ def test_the_most_frequent_comes_first_and_nothing_is_lost(qtbot: QtBot) -> None
 
 def test_the_plot_of_lengths_shows_it(panel) -> None:
     rounds = [
-        msgspec.structs.replace(one, draft_end="n_max" if len(one.drafted) == 4 else "p_min")
-        for one in answer(40)
+        msgspec.structs.replace(round, draft_end="n_max" if len(round.drafted) == 4 else "p_min")
+        for round in answer(40)
     ]
     begin(panel, header())
     panel.answer.add(rounds)
     panel.answer.end(totals(rounds))
-    full = sum(len(one.drafted) == 4 for one in rounds)
+    full = sum(len(round.drafted) == 4 for round in rounds)
     assert panel.length.ends.text() == f"{full}× at n_max · {40 - full}× below p_min"
     begin(panel, header("none"))
     assert panel.length.ends.isHidden()

@@ -81,8 +81,8 @@ def test_an_answer_in_batches(panel, qtbot) -> None:
 def test_batches_and_a_whole_trace_look_the_same(panel) -> None:
     rounds = answer(60)
     begin(panel, header())
-    for one in rounds:
-        panel.answer.add([one])
+    for round in rounds:
+        panel.answer.add([round])
     panel.answer.end(totals(rounds))
     grown = [card.grab().toImage() for card in panel.cards]
     show(panel, trace(60))
@@ -213,9 +213,9 @@ def test_hover_reads_a_round_in_every_plot(panel, qtbot) -> None:
     panel.answer.pointed.connect(lambda: seen.append(panel.answer.pointed_at))
     for card in panel.cards:
         hover(card.canvas, 23)
-        one = made.rounds[23]
+        round = made.rounds[23]
         assert card.canvas.reading.startswith("round 23: ")
-        assert panel.table.shown == one
+        assert panel.table.shown == round
         others = [other for other in panel.cards if other is not card]
         assert not any(other.canvas.reading for other in others)
         leave(card.canvas)
@@ -227,17 +227,18 @@ def test_hover_reads_a_round_in_every_plot(panel, qtbot) -> None:
 def test_what_is_read_out(panel) -> None:
     made = trace(64)
     show(panel, made)
-    index = next(i for i, one in enumerate(made.rounds) if one.rejected and one.accepted)
-    one = made.rounds[index]
+    index = next(i for i, round in enumerate(made.rounds) if round.rejected and round.accepted)
+    round = made.rounds[index]
     so_far = Statistics.of(made.rounds[: index + 1])
     assert panel.acceptance.read(index) == (
-        f"round {index}: {one.accepted} of {len(one.drafted)} accepted, "
+        f"round {index}: {round.accepted} of {len(round.drafted)} accepted, "
         f"so far {numbers.ratio(so_far.acceptance_rate)}"
     )
     assert panel.length.read(index) == (
-        f"round {index}: {len(one.drafted)} drafted, {one.accepted} accepted, {len(one.emitted)} emitted"
+        f"round {index}: {len(round.drafted)} drafted, {round.accepted} accepted, "
+        f"{len(round.emitted)} emitted"
     )
-    assert panel.speed.read(index).endswith(f"in {numbers.duration(one.seconds)}")
+    assert panel.speed.read(index).endswith(f"in {numbers.duration(round.seconds)}")
 
 
 def test_hover_on_an_empty_plot_reads_nothing(panel) -> None:
@@ -398,16 +399,16 @@ def test_bars_have_the_colours_of_the_fates(panel, theme) -> None:
         Origin.PLAIN: palette.secondary,
     }
     seen = set()
-    for one in made.rounds:
-        origin = one.emitted[-1].origin
-        top = bar_pixel(panel, image, one.index, one.accepted + 0.5)
-        assert top == QColor(own[origin]), one.index
+    for round in made.rounds:
+        origin = round.emitted[-1].origin
+        top = bar_pixel(panel, image, round.index, round.accepted + 0.5)
+        assert top == QColor(own[origin]), round.index
         seen.add(origin)
-        if one.accepted:
-            middle = bar_pixel(panel, image, one.index, one.accepted - 0.5)
+        if round.accepted:
+            middle = bar_pixel(panel, image, round.index, round.accepted - 0.5)
             assert middle == QColor(palette.fate("accepted"))
-        if len(one.drafted) > one.accepted + 1:
-            behind = bar_pixel(panel, image, one.index, one.accepted + 1.5)
+        if len(round.drafted) > round.accepted + 1:
+            behind = bar_pixel(panel, image, round.index, round.accepted + 1.5)
             assert behind == QColor(palette.line)
     assert seen == set(own)
 
@@ -417,7 +418,7 @@ def test_dots_stand_at_each_rounds_acceptance(panel, theme) -> None:
     show(panel, made)
     whole = panel.acceptance._whole.getData()
     partial = panel.acceptance._partial.getData()
-    drafted = [one for one in made.rounds if one.drafted]
+    drafted = [round for round in made.rounds if round.drafted]
     assert whole[0].tolist() == [r.index for r in drafted if r.accepted == len(r.drafted)]
     expected = {r.index: r.accepted / len(r.drafted) for r in drafted if r.accepted < len(r.drafted)}
     assert dict(zip(partial[0].tolist(), partial[1].tolist(), strict=True)) == expected
@@ -453,7 +454,7 @@ def test_the_speed_axis_only_grows_while_an_answer_grows(panel, qtbot) -> None:
     qtbot.waitUntil(panel.speed.message.isHidden, timeout=PATIENCE)
     top = panel.speed.canvas._ticks[-1].value
     last = fast[-1].offset + fast[-1].seconds
-    panel.answer.add([replace_offset(one, last + one.offset) for one in slow])
+    panel.answer.add([replace_offset(round, last + round.offset) for round in slow])
     panel.speed.canvas.zoomed.emit(0.2, 80)
     assert panel.speed.canvas._ticks[-1].value == top, "only slow rounds are in sight"
     panel.answer.end(totals(slow))
@@ -469,8 +470,8 @@ def test_a_change_of_theme_recolours_the_plots(panel, theme) -> None:
         image = card.canvas.grab().toImage()
         assert image.pixelColor(1, 1) == QColor(palette.ground)
     image = panel.length.canvas.grab().toImage()
-    one = next(one for one in panel.answer.rounds if one.accepted)
-    assert bar_pixel(panel, image, one.index, 0.5) == QColor(palette.fate("accepted"))
+    round = next(round for round in panel.answer.rounds if round.accepted)
+    assert bar_pixel(panel, image, round.index, 0.5) == QColor(palette.fate("accepted"))
     assert panel.acceptance._pooled.opts["pen"].color() == QColor(palette.fate("accepted"))
 
 
@@ -499,9 +500,9 @@ def test_csv_of_every_plot_has_a_line_a_round(panel, dialog) -> None:
     acceptance, speed, length = map(read, dialog.asked)
     for table in (acceptance, speed, length):
         assert [int(row["round"]) for row in table] == list(range(10, 50))
-    for row, one in zip(acceptance, made.rounds[10:], strict=True):
-        assert int(row["accepted"]) == one.accepted
-        assert int(row["drafted"]) == len(one.drafted)
+    for row, round in zip(acceptance, made.rounds[10:], strict=True):
+        assert int(row["accepted"]) == round.accepted
+        assert int(row["drafted"]) == len(round.drafted)
     rate = Statistics.of(made.rounds[10:]).acceptance_rate
     assert float(acceptance[-1]["pooled_acceptance_rate"]) == rate
     rates = [[float(row[name]) for row in speed] for name in list(speed[0])[-2:]]

@@ -21,8 +21,8 @@ def texts(table: RoundTable, column: RoundColumn) -> list[str]:
 def a_round(wanted: str, **how) -> Round:
     """A round that has a token of that fate."""
     rounds = answer(80, **how)
-    fates = ([str(t.verdict) for t in one.drafted] + [str(one.emitted[-1].origin)] for one in rounds)
-    return next(one for one, has in zip(rounds, fates, strict=True) if wanted in has)
+    fates = ([str(t.verdict) for t in round.drafted] + [str(round.emitted[-1].origin)] for round in rounds)
+    return next(round for round, has in zip(rounds, fates, strict=True) if wanted in has)
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def test_before_the_first_round(table) -> None:
 
 
 def test_a_round_with_a_rejected_token(table) -> None:
-    one = a_round("ignored")
-    table.show_round(one)
-    assert table.title.text() == f"Round {one.index}"
-    verdicts = [str(token.verdict) for token in one.drafted]
+    round = a_round("ignored")
+    table.show_round(round)
+    assert table.title.text() == f"Round {round.index}"
+    verdicts = [str(token.verdict) for token in round.drafted]
     assert texts(table, RoundColumn.VERDICT) == [*verdicts, "target's choice"]
     ignored = verdicts.index("ignored")
     assert texts(table, RoundColumn.P)[ignored] == "–"
-    assert len(texts(table, RoundColumn.TOKEN)) == len(one.drafted) + 1
+    assert len(texts(table, RoundColumn.TOKEN)) == len(round.drafted) + 1
 
 
 def test_q_is_shown_for_drawn_drafts_only(table) -> None:
@@ -90,15 +90,15 @@ def test_the_verdict_has_the_colour_of_the_fate(table, theme) -> None:
 
 
 def test_the_bar_is_as_long_as_p(table, theme) -> None:
-    one = a_round("bonus")
-    table.show_round(one)
-    row = len(one.drafted)
+    round = a_round("bonus")
+    table.show_round(round)
+    row = len(round.drafted)
     rect = table.view.visualRect(table.model.index(row, RoundColumn.BAR))
     image = table.view.viewport().grab().toImage()
     middle = rect.center().y()
     track = range(rect.left() + 16, rect.right() + 1)
     filled = [x for x in track if image.pixelColor(QPoint(x, middle)) == QColor(theme.palette.fate("bonus"))]
-    assert len(filled) == pytest.approx(one.emitted[-1].p * len(track), abs=3)
+    assert len(filled) == pytest.approx(round.emitted[-1].p * len(track), abs=3)
 
 
 def test_pinned_can_be_let_go_with_the_keyboard(table, qtbot) -> None:

@@ -98,7 +98,7 @@ def test_numbers_are_those_of_the_rounds_shown() -> None:
 
 def test_the_context_in_use_ends_at_the_cursor() -> None:
     model = live(10)
-    tokens = sum(len(one.emitted) for one in WHOLE.rounds[:10])
+    tokens = sum(len(round.emitted) for round in WHOLE.rounds[:10])
     assert model.context_used == WHOLE.header.prompt_tokens + tokens
     model.move(0)
     assert model.context_used == WHOLE.header.prompt_tokens

@@ -44,7 +44,7 @@ class Sink:
         self.heard.append(header)
 
     def run_rounds(self, rounds: list[Round], context_used: int) -> None:
-        self.batches.append([one.index for one in rounds])
+        self.batches.append([round.index for round in rounds])
         if self.breaks_at in self.batches[-1]:
             raise RuntimeError("a view broke")
         self.heard.append(context_used)
@@ -420,7 +420,7 @@ def test_a_stop_without_effect_is_told_after_two_seconds(talk: Talk) -> None:
 def test_a_stop_in_time_is_not_told(talk: Talk) -> None:
     def watched() -> bool:
         timers = talk.session.findChildren(QTimer)
-        return any(one.isActive() and one.interval() == STOP_MILLISECONDS for one in timers)
+        return any(timer.isActive() and timer.interval() == STOP_MILLISECONDS for timer in timers)
 
     talk.load()
     talk.ask()

@@ -17,8 +17,8 @@ from tests.ui.instruments.answers import answer
 
 def series_of(rounds: list[Round], start: int = 0) -> RoundSeries:
     series = RoundSeries()
-    for one in rounds:
-        series.add([one])
+    for round in rounds:
+        series.add([round])
     series.start = start
     return series
 
@@ -28,10 +28,10 @@ def test_every_round_is_its_own_group_where_there_is_room() -> None:
     bins = series_of(rounds).bins(0, 39, 100)
     assert bins.step == 1
     assert bins.centre.tolist() == list(range(40))
-    assert bins.drafted.tolist() == [len(one.drafted) for one in rounds]
+    assert bins.drafted.tolist() == [len(round.drafted) for round in rounds]
     assert bins.origins.keys() == set(Origin)
     for origin, values in bins.origins.items():
-        assert values.tolist() == [sum(token.origin is origin for token in one.emitted) for one in rounds]
+        assert values.tolist() == [sum(token.origin is origin for token in round.emitted) for round in rounds]
 
 
 def test_acceptance_of_rounds_and_pooled() -> None:
@@ -39,11 +39,11 @@ def test_acceptance_of_rounds_and_pooled() -> None:
     bins = series_of(rounds, start=5).bins(0, 39, 100)
     assert bins.left[0] == 5
     drafted = accepted = 0
-    for place, one in enumerate(rounds[5:]):
-        drafted += len(one.drafted)
-        accepted += one.accepted
-        if one.drafted:
-            assert bins.acceptance[place] == one.accepted / len(one.drafted)
+    for place, round in enumerate(rounds[5:]):
+        drafted += len(round.drafted)
+        accepted += round.accepted
+        if round.drafted:
+            assert bins.acceptance[place] == round.accepted / len(round.drafted)
         else:
             assert math.isnan(bins.acceptance[place])
         assert bins.pooled[place] == accepted / drafted
@@ -56,7 +56,7 @@ def test_rate_is_over_the_last_rounds() -> None:
     for place, index in enumerate(range(3, 40)):
         window = rounds[max(index - RATE_WINDOW + 1, 3) : index + 1]
         seconds = window[-1].offset + window[-1].seconds - window[0].offset
-        expected = sum(len(one.emitted) for one in window) / seconds
+        expected = sum(len(round.emitted) for round in window) / seconds
         assert bins.rate[place] == pytest.approx(expected)
         assert series.rate_at(index) == pytest.approx(expected)
 
@@ -100,7 +100,7 @@ def test_buffers_grow() -> None:
     series = series_of(ROUNDS)
     assert len(series) == 3000
     bins = series.bins(2990, 2999, 100)
-    assert bins.drafted.tolist() == [len(one.drafted) for one in ROUNDS[2990:]]
+    assert bins.drafted.tolist() == [len(round.drafted) for round in ROUNDS[2990:]]
     assert series.pooled_at(2999) == pytest.approx(
-        sum(one.accepted for one in ROUNDS) / sum(len(one.drafted) for one in ROUNDS)
+        sum(round.accepted for round in ROUNDS) / sum(len(round.drafted) for round in ROUNDS)
     )

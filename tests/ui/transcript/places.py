@@ -17,12 +17,12 @@ _KINDS = {"s": SystemTurn, "u": UserTurn, "a": AnswerTurn}
 
 def turn(view: TranscriptView, kind: str) -> SystemTurn | UserTurn | AnswerTurn:
     """The first turn of a kind: "s" system prompt, "u" user, "a" answer."""
-    return next(one for one in view.turns if isinstance(one, _KINDS[kind]))
+    return next(turn for turn in view.turns if isinstance(turn, _KINDS[kind]))
 
 
 def last(view: TranscriptView) -> AnswerModel:
     """The model of the last answer."""
-    return next(one.answer for one in reversed(view.turns) if isinstance(one, AnswerTurn))
+    return next(turn.answer for turn in reversed(view.turns) if isinstance(turn, AnswerTurn))
 
 
 def add(view: TranscriptView, rounds: list[Round]) -> None:

@@ -214,7 +214,7 @@ def menu_by_key(view: TranscriptView) -> list[str]:
     middle = view.viewport().rect().center()
     asked = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, middle, view.mapToGlobal(middle))
     QGuiApplication.sendEvent(view, asked)
-    (menu,) = [one for one in view.findChildren(QMenu) if one.isVisible()]
+    (menu,) = [menu for menu in view.findChildren(QMenu) if menu.isVisible()]
     words = [action.text() for action in menu.actions()]
     menu.close()
     menu.setParent(None)

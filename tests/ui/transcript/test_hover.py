@@ -116,7 +116,7 @@ def test_alt_arrows_walk_through_all_tokens(qtbot: QtBot, chat) -> None:
         if chat.hover.token == before:
             break
     trace = drawing()
-    struck = sum(one.rejected + one.ignored for one in trace.rounds)
+    struck = sum(round.rejected + round.ignored for round in trace.rounds)
     assert len(seen) == len(trace.token_ids) + struck
     assert seen[0] == ("```", "plain") and seen[-1] == ("<|end|>", "bonus")
     at = seen.index(("·average", "rejected"))

@@ -141,7 +141,7 @@ def test_remove_from(view: TranscriptView) -> None:
     view.set_turns([UserTurn("Hi"), AnswerTurn(AnswerModel(drawing()), "m"), UserTurn("More")])
     view.select_all()
     view.remove_from(turn(view, "a"))
-    assert [type(one) for one in view.turns] == [UserTurn]
+    assert [type(turn) for turn in view.turns] == [UserTurn]
     assert view.selected_text == ""
 
 

@@ -280,7 +280,9 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
 
     def shortcut(text: str) -> None:
         keys = QKeySequence(text)
-        next(one for one in window.findChildren(QShortcut) if one.key() == keys).activated.emit()
+        next(
+            shortcut for shortcut in window.findChildren(QShortcut) if shortcut.key() == keys
+        ).activated.emit()
 
     desk.ask("hello")
     shortcut("Ctrl+,")
@@ -307,8 +309,8 @@ def test_the_keyboard_reaches_every_place(windows: Windows) -> None:
 
 def test_every_place_opens_by_its_button_and_by_its_keys(windows: Windows) -> None:
     window = windows.open().window
-    keys = {one.key().toString(): one for one in window.findChildren(QShortcut)}
-    buttons = {one.toolTip(): one for one in window.rail.findChildren(QAbstractButton)}
+    keys = {shortcut.key().toString(): shortcut for shortcut in window.findChildren(QShortcut)}
+    buttons = {button.toolTip(): button for button in window.rail.findChildren(QAbstractButton)}
     assert list(buttons) == ["Chat", "Compare (Ctrl+K)", "Models (Ctrl+M)", "Settings (Ctrl+,)"]
     for place, button in zip(window.places, buttons.values(), strict=True):
         button.click()
@@ -322,7 +324,7 @@ def test_every_place_opens_by_its_button_and_by_its_keys(windows: Windows) -> No
 def test_keys_of_the_chat_do_nothing_unseen(windows: Windows) -> None:
     desk = windows.open()
     window = desk.window
-    keys = {one.key().toString(): one for one in window.findChildren(QShortcut)}
+    keys = {shortcut.key().toString(): shortcut for shortcut in window.findChildren(QShortcut)}
     window.go("models")
     for key in ("Ctrl+R", "Ctrl+F", "Ctrl+B", "Ctrl+I"):
         assert not keys[key].isEnabled()
@@ -344,6 +346,6 @@ def test_closing_leaves_nothing_behind(windows: Windows) -> None:
     windows.close(desk)
     assert worker.isFinished()
     # Python keeps a stand-in of every thread of Qt that waited for one of its own.
-    left = [one for one in set(threading.enumerate()) - threads if not one.name.startswith("Dummy-")]
+    left = [thread for thread in set(threading.enumerate()) - threads if not thread.name.startswith("Dummy-")]
     assert left == []
     assert QApplication.topLevelWidgets() == []

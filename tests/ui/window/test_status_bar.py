@@ -73,8 +73,8 @@ def test_numbers_change_at_most_ten_times_a_second(bar, qtbot) -> None:
     model.begin(header())
     rounds = answer(20)
     shown: list[str] = []
-    for one in rounds:
-        model.add([one])
+    for round in rounds:
+        model.add([round])
         if bar.speed.value.text() not in shown:
             shown.append(bar.speed.value.text())
     assert len(shown) <= 2

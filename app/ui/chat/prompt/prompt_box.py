@@ -285,7 +285,7 @@ class PromptBox(QWidget):
         """Where the row is short of room the hint goes first, then words of the buttons beside it, and
         thinking goes below."""
         given = " · set" if self._system.told.strip() else ""
-        folds = [one for one in (self._system_button, self.try_this) if one.isVisibleTo(self)]
+        folds = [button for button in (self._system_button, self.try_this) if button.isVisibleTo(self)]
         room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
         room -= SPACING + (SPACING - CLOSE) * bool(folds) + CLOSE * len(folds)
         thinking = self.thinking.isVisibleTo(self)
@@ -302,7 +302,7 @@ class PromptBox(QWidget):
         ):
             self._system_button.setText(f"{words}{given}".removeprefix(" · "))
             self.try_this.setToolButtonStyle(tool)
-            left = room - sum(one.sizeHint().width() for one in folds)
+            left = room - sum(button.sizeHint().width() for button in folds)
             if beside:
                 left -= SPACING + self.thinking.sizeHint().width()
             if left >= 0:

@@ -62,11 +62,11 @@ class LanePlot(Plot):
             self._forget(trace)
         new = trace.rounds[len(self._ends) :] if trace is not None else []
         self._series.add(new)
-        for one in new:
-            self._ends.append(self.tokens + len(one.emitted))
+        for round in new:
+            self._ends.append(self.tokens + len(round.emitted))
             rate = self._series.rate_at(len(self._rates)) or 0.0
             self._rates.append(rate)
-            self._shares.append(one.accepted / len(one.drafted) if one.drafted else math.nan)
+            self._shares.append(round.accepted / len(round.drafted) if round.drafted else math.nan)
             # Before the window is full one lucky round would be the highest of all.
             self.peak = max(self.peak, rate) if len(self._rates) > RATE_WINDOW else rate
         self._shown = rounds
@@ -83,8 +83,8 @@ class LanePlot(Plot):
         names = ("round", "tokens", "tokens_per_second", "drafted", "accepted")
         rounds = self._trace.rounds[: self._shown] if self._trace is not None else []
         rows = [
-            (one.index, self._ends[at], self._rates[at], len(one.drafted), one.accepted)
-            for at, one in enumerate(rounds)
+            (round.index, self._ends[at], self._rates[at], len(round.drafted), round.accepted)
+            for at, round in enumerate(rounds)
         ]
         return names, rows
 
@@ -151,11 +151,13 @@ class LanePlot(Plot):
         at = bisect_right(self._ends, x / max(self.width(), 1) * self._across)
         if self._trace is None or at >= self._shown:
             return ""
-        one = self._trace.rounds[at]
+        round = self._trace.rounds[at]
         lines = [
-            f"round {count(one.index)}, up to token {count(self._ends[at])}",
+            f"round {count(round.index)}, up to token {count(self._ends[at])}",
             f"{per_second(self._rates[at])} over the last {RATE_WINDOW} rounds",
-            f"{one.accepted} of {len(one.drafted)} drafted tokens accepted" if one.drafted else "no draft",
+            f"{round.accepted} of {len(round.drafted)} drafted tokens accepted"
+            if round.drafted
+            else "no draft",
         ]
         if self._baseline is not None:
             lines.append(f"dashed: none, {per_second(self._baseline)}")

@@ -57,7 +57,7 @@ class LanesView(QScrollArea):
     def share_axes(self, across: int, baselines: Sequence[float | None]) -> None:
         """Draw all plots over so many tokens, and as high as the highest; `baselines` are tokens/s."""
         plots = [card.plot for card in self.cards]
-        known = [one for one in baselines if one is not None]
-        top = max([*known, *(one.peak for one in plots)], default=0.0)
+        known = [speed for speed in baselines if speed is not None]
+        top = max([*known, *(plot.peak for plot in plots)], default=0.0)
         for plot, baseline in zip(plots, baselines, strict=True):
             plot.set_axes(across, top, baseline)

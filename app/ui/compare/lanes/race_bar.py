@@ -117,7 +117,7 @@ class RaceBar(QWidget):
             self.prompt.addItems(list(prompts))
         if self.repeat.count() != repeats:
             self.repeat.clear()
-            self.repeat.addItems([f"repeat {one + 1}" for one in range(repeats)])
+            self.repeat.addItems([f"repeat {repeat + 1}" for repeat in range(repeats)])
         self.repeat.setVisible(repeats > 1)
 
     def set_choice(self, repeat: int, prompt: int) -> None:

@@ -66,7 +66,7 @@ class RaceView(QWidget):
 
     def set_lanes(self, lanes: tuple[Lane, ...]) -> None:
         """The lanes of a set-up that was not measured yet, the baseline first."""
-        self.lanes.set_lanes([(_title(one), _whole(one)) for one in lanes])
+        self.lanes.set_lanes([(_title(lane), _whole(lane)) for lane in lanes])
         self._race, self._answers = None, {}
         self.bar.hide()
         for card, lane in zip(self.lanes.cards, lanes, strict=True):
@@ -145,10 +145,11 @@ class RaceView(QWidget):
             self._show_first()
 
     def _begin(self, experiment: Experiment) -> None:
-        self.lanes.set_lanes([(_title(one), _whole(one)) for one in experiment.lanes])
+        self.lanes.set_lanes([(_title(lane), _whole(lane)) for lane in experiment.lanes])
         self.bar.show()
         self.bar.set_choices(
-            [prompt_words(experiment, one) for one in range(len(experiment.prompts))], experiment.repeats
+            [prompt_words(experiment, prompt) for prompt in range(len(experiment.prompts))],
+            experiment.repeats,
         )
         for card in self.lanes.cards:
             card.set_answer(None)
@@ -239,10 +240,10 @@ class RaceView(QWidget):
         """Draw the plots of all lanes over the same tokens and as high, each with its baseline's speed."""
         jobs = [Job(repeat, prompt, lane) for lane in range(len(experiment.lanes))]
         records = [self._session.records.get(job) for job in jobs]
-        ended = [one.n_tokens for one in records if one is not None]
+        ended = [record.n_tokens for record in records if record is not None]
         tokens = [card.plot.tokens for card in self.lanes.cards]
         bases = [self._session.records.get(experiment.baseline_job(job)) for job in jobs]
-        rates = [one.tokens_per_second if one is not None else None for one in bases]
+        rates = [record.tokens_per_second if record is not None else None for record in bases]
         self.lanes.share_axes(max([*(ended or [experiment.max_tokens]), *tokens]), rates)
 
     def _show_record(self, lane: int, caption: str) -> None:
@@ -293,12 +294,12 @@ class RaceView(QWidget):
 
     def _show_runner(self, lane: int, answer: AnswerModel, now: LaneAt, at: float) -> None:
         assert self._race is not None
-        card, one = self.lanes.cards[lane], self._race.lanes[lane]
+        card, runner = self.lanes.cards[lane], self._race.lanes[lane]
         answer.move(now.rounds)
         card.set_answer(answer)
         gap = "" if now.ahead is None else ahead_words(now.ahead)
         if now.finished and now.place is not None:
-            place = f"this run: {place_words(now.place)}, {duration(one.finish)}"
+            place = f"this run: {place_words(now.place)}, {duration(runner.finish)}"
             self._show_record(lane, " · ".join(part for part in (place, gap) if part))
             return
         card.set_numbers(significant(now.tokens / at if at > 0 else None), "", gap or f"{now.tokens} tokens")
@@ -307,10 +308,10 @@ class RaceView(QWidget):
 
 def _round_of(rounds: Sequence[Round], token: int) -> int | None:
     """The round that emitted a token, by its place in the answer."""
-    for one in rounds:
-        token -= len(one.emitted)
+    for round in rounds:
+        token -= len(round.emitted)
         if token < 0:
-            return one.index
+            return round.index
     return None
 
 

@@ -61,9 +61,9 @@ class ExportMenu(QObject):
         """Put the llama.cpp command of a lane on the clipboard, with what llama.cpp does otherwise."""
         report = self._session().report
         if report is not None:
-            one = report.lanes[lane]
-            notes = [f"# {difference}" for difference in one.differences]
-            QGuiApplication.clipboard().setText("\n".join([*notes, one.command]))
+            facts = report.lanes[lane]
+            notes = [f"# {difference}" for difference in facts.differences]
+            QGuiApplication.clipboard().setText("\n".join([*notes, facts.command]))
 
     def close(self) -> None:
         """The window goes: end what is being written."""
@@ -134,8 +134,8 @@ class ExportMenu(QObject):
     def _list_commands(self, menu: QMenu) -> None:
         menu.clear()
         report = self._session().report
-        for lane, one in enumerate(report.lanes if report is not None else ()):
-            menu.addAction(one.name, partial(self.copy_command, lane))
+        for lane, facts in enumerate(report.lanes if report is not None else ()):
+            menu.addAction(facts.name, partial(self.copy_command, lane))
 
     def _save(self, saving: exports.Saving) -> None:
         self.saving.append(saving)

@@ -29,15 +29,20 @@ KINDS: tuple[tuple[str, str, str, Made], ...] = (
         "Report as one HTML page…",
         "comparison.html",
         "HTML page (*.html)",
-        lambda one: html_page(one).encode(),
+        lambda report: html_page(report).encode(),
     ),
-    ("Markdown for an issue…", "comparison.md", "Markdown (*.md)", lambda one: markdown(one).encode()),
-    ("Everything as JSON…", "comparison.json", "JSON (*.json)", lambda one: one.to_json()),
-    ("Runs as CSV…", "runs.csv", "CSV table (*.csv)", lambda one: csv_table(one).encode()),
+    ("Markdown for an issue…", "comparison.md", "Markdown (*.md)", lambda report: markdown(report).encode()),
+    ("Everything as JSON…", "comparison.json", "JSON (*.json)", lambda report: report.to_json()),
+    ("Runs as CSV…", "runs.csv", "CSV table (*.csv)", lambda report: csv_table(report).encode()),
 )
 TUNE_KINDS: tuple[tuple[str, str, str, Callable[[TuneReport], bytes]], ...] = (
-    ("Report as one HTML page…", "search.html", "HTML page (*.html)", lambda one: tune_html(one).encode()),
-    ("Everything as JSON…", "search.json", "JSON (*.json)", lambda one: one.to_json()),
+    (
+        "Report as one HTML page…",
+        "search.html",
+        "HTML page (*.html)",
+        lambda report: tune_html(report).encode(),
+    ),
+    ("Everything as JSON…", "search.json", "JSON (*.json)", lambda report: report.to_json()),
 )
 TRACES = ("Traces of all runs…", "traces.zip", "Archive (*.zip)")
 

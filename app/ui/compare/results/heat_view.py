@@ -28,9 +28,9 @@ from app.ui.widgets.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
 METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None], str]]] = {
-    "tokens/s": (lambda one: one.tokens_per_second, numbers.digits),
-    "speed-up": (lambda one: one.speedup, numbers.factor),
-    "acceptance": (lambda one: one.acceptance_rate, numbers.percent),
+    "tokens/s": (lambda heat: heat.tokens_per_second, numbers.digits),
+    "speed-up": (lambda heat: heat.speedup, numbers.factor),
+    "acceptance": (lambda heat: heat.acceptance_rate, numbers.percent),
 }
 _MOST_INK = 0.36  # numbers stay legible on it
 
@@ -89,8 +89,8 @@ class HeatView(Plot):
         shown = (facts.x, facts.y) if facts is not None else ()
         names = (*shown, "strategy", "tokens_per_second", "speedup", "acceptance_rate")
         rows = [
-            (one.cell.x, one.cell.y, one.strategy, *(value(one) for value, _text in METRICS.values()))
-            for one in self.cells
+            (heat.cell.x, heat.cell.y, heat.strategy, *(value(heat) for value, _text in METRICS.values()))
+            for heat in self.cells
         ]
         return names, rows
 
@@ -99,7 +99,7 @@ class HeatView(Plot):
     def _grid(self) -> QRectF:
         metrics = QFontMetricsF(self._theme.sans(-0.5))
         facts = self._facts
-        widest = max((metrics.horizontalAdvance(one) for one in facts.y_values), default=0) if facts else 0
+        widest = max((metrics.horizontalAdvance(text) for text in facts.y_values), default=0) if facts else 0
         left = widest + 20
         top = 2 * metrics.height() + 12
         return QRectF(left, top, max(self.width() - left - 4, 1), max(self.height() - top - 4, 1))
@@ -129,13 +129,13 @@ class HeatView(Plot):
         places = self._places()
         self._draw_axes(painter, self._facts, places)
         value, text = METRICS[self._metric]
-        known = [number for one in self.cells if (number := value(one)) is not None]
+        known = [number for heat in self.cells if (number := value(heat)) is not None]
         low, high = min(known, default=0.0), max(known, default=1.0)
         best = best_cell(self.cells)
-        for at, one in enumerate(self.cells):
-            number = value(one)
+        for at, heat in enumerate(self.cells):
+            number = value(heat)
             share = 0.0 if number is None else (number - low) / (high - low) if high > low else 0.5
-            self._draw_cell(painter, at, places[at], share, text(number), one is best)
+            self._draw_cell(painter, at, places[at], share, text(number), heat is best)
 
     def _draw_axes(self, painter: QPainter, facts: SweepFacts, places: Sequence[QRectF]) -> None:
         colours, grid = self._theme.palette, self._grid()
@@ -200,11 +200,11 @@ class HeatView(Plot):
         return super().event(event)
 
 
-def cell_words(one: Heat) -> str:
+def cell_words(heat: Heat) -> str:
     """All numbers of a cell."""
-    if one.cell.lane is None:
-        return one.cell.refused
+    if heat.cell.lane is None:
+        return heat.cell.refused
     return (
-        f"{one.name}: {numbers.digits(one.tokens_per_second)} tokens/s, speed-up "
-        f"{numbers.factor(one.speedup)}, acceptance {numbers.percent(one.acceptance_rate)}"
+        f"{heat.name}: {numbers.digits(heat.tokens_per_second)} tokens/s, speed-up "
+        f"{numbers.factor(heat.speedup)}, acceptance {numbers.percent(heat.acceptance_rate)}"
     )

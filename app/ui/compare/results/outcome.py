@@ -95,7 +95,9 @@ class MeasurementPages(QStackedWidget):
         work = self._works.shown
         can_pause = work.stage in (Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAUSED)
         head, strip = self._head, self._strip
-        held = any(one.hasFocus() for one in (head.run, head.sweep, head.tune, strip.pause, strip.cancel))
+        held = any(
+            button.hasFocus() for button in (head.run, head.sweep, head.tune, strip.pause, strip.cancel)
+        )
         head.set_at_work(self._works.at_work)
         strip.set_at_work(work.at_work, may_pause=can_pause, paused=work.stage is Stage.PAUSED)
         if held and not strip.pause.hasFocus():

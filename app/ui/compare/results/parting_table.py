@@ -46,7 +46,7 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
     temperature = experiment.sampling.temperature
     names = lane_names(experiment)
     found = []
-    for run in sorted(runs, key=lambda one: (one.lane, one.prompt_index, one.repeat)):
+    for run in sorted(runs, key=lambda run: (run.lane, run.prompt_index, run.repeat)):
         parting = run.first_divergence
         if parting is None:
             continue
@@ -100,8 +100,8 @@ class PartingTable(QTableWidget):
         self._partings = found
         self.blockSignals(True)
         self.setRowCount(len(found))
-        for row, one in enumerate(found):
-            for column, text in enumerate(one.cells):
+        for row, parting in enumerate(found):
+            for column, text in enumerate(parting.cells):
                 item = QTableWidgetItem(text)
                 item.setTextAlignment(_side(column))
                 if column in (0, 4, 5):

@@ -76,7 +76,7 @@ class Results(QWidget):
         self.scatter.set_points(points_of(report) if report is not None else ())
         found = partings(experiment, report.runs) if report is not None and experiment is not None else []
         self.partings.set_partings(found)
-        compared = sum(one.compared for one in report.summary) if report is not None else 0
+        compared = sum(summary.compared for summary in report.summary) if report is not None else 0
         if compared:
             self.same.say("No divergences", "Every answer has exactly the baseline's tokens.")
         else:
@@ -110,6 +110,6 @@ class Results(QWidget):
             self.table.set_rows(())
             return
         name = self.category.currentText()
-        chosen = [one for one in report.by_category if one.category == name]
+        chosen = [summary for summary in report.by_category if summary.category == name]
         rows = chosen or report.summary
-        self.table.set_rows([(one, report.lanes[one.lane]) for one in rows])
+        self.table.set_rows([(summary, report.lanes[summary.lane]) for summary in rows])

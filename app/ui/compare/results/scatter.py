@@ -43,10 +43,10 @@ class Point:
 def points_of(report: Report) -> list[Point]:
     """The lanes that drafted and have a speed-up."""
     found = []
-    for one, lane in zip(report.summary, report.lanes, strict=True):
-        if one.acceptance_rate is not None and one.speedup is not None:
-            speedup = one.speedup
-            found.append(Point(lane.name, one.acceptance_rate, speedup.factor, speedup.low, speedup.high))
+    for summary, lane in zip(report.summary, report.lanes, strict=True):
+        if summary.acceptance_rate is not None and summary.speedup is not None:
+            speedup = summary.speedup
+            found.append(Point(lane.name, summary.acceptance_rate, speedup.factor, speedup.low, speedup.high))
     return found
 
 
@@ -82,10 +82,11 @@ class Scatter(Plot):
     def _range(self) -> tuple[float, float, float]:
         """Bottom and top of the speed axis, and the step of its ticks."""
         values = [1.0]
-        for one in self._points:
-            values += [one.factor, one.low or one.factor, min(one.high or one.factor, 3 * one.factor)]
+        for point in self._points:
+            low, high = point.low or point.factor, point.high or point.factor
+            values += [point.factor, low, min(high, 3 * point.factor)]
         low, high = min(values), max(values)
-        step = next((one for one in STEPS if (high - low) / one <= MOST_TICKS - 2), STEPS[-1])
+        step = next((size for size in STEPS if (high - low) / size <= MOST_TICKS - 2), STEPS[-1])
         bottom = max(0.0, (int(low / step + 1e-9) - (low < 1)) * step)
         top = bottom
         while top < high + step / 2:
@@ -108,8 +109,8 @@ class Scatter(Plot):
 
     def _near(self, place: QPointF) -> int | None:
         best: tuple[float, int] | None = None
-        for index, one in enumerate(self._points):
-            away = (self._at(one.acceptance, one.factor) - place).manhattanLength()
+        for index, point in enumerate(self._points):
+            away = (self._at(point.acceptance, point.factor) - place).manhattanLength()
             if away <= NEAR and (best is None or away < best[0]):
                 best = away, index
         return best[1] if best is not None else None
@@ -128,10 +129,10 @@ class Scatter(Plot):
             return
         self._draw_axes(painter)
         taken: list[QRectF] = []
-        for index, one in enumerate(self._points):
-            self._draw_point(painter, one, index == self._pointed)
-        for one in self._points:
-            self._draw_name(painter, one, taken)
+        for index, point in enumerate(self._points):
+            self._draw_point(painter, point, index == self._pointed)
+        for point in self._points:
+            self._draw_name(painter, point, taken)
 
     def _draw_axes(self, painter: QPainter) -> None:
         colours, plot = self._theme.palette, self._plot()
@@ -172,13 +173,13 @@ class Scatter(Plot):
             QRectF(plot.left() + 4, y - height - 1, 200, height), Qt.AlignmentFlag.AlignLeft, "none"
         )
 
-    def _draw_point(self, painter: QPainter, one: Point, pointed: bool) -> None:
+    def _draw_point(self, painter: QPainter, point: Point, pointed: bool) -> None:
         colours = self._theme.palette
-        place = self._at(one.acceptance, one.factor)
+        place = self._at(point.acceptance, point.factor)
         painter.setPen(QPen(QColor(colours.secondary), 1.4))
-        if one.low is not None and one.high is not None:
+        if point.low is not None and point.high is not None:
             plot = self._plot()
-            ends = [self._at(one.acceptance, value).y() for value in (one.low, one.high)]
+            ends = [self._at(point.acceptance, value).y() for value in (point.low, point.high)]
             low, high = (min(max(y, plot.top()), plot.bottom()) for y in ends)
             painter.drawLine(QPointF(place.x(), low), QPointF(place.x(), high))
             for y in (low, high):
@@ -188,12 +189,12 @@ class Scatter(Plot):
         painter.setBrush(QColor(colours.text))
         painter.drawEllipse(place, radius, radius)
 
-    def _draw_name(self, painter: QPainter, one: Point, taken: list[QRectF]) -> None:
+    def _draw_name(self, painter: QPainter, point: Point, taken: list[QRectF]) -> None:
         """Beside the point: on the side, and as far up or down, as is free."""
         painter.setFont(self._theme.mono(-1.5))
         metrics = QFontMetricsF(painter.font())
-        width, height = metrics.horizontalAdvance(one.name) + 2, metrics.height()
-        place, plot = self._at(one.acceptance, one.factor), self._plot()
+        width, height = metrics.horizontalAdvance(point.name) + 2, metrics.height()
+        place, plot = self._at(point.acceptance, point.factor), self._plot()
         right = place.x() + 10 + width <= self.width()
         x = place.x() + 10 if right else place.x() - 10 - width
         box = QRectF(max(x, plot.left()), place.y() - height / 2, width, height)
@@ -204,7 +205,7 @@ class Scatter(Plot):
                 break
         taken.append(box)
         painter.setPen(QColor(self._theme.palette.text))
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, one.name)
+        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, point.name)
         painter.setFont(self._theme.sans(-1))
 
     # ------------------------------------------------------------------ what people do
@@ -226,4 +227,6 @@ class Scatter(Plot):
 
     def table(self) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
         names = ("lane", "acceptance_rate", "speedup", "low", "high")
-        return names, [(one.name, one.acceptance, one.factor, one.low, one.high) for one in self._points]
+        return names, [
+            (point.name, point.acceptance, point.factor, point.low, point.high) for point in self._points
+        ]

@@ -138,8 +138,8 @@ class SummaryTable(QTableView):
     def set_rows(self, rows: Rows) -> None:
         """Show these, in the columns that have something for one of them."""
         self.rows.set_rows(rows)
-        for column, one in enumerate(COLUMNS, start=1):
-            known = any(one.value(summary, lane) is not None for summary, lane in rows)
+        for column, measure in enumerate(COLUMNS, start=1):
+            known = any(measure.value(summary, lane) is not None for summary, lane in rows)
             self.setColumnHidden(column, not known)
         self._fit_columns()
 
@@ -152,9 +152,11 @@ class SummaryTable(QTableView):
         """As narrow as their numbers and titles are; names leave most of the width to these."""
         numbers, titles = QFontMetrics(self._theme.sans()), QFontMetrics(self._theme.sans(-1))
         gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
-        for column, one in enumerate(COLUMNS, start=1):
-            texts = [numbers.horizontalAdvance(one.text(summary, lane)) for summary, lane in self.rows.rows]
-            lines = [titles.horizontalAdvance(line) for line in _narrow(one.title).split("\n")]
+        for column, measure in enumerate(COLUMNS, start=1):
+            texts = [
+                numbers.horizontalAdvance(measure.text(summary, lane)) for summary, lane in self.rows.rows
+            ]
+            lines = [titles.horizontalAdvance(line) for line in _narrow(measure.title).split("\n")]
             sorted_by = self.horizontalHeader().sortIndicatorSection() == column
             self.setColumnWidth(column, max([*texts, *lines]) + gap + arrow * sorted_by)
         most = round(self.viewport().width() * _NAMES_SHARE)
@@ -164,12 +166,12 @@ class SummaryTable(QTableView):
     @Slot()
     def copy(self) -> None:
         """The selected rows, with a line of names, as cells that a spreadsheet takes; none: all."""
-        rows = sorted(one.row() for one in self.selectionModel().selectedRows())
+        rows = sorted(index.row() for index in self.selectionModel().selectedRows())
         if not rows:
             self.copy_all()
             return
         columns = range(self.sorted.columnCount())
-        lines = [["lane", *(one.title for one in COLUMNS)]]
+        lines = [["lane", *(measure.title for measure in COLUMNS)]]
         lines += [[str(self.sorted.index(row, column).data()) for column in columns] for row in rows]
         QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
 
@@ -245,8 +247,8 @@ class LaneColumn(QTableView):
 
 def table_text(rows: Rows) -> str:
     """The whole table as lines of tab-separated cells, which a spreadsheet takes."""
-    lines = [["lane", *(one.title for one in COLUMNS)]]
-    lines += [[lane.name, *(one.text(summary, lane) for one in COLUMNS)] for summary, lane in rows]
+    lines = [["lane", *(measure.title for measure in COLUMNS)]]
+    lines += [[lane.name, *(measure.text(summary, lane) for measure in COLUMNS)] for summary, lane in rows]
     return "\n".join("\t".join(line) for line in lines)
 
 

@@ -62,9 +62,9 @@ class SweepPage(QWidget):
         self._show_cell(self.heat.current)
 
     @Slot(object)
-    def _show_cell(self, one: Heat | None) -> None:
-        usable = one is not None and one.cell.lane is not None and not self._at_work
-        self.cell.setText(cell_words(one) if one is not None else "")
+    def _show_cell(self, heat: Heat | None) -> None:
+        usable = heat is not None and heat.cell.lane is not None and not self._at_work
+        self.cell.setText(cell_words(heat) if heat is not None else "")
         self.use.setVisible(usable)
         self.compare.setVisible(usable)
 

@@ -116,8 +116,15 @@ class TunePage(QWidget):
             )
             for rung, score in so_far.latest
         ]
-        known = {one[0] for one in found}
-        return [*found, *((one, "", "", "", "", "waits") for one in session.strategies if one not in known)]
+        known = {row[0] for row in found}
+        return [
+            *found,
+            *(
+                (strategy, "", "", "", "", "waits")
+                for strategy in session.strategies
+                if strategy not in known
+            ),
+        ]
 
     @Slot()
     def _show(self) -> None:
@@ -165,7 +172,9 @@ class TunePage(QWidget):
     def _finalists(self) -> tuple[str, ...]:
         """The best of the last round."""
         rungs = self._session.rungs
-        return tuple(one.strategy for one in rungs[-1].scores[:FINALISTS] if one.speedup) if rungs else ()
+        return (
+            tuple(score.strategy for score in rungs[-1].scores[:FINALISTS] if score.speedup) if rungs else ()
+        )
 
     @Slot()
     def _use(self) -> None:

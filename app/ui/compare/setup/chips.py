@@ -118,7 +118,7 @@ class SetupBar(QObject):
             log.warning("What is set up in Compare could not be kept", exc_info=True)
 
     def _first(self) -> CompareSetup:
-        named = {one.name: one for one in self._suites}
+        named = {suite.name: suite for suite in self._suites}
         suite = named.get("bundled" if self._chat.is_bundled() else "general", self._suites[0])
         return first_setup(suite, self._chat.pair().draft is not None)
 

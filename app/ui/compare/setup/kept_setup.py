@@ -52,7 +52,7 @@ class KeptSetup:
             return None, ""
         except (OSError, ValueError) as error:
             return None, put_aside(self._path, "What was set up in Compare", error)
-        suite = next((one for one in self._suites if one.name == kept.suite), self._suites[0])
+        suite = next((suite for suite in self._suites if suite.name == kept.suite), self._suites[0])
         return CompareSetup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
 
     def save(self, setup: CompareSetup) -> None:

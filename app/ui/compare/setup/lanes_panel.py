@@ -238,10 +238,12 @@ class LanesPanel(QWidget):
     def _add(self) -> None:
         assert self._setup is not None
         lanes = self._setup.lanes
-        there = {one.strategy for one in lanes}
+        there = {lane.strategy for lane in lanes}
         has_draft = self._own_pair().draft is not None
-        fits = [one for one in MORE if has_draft or not one.startswith("draft")]
-        spec = next((one for one in fits if one not in there), "prompt-lookup:num_pred_tokens=16")
+        fits = [strategy for strategy in MORE if has_draft or not strategy.startswith("draft")]
+        spec = next(
+            (strategy for strategy in fits if strategy not in there), "prompt-lookup:num_pred_tokens=16"
+        )
         self._at = len(lanes)
         self._change((*lanes, Lane(spec)))
         self._show_lane()

@@ -61,7 +61,7 @@ class PromptsPanel(QWidget):
         self.source.picked.connect(self._pick_source)
         self.suite = QuietCombo()
         self.suite.setAccessibleName("Built-in prompts")
-        self.suite.addItems([one.title for one in self._suites])
+        self.suite.addItems([suite.title for suite in self._suites])
         self.suite.activated.connect(self._pick_suite)
         self.own = QPlainTextEdit()
         self.own.setProperty("kind", "field")
@@ -128,12 +128,12 @@ class PromptsPanel(QWidget):
         self.open.setVisible(setup.source is Source.FILE)
         listed = setup.listed
         categories = listed.categories if listed is not None else ()
-        if [one.text() for one in self._boxes] != list(categories):
+        if [box.text() for box in self._boxes] != list(categories):
             for box in self._boxes:
                 self._wrap.removeWidget(box)
                 box.hide()
                 box.deleteLater()
-            self._boxes = [QCheckBox(one) for one in categories]
+            self._boxes = [QCheckBox(category) for category in categories]
             for box in self._boxes:
                 box.clicked.connect(self._categories_clicked)
                 self._wrap.addWidget(box)

@@ -81,13 +81,13 @@ class CompareSetup:
             return ()
         taken: Counter[str | None] = Counter()
         kept = []
-        for one in listed.prompts:
-            if self.categories and one.category not in self.categories:
+        for prompt in listed.prompts:
+            if self.categories and prompt.category not in self.categories:
                 continue
-            if self.amount.per_category and taken[one.category] >= self.amount.per_category:
+            if self.amount.per_category and taken[prompt.category] >= self.amount.per_category:
                 continue
-            taken[one.category] += 1
-            kept.append(one)
+            taken[prompt.category] += 1
+            kept.append(prompt)
         return tuple(kept)
 
     @property
@@ -141,7 +141,7 @@ def first_setup(suite: Suite, has_draft: bool) -> CompareSetup:
 
 def setup_of(experiment: Experiment, before: CompareSetup) -> CompareSetup:
     """The set-up that an experiment was made from, as far as it can be told."""
-    lanes = tuple(one for one in experiment.lanes if one.strategy != NONE)
+    lanes = tuple(lane for lane in experiment.lanes if lane.strategy != NONE)
     again = Suite(
         experiment.title,
         experiment.title or "Earlier prompts",
@@ -165,10 +165,10 @@ def changes(measured: Experiment, now: Experiment, *, of_lanes: bool) -> list[st
     """What of an experiment is another thing now, each in a word; `now` may have drawn another seed."""
     seed = measured.sampling.seed
     parts: dict[str, Callable[[Experiment], object]] = {
-        "the pair": lambda one: one.pair,
-        "lanes": lambda one: one.lanes if of_lanes else (),
-        "prompts": lambda one: (one.prompts, one.chat),
-        "sampling": lambda one: (dataclasses.replace(one.sampling, seed=seed), one.stop),
-        "the amount": lambda one: (one.repeats, one.max_tokens),
+        "the pair": lambda experiment: experiment.pair,
+        "lanes": lambda experiment: experiment.lanes if of_lanes else (),
+        "prompts": lambda experiment: (experiment.prompts, experiment.chat),
+        "sampling": lambda experiment: (dataclasses.replace(experiment.sampling, seed=seed), experiment.stop),
+        "the amount": lambda experiment: (experiment.repeats, experiment.max_tokens),
     }
     return [name for name, part in parts.items() if part(measured) != part(now)]

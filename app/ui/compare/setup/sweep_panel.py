@@ -29,9 +29,11 @@ _STEPS = {int: ("1", "2", "4", "8"), float: ("0", "0.25", "0.5", "0.75"), bool: 
 def keys_of(strategy: str) -> dict[str, Param]:
     """The parameters that a sweep can go through, under names that are unambiguous."""
     parts = StrategySpec.parse(strategy).parts
-    every = [(part.name, one) for part in parts for one in params_of(type(part.params))]
-    names = [one.name for _, one in every]
-    return {one.name if names.count(one.name) == 1 else f"{part}.{one.name}": one for part, one in every}
+    every = [(part.name, param) for part in parts for param in params_of(type(part.params))]
+    names = [param.name for _, param in every]
+    return {
+        param.name if names.count(param.name) == 1 else f"{part}.{param.name}": param for part, param in every
+    }
 
 
 def suggested(param: Param) -> str:
@@ -40,7 +42,7 @@ def suggested(param: Param) -> str:
         return ",".join(param.choices)
     low = param.low if param.low is not None else float("-inf")
     high = param.high if param.high is not None else float("inf")
-    fits = [one for one in _STEPS[param.kind] if low <= float(one) <= high]
+    fits = [step for step in _STEPS[param.kind] if low <= float(step) <= high]
     return ",".join(fits) or param.format(param.default)
 
 
@@ -90,10 +92,10 @@ class SweepPanel(QWidget):
         grid.setColumnStretch(2, 1)
         grid.addWidget(QLabel("strategy"), 0, 0)
         grid.addWidget(self.strategy, 0, 1, 1, 2)
-        for line, one in enumerate((self.across, self.down), start=1):
-            one.key.activated.connect(self._key_chosen)
-            Typing(one.values, one.values.textEdited).settled.connect(self.check)
-            for place, widget in enumerate((one.name, one.key, one.values)):
+        for line, axis in enumerate((self.across, self.down), start=1):
+            axis.key.activated.connect(self._key_chosen)
+            Typing(axis.values, axis.values.textEdited).settled.connect(self.check)
+            for place, widget in enumerate((axis.name, axis.key, axis.values)):
                 grid.addWidget(widget, line, place)
         self.amount = QLabel()
         self.amount.setWordWrap(True)
@@ -131,7 +133,7 @@ class SweepPanel(QWidget):
             self.amount.setText(str(error))
             set_role(self.amount, role="error")
             return
-        cells = sum(one.lane is not None for one in facts.cells)
+        cells = sum(cell.lane is not None for cell in facts.cells)
         runs = numbers.count(len(experiment.jobs()), "cold run")
         self.start.setEnabled(True)
         self.amount.setText(f"{numbers.count(cells, 'cell')} and the baseline: {runs}")
@@ -145,11 +147,11 @@ class SweepPanel(QWidget):
             keys = self._keys  # what is wrong stands below
         if list(keys) != list(self._keys):
             self._keys = keys
-            for at, one in enumerate((self.across, self.down)):
-                one.key.clear()
-                one.key.addItems(list(keys))
-                one.key.setCurrentIndex(_second(keys) if at else 0)
-                self._suggest(one)
+            for at, axis in enumerate((self.across, self.down)):
+                axis.key.clear()
+                axis.key.addItems(list(keys))
+                axis.key.setCurrentIndex(_second(keys) if at else 0)
+                self._suggest(axis)
         self.check()
 
     @Slot()
@@ -168,5 +170,5 @@ class SweepPanel(QWidget):
 
 def _second(keys: Mapping[str, Param]) -> int:
     """The parameter down: the first that is another kind of number than the one across."""
-    kinds = [one.kind for one in keys.values()]
+    kinds = [param.kind for param in keys.values()]
     return next((at for at, kind in enumerate(kinds) if kind is not kinds[0]), min(1, len(kinds) - 1))

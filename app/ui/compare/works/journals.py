@@ -36,7 +36,7 @@ class Earlier:
     @property
     def failed(self) -> int:
         """Runs that going on tries again."""
-        return sum(one.finish_reason is FinishReason.FAILED for one in self.journal.records.values())
+        return sum(record.finish_reason is FinishReason.FAILED for record in self.journal.records.values())
 
     @property
     def done(self) -> int:
@@ -81,15 +81,15 @@ class Journals:
 
     def latest(self) -> Earlier | None:
         """The newest with a run that can be read and that nobody is writing."""
-        return next((one for one in self._readable() if one.done), None)
+        return next((earlier for earlier in self._readable() if earlier.done), None)
 
     def broken_off(self) -> Earlier | None:
         """The newest of those that can go on where they are."""
-        return next((one for one in self._readable() if one.broken_off), None)
+        return next((earlier for earlier in self._readable() if earlier.broken_off), None)
 
     def discard(self, earlier: Earlier) -> None:
         """Remove a measurement, unless it went on since it was read, perhaps in another window."""
-        now = next((one for one in self._readable() if one.path == earlier.path), None)
+        now = next((kept for kept in self._readable() if kept.path == earlier.path), None)
         if now is not None and now.journal.records == earlier.journal.records:
             self.remove(earlier.path)
 
@@ -118,7 +118,7 @@ class Journals:
 
     def _to_remove(self, keep: int) -> list[Path]:
         """All but `keep`: what can still go on stays longest, what has no run goes first, then the oldest."""
-        worth = {one.path: 1 + one.broken_off for one in self._readable() if one.done}
+        worth = {earlier.path: 1 + earlier.broken_off for earlier in self._readable() if earlier.done}
         free = [path for path in self.paths() if is_free(path)]
         return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]
 

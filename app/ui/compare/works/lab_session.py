@@ -107,9 +107,9 @@ class LabSession(LabWork):
     def _folded(self, events: list[LabEvent]) -> None:
         self._add_rounds()
         self.lanes_changed.emit()
-        if any(isinstance(one, RunDone | Begun | Ended | PairLoaded) for one in events):
+        if any(isinstance(event, RunDone | Begun | Ended | PairLoaded) for event in events):
             self.run_over.emit()
-        if any(isinstance(one, Reported) for one in events):
+        if any(isinstance(event, Reported) for event in events):
             self.reported.emit()
 
     def _over(self, thread: LabThread) -> None:
@@ -150,8 +150,8 @@ class LabSession(LabWork):
     def _keep(self, event: RunDone) -> None:
         job = event.job
         self.records[job] = event.record
-        for one in event.others:
-            self.records[Job(one.repeat, one.prompt_index, one.lane)] = one
+        for record in event.others:
+            self.records[Job(record.repeat, record.prompt_index, record.lane)] = record
         self.done, self.total, self.seconds_left = event.done, event.total, event.seconds_left
         if event.trace is None:
             self.live.pop(job.lane, None)

@@ -40,12 +40,12 @@ class Measurements(QObject):
 
     @property
     def at_work(self) -> bool:
-        return any(one.at_work for one in self._every)
+        return any(work.at_work for work in self._every)
 
     @property
     def may_start(self) -> bool:
         """Nothing is measured, and the chat is not writing an answer."""
-        return all(one.may_start for one in self._every)
+        return all(work.may_start for work in self._every)
 
     @property
     def measured(self) -> LabSession:

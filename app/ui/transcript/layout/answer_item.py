@@ -92,8 +92,8 @@ class AnswerItem(Item):
             return False
         if answer.cursor > before:
             spans: list[Span] = []
-            for one in answer.rounds[before : answer.cursor]:
-                spans += self._builder.add(one)
+            for round in answer.rounds[before : answer.cursor]:
+                spans += self._builder.add(round)
             self._shown = answer.cursor
             self._extend(spans)
         if ends:
@@ -108,7 +108,7 @@ class AnswerItem(Item):
         self._shown = answer.cursor
         self._finished = answer.whole
         self._builder = SpanBuilder(self._header.stop if self._header is not None else ())
-        self._spans = [span for one in answer.rounds[: self._shown] for span in self._builder.add(one)]
+        self._spans = [span for round in answer.rounds[: self._shown] for span in self._builder.add(round)]
         if self._finished:
             self._put_words()
         for fold in self.folds.values():
@@ -234,16 +234,16 @@ class AnswerItem(Item):
 
     def round_spans(self, span: Span, drafts_shown: bool) -> list[Span]:
         """The tokens of a span's round that are shown."""
-        one = self.round(span.round)
+        round = self.round(span.round)
         first = self.first_token(span.round, drafts_shown)
-        if one is None or first is None:
+        if round is None or first is None:
             return []
         at = self._spans.index(first)
-        most = at + len(one.drafted) + len(one.emitted) + 1
+        most = at + len(round.drafted) + len(round.emitted) + 1
         return [
-            other
-            for other in self._spans[at:most]
-            if other.round == span.round and (drafts_shown or not other.struck)
+            token
+            for token in self._spans[at:most]
+            if token.round == span.round and (drafts_shown or not token.struck)
         ]
 
     def first_token(self, round_index: int, drafts_shown: bool) -> Span | None:
@@ -267,11 +267,11 @@ class AnswerItem(Item):
 
     def step(self, span: Span | None, by: int, drafts_shown: bool) -> Span | None:
         """The token `by` places on among those shown; None beyond the ends."""
-        tokens = [one for one in self._spans if one.fate and (drafts_shown or not one.struck)]
+        tokens = [span for span in self._spans if span.fate and (drafts_shown or not span.struck)]
         if span is None:
             return tokens[0 if by > 0 else -1] if tokens else None
-        for place, one in enumerate(tokens):
-            if one.same_token(span):
+        for place, token in enumerate(tokens):
+            if token.same_token(span):
                 wanted = place + by
                 while 0 <= wanted < len(tokens) and tokens[wanted].same_token(span):
                     wanted += by

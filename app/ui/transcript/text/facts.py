@@ -56,60 +56,60 @@ def visible(piece: bytes, label: str = "") -> str:
     return "".join(_MARKS.get(character, character) for character in text) or "(no text)"
 
 
-def facts_of(one: Round, span: Span) -> TokenFacts:
+def facts_of(round: Round, span: Span) -> TokenFacts:
     """The facts of the token that a span shows."""
     if span.struck:
-        return _struck(one, span.place)
-    return _emitted(one, span.place)
+        return _struck(round, span.place)
+    return _emitted(round, span.place)
 
 
-def _struck(one: Round, place: int) -> TokenFacts:
-    token = one.drafted[place]
-    rows = [_place(one, place), *_proposal_rows(one, token)]
+def _struck(round: Round, place: int) -> TokenFacts:
+    token = round.drafted[place]
+    rows = [_place(round, place), *_proposal_rows(round, token)]
     if token.verdict not in JUDGED:
         if token.p is not None:
             rows.append(("p (target)", probability(token.p)))
-        verdict = list(_ignored(one, place))
+        verdict = list(_ignored(round, place))
     else:
         rows.append(("p (target)", probability(token.p)))
-        verdict = list(_judgement(one, place))
-        if place < len(one.emitted):
-            instead = one.emitted[place]
+        verdict = list(_judgement(round, place))
+        if place < len(round.emitted):
+            instead = round.emitted[place]
             shown = visible(instead.piece, instead.label)
             rows.insert(1, ("Emitted instead", shown))
             rows.append((f"p (target) of {shown}", probability(instead.p)))
-    return _facts(one, place, token, token.verdict.value, rows, verdict)
+    return _facts(round, place, token, token.verdict.value, rows, verdict)
 
 
-def _emitted(one: Round, place: int) -> TokenFacts:
-    token = one.emitted[place]
+def _emitted(round: Round, place: int) -> TokenFacts:
+    token = round.emitted[place]
     name = visible(token.piece, token.label)
-    rows: list[tuple[str, str]] = [_place(one, place)]
+    rows: list[tuple[str, str]] = [_place(round, place)]
     verdict: list[str] = []
-    draft = one.drafted[place] if place < len(one.drafted) else None
+    draft = round.drafted[place] if place < len(round.drafted) else None
     if token.origin is Origin.ACCEPTED and draft is not None:
-        rows += [*_proposal_rows(one, draft), ("p (target)", probability(token.p))]
-        verdict += _judgement(one, place)
+        rows += [*_proposal_rows(round, draft), ("p (target)", probability(token.p))]
+        verdict += _judgement(round, place)
     elif token.origin is Origin.RESAMPLED and draft is not None:
         said = visible(draft.piece, draft.label)
-        rows += [("Draft said", said), *_proposal_rows(one, draft)]
+        rows += [("Draft said", said), *_proposal_rows(round, draft)]
         rows.append((f"p (target) of {said}", probability(draft.p)))
         rows.append((f"p (target) of {name}", probability(token.p)))
-        verdict += _judgement(one, place)
+        verdict += _judgement(round, place)
         if token.draw is not None and draft.draw is None:  # else the judgement says it
             verdict.append(f"Drawn from the residual: {_drawn(token.draw)}.")
     else:
         rows.append(("p (target)", probability(token.p)))
-        verdict.append(_nothing_rejected(one, token))
+        verdict.append(_nothing_rejected(round, token))
         how = "drew" if token.draw is not None else "wanted"
         verdict.append(f"Target {how} {_said(token)} {_chance(token.p)}.")
         if token.draw is not None:
             verdict.append(f"Drawn from p: {_drawn(token.draw)}.")
-    return _facts(one, place, token, one.fate_word(token), rows, verdict)
+    return _facts(round, place, token, round.fate_word(token), rows, verdict)
 
 
 def _facts(
-    one: Round,
+    round: Round,
     place: int,
     token: DraftedToken | EmittedToken,
     word: str,
@@ -118,22 +118,22 @@ def _facts(
 ) -> TokenFacts:
     fate = token.verdict if isinstance(token, DraftedToken) else token.origin
     name = visible(token.piece, token.label)
-    top = _alternatives(one, place, token.id)
+    top = _alternatives(round, place, token.id)
     return TokenFacts(name, fate.value, word, tuple(rows), tuple(verdict), *top)
 
 
-def _place(one: Round, place: int) -> tuple[str, str]:
-    drafted = len(one.drafted)
+def _place(round: Round, place: int) -> tuple[str, str]:
+    drafted = len(round.drafted)
     if not drafted:
-        return "Round", f"{one.index}"
+        return "Round", f"{round.index}"
     where = f"{place + 1} of {drafted}" if place < drafted else f"behind {drafted} of {drafted}"
-    return "Round · place", f"{one.index} · {where}"
+    return "Round · place", f"{round.index} · {where}"
 
 
-def _proposal_rows(one: Round, token: DraftedToken) -> Iterator[tuple[str, str]]:
+def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str]]:
     """Where the proposal came from and how probable it was there."""
-    if one.match is not None:
-        yield f"Copied ({one.strategy or 'draft'})", f"from token {one.match:,}"
+    if round.match is not None:
+        yield f"Copied ({round.strategy or 'draft'})", f"from token {round.match:,}"
     if token.draft_draw is None and token.draft_p is not None:
         yield "draft_p", probability(token.draft_p)
     yield "q (draft)", probability(token.q)
@@ -141,18 +141,18 @@ def _proposal_rows(one: Round, token: DraftedToken) -> Iterator[tuple[str, str]]
         yield "u of the draft", _drawn(token.draft_draw).removeprefix("u ")
 
 
-def _judgement(one: Round, place: int) -> Iterator[str]:
+def _judgement(round: Round, place: int) -> Iterator[str]:
     """What became of a judged draft token, for everybody; then the numbers behind it."""
-    token = one.drafted[place]
-    if any(other.h is not None for other in one.drafted):
-        yield _drafted(one, token)
-        yield _block_judgement(one, place)
+    token = round.drafted[place]
+    if any(drafted.h is not None for drafted in round.drafted):
+        yield _drafted(round, token)
+        yield _block_judgement(round, place)
         return
     passed = token.verdict is Verdict.ACCEPTED
     word = "accepted" if passed else "rejected"
-    instead = one.emitted[place] if not passed and place < len(one.emitted) else None
+    instead = round.emitted[place] if not passed and place < len(round.emitted) else None
     if token.u is not None and token.p is not None:
-        yield f"{_drafted(one, token)} Target gives it {_percent(token.p)}: {word}."
+        yield f"{_drafted(round, token)} Target gives it {_percent(token.p)}: {word}."
         u, q, p = _tell_apart(token.u, token.q, token.p)
         sign = "<" if passed else "≥"
         yield f"u·q {sign} p: {u} × {q} {sign} {p}."
@@ -162,15 +162,15 @@ def _judgement(one: Round, place: int) -> Iterator[str]:
         own = f"the same {_chance(token.p)}"
     else:
         own = f"{_said(instead)} {_chance(instead.p)}" if instead is not None else "another token"
-    yield f"{_drafted(one, token)} Target {how} {own}: {word}."
+    yield f"{_drafted(round, token)} Target {how} {own}: {word}."
     if token.draw is not None:
         yield f"The target's draw: {_drawn(token.draw)}."
 
 
-def _drafted(one: Round, token: DraftedToken) -> str:
+def _drafted(round: Round, token: DraftedToken) -> str:
     """Who proposed a token, and how sure of it."""
     if token.draft_p is None and token.draft_draw is None:  # looked up, not predicted
-        return f"{one.strategy or 'Draft'} said {_said(token)}."
+        return f"{round.strategy or 'Draft'} said {_said(token)}."
     return f"Draft said {_said(token)} {_chance(token.q if token.draft_p is None else token.draft_p)}."
 
 
@@ -180,9 +180,9 @@ def _said(token: DraftedToken | EmittedToken) -> str:
     return name.removeprefix("·") or name
 
 
-def _block_judgement(one: Round, place: int) -> str:
+def _block_judgement(round: Round, place: int) -> str:
     """Why a token of a draft judged as a whole passed or not: by its own draw or by a later one's."""
-    for later, token in enumerate(one.drafted[place:], place):
+    for later, token in enumerate(round.drafted[place:], place):
         if token.u is None or token.h is None:
             continue
         passed = token.u < token.h
@@ -195,38 +195,38 @@ def _block_judgement(one: Round, place: int) -> str:
         if passed:
             return f"{held}, accepted up to here."
         return f"{held}, rejected." if token.verdict is Verdict.REJECTED else f"{held}, does not pass."
-    return f"{one.drafted[place].verdict.value.capitalize()}."
+    return f"{round.drafted[place].verdict.value.capitalize()}."
 
 
-def _nothing_rejected(one: Round, token: EmittedToken) -> str:
-    drafted = len(one.drafted)
+def _nothing_rejected(round: Round, token: EmittedToken) -> str:
+    drafted = len(round.drafted)
     if token.origin is Origin.BONUS:
         how_many = {1: "The drafted token was", 2: "Both drafted tokens were"}
         return f"{how_many.get(drafted, f'All {drafted} drafted tokens were')} accepted."
-    if one.draft_end:
-        return f"No draft in this round: {end_words(one.draft_end)}."
+    if round.draft_end:
+        return f"No draft in this round: {end_words(round.draft_end)}."
     return "No draft in this round."
 
 
-def _ignored(one: Round, place: int) -> Iterator[str]:
-    rejected = [token for token in one.drafted if token.verdict is Verdict.REJECTED]
+def _ignored(round: Round, place: int) -> Iterator[str]:
+    rejected = [token for token in round.drafted if token.verdict is Verdict.REJECTED]
     if rejected:
         where = f"behind {visible(rejected[0].piece, rejected[0].label)}, which was rejected"
     else:
         where = "behind the end of the answer"
-    if one.drafted[place].p is None:
+    if round.drafted[place].p is None:
         yield f"Never judged: it stands {where}."
     else:
-        yield _block_judgement(one, place)
+        yield _block_judgement(round, place)
         yield f"It stands {where}."
 
 
 def _alternatives(
-    one: Round, place: int, chosen: int
+    round: Round, place: int, chosen: int
 ) -> tuple[tuple[Alternative, ...], tuple[Alternative, ...]]:
     return (
-        _top(one.target_top[place], chosen) if place < len(one.target_top) else (),
-        _top(one.draft_top[place], chosen) if place < len(one.draft_top) else (),
+        _top(round.target_top[place], chosen) if place < len(round.target_top) else (),
+        _top(round.draft_top[place], chosen) if place < len(round.draft_top) else (),
     )
 
 

@@ -45,8 +45,8 @@ class Span(msgspec.Struct, frozen=True, gc=False):
         """Part of the answer's text."""
         return not self.control and self.fate not in STRUCK
 
-    def same_token(self, other: Span) -> bool:
-        return self.round == other.round and self.place == other.place and self.struck == other.struck
+    def same_token(self, span: Span) -> bool:
+        return self.round == span.round and self.place == span.place and self.struck == span.struck
 
 
 class SpanBuilder:
@@ -61,14 +61,14 @@ class SpanBuilder:
         self._held: list[Span] = []
         self._last: tuple[str, int, int] | None = None  # fate, round, place of the last emitted token
 
-    def add(self, one: Round) -> list[Span]:
+    def add(self, round: Round) -> list[Span]:
         """The spans that this round makes final, those held back before included."""
-        accepted = one.accepted
-        for place, token in enumerate(one.emitted[:accepted]):
-            self._emit(token.piece, token.label, (token.origin.value, one.index, place))
-        self._held += self._struck(one)
-        for place, token in enumerate(one.emitted[accepted:], start=accepted):
-            self._emit(token.piece, token.label, (token.origin.value, one.index, place))
+        accepted = round.accepted
+        for place, token in enumerate(round.emitted[:accepted]):
+            self._emit(token.piece, token.label, (token.origin.value, round.index, place))
+        self._held += self._struck(round)
+        for place, token in enumerate(round.emitted[accepted:], start=accepted):
+            self._emit(token.piece, token.label, (token.origin.value, round.index, place))
         return self._release()
 
     def finish(self) -> list[Span]:
@@ -87,18 +87,18 @@ class SpanBuilder:
         if label:
             self._held.append(Span(label, *token, control=True))
 
-    def _struck(self, one: Round) -> Iterable[Span]:
+    def _struck(self, round: Round) -> Iterable[Span]:
         """The drafts that were not taken. They continue the bytes emitted so far, on a decoder of their
         own: the answer must not see them."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         decoder.setstate(self._decoder.getstate())
-        for place, token in enumerate(one.drafted):
+        for place, token in enumerate(round.drafted):
             if token.verdict is Verdict.ACCEPTED:
                 continue
-            text = decoder.decode(token.piece, final=token is one.drafted[-1])
+            text = decoder.decode(token.piece, final=token is round.drafted[-1])
             shown = text.replace("\n", NEWLINE_MARK) + token.label
             if shown:
-                yield Span(shown, token.verdict.value, one.index, place, bool(token.label))
+                yield Span(shown, token.verdict.value, round.index, place, bool(token.label))
 
     def _release(self) -> list[Span]:
         if not self._stop:
@@ -123,8 +123,8 @@ def spans_of(trace: Trace, cursor: int | None = None, drafts_shown: bool = True)
     builder = SpanBuilder(trace.header.stop)
     spans: list[Span] = []
     whole = cursor is None or cursor >= len(trace.rounds)
-    for one in trace.rounds if whole else trace.rounds[:cursor]:
-        spans += builder.add(one)
+    for round in trace.rounds if whole else trace.rounds[:cursor]:
+        spans += builder.add(round)
     if whole and trace.totals is not None:
         spans = fit(spans + builder.finish(), trace.totals.text)
     return spans if drafts_shown else [span for span in spans if not span.struck]

@@ -77,7 +77,7 @@ def titles(chats: ChatList) -> list[str]:
 
 
 def field(chats: ChatList) -> QLineEdit:
-    return next(one for one in chats.findChildren(QLineEdit) if one.accessibleName() == "Search chats")
+    return next(field for field in chats.findChildren(QLineEdit) if field.accessibleName() == "Search chats")
 
 
 def click(qtbot: QtBot, chats: ChatList, row: int) -> None:
@@ -86,11 +86,11 @@ def click(qtbot: QtBot, chats: ChatList, row: int) -> None:
 
 
 def texts(chats: ChatList) -> list[str]:
-    return [one.text() for one in chats.findChildren(QLabel) if one.isVisible()]
+    return [label.text() for label in chats.findChildren(QLabel) if label.isVisible()]
 
 
 def button(chats: ChatList, text: str) -> QPushButton:
-    return next(one for one in chats.findChildren(QPushButton) if one.text() == text)
+    return next(button for button in chats.findChildren(QPushButton) if button.text() == text)
 
 
 def select(chats: ChatList, row: int) -> None:
@@ -135,7 +135,9 @@ def test_new_and_fold(qtbot: QtBot, chats: ChatList) -> None:
     with qtbot.waitSignal(chats.new_requested):
         qtbot.mouseClick(button(chats, "New chat"), Qt.MouseButton.LeftButton)
     fold = next(
-        one for one in chats.findChildren(QToolButton) if one.accessibleName() == "Hide the list of chats"
+        button
+        for button in chats.findChildren(QToolButton)
+        if button.accessibleName() == "Hide the list of chats"
     )
     with qtbot.waitSignal(chats.fold_requested):
         qtbot.mouseClick(fold, Qt.MouseButton.LeftButton)
@@ -145,7 +147,7 @@ def start_rename(qtbot: QtBot, chats: ChatList) -> QLineEdit:
     select(chats, 1)
     qtbot.keyClick(view(chats), Qt.Key.Key_F2)
     editors = view(chats).findChildren(QLineEdit)
-    return next(one for one in editors if one.accessibleName() == "Title of the chat")
+    return next(editor for editor in editors if editor.accessibleName() == "Title of the chat")
 
 
 def rename(qtbot: QtBot, chats: ChatList, title: str, key: Qt.Key) -> None:
@@ -201,7 +203,7 @@ def test_a_damaged_chat_can_be_deleted_but_not_renamed(qtbot: QtBot, chats: Chat
     enabled = {action.text(): action.isEnabled() for action in menu.actions()}
     assert enabled == {"Open": True, "Rename": False, "Delete": True}
     with qtbot.waitSignal(chats.delete_requested) as told:
-        next(one for one in menu.actions() if one.text() == "Delete").trigger()
+        next(action for action in menu.actions() if action.text() == "Delete").trigger()
     assert told.args == [HEADS[2].id]
 
 
@@ -256,7 +258,7 @@ def test_search_shows_what_was_found(qtbot: QtBot, chats: ChatList, found: Found
         qtbot.keyClick(view(chats), Qt.Key.Key_Return)
     assert told.args == [HEADS[1].id]
     qtbot.keyClick(field(chats), Qt.Key.Key_Escape)
-    assert titles(chats) == [one.title for one in HEADS]
+    assert titles(chats) == [head.title for head in HEADS]
     assert field(chats).text() == ""
 
 

@@ -42,19 +42,19 @@ def box(qtbot: QtBot, theme: Theme) -> PromptBox:
 
 
 def edit(box: PromptBox, name: str = "Prompt") -> PromptEdit:
-    return next(one for one in box.findChildren(PromptEdit) if one.accessibleName() == name)
+    return next(field for field in box.findChildren(PromptEdit) if field.accessibleName() == name)
 
 
 def button(box: PromptBox, name: str) -> QToolButton:
-    return next(one for one in box.findChildren(QToolButton) if one.accessibleName() == name)
+    return next(button for button in box.findChildren(QToolButton) if button.accessibleName() == name)
 
 
 def words(box: PromptBox) -> list[str]:
-    return [one.text() for one in box.findChildren(QLabel) if one.isVisible()]
+    return [label.text() for label in box.findChildren(QLabel) if label.isVisible()]
 
 
 def system_button(box: PromptBox) -> QPushButton:
-    return next(one for one in box.findChildren(QPushButton) if "System" in one.text())
+    return next(button for button in box.findChildren(QPushButton) if "System" in button.text())
 
 
 def compose(widget: PromptEdit, preedit: str, commit: str = "") -> None:
@@ -154,20 +154,20 @@ def test_escape_stops_only_what_runs(qtbot: QtBot, box: PromptBox) -> None:
 
 def test_the_field_grows_up_to_eight_lines(qtbot: QtBot, box: PromptBox) -> None:
     line = edit(box).fontMetrics().lineSpacing()
-    one = edit(box).height()
-    assert line <= one < 2 * line
+    height = edit(box).height()
+    assert line <= height < 2 * line
     box.set_text("a\nb\nc")
-    assert edit(box).height() == pytest.approx(one + 2 * line, abs=2)
+    assert edit(box).height() == pytest.approx(height + 2 * line, abs=2)
     box.set_text("\n" * 50)
-    assert edit(box).height() == pytest.approx(one + (MOST_LINES - 1) * line, abs=2)
+    assert edit(box).height() == pytest.approx(height + (MOST_LINES - 1) * line, abs=2)
     box.set_text("")
-    assert edit(box).height() == one
+    assert edit(box).height() == height
 
 
 def test_wrapped_lines_count_as_lines(qtbot: QtBot, box: PromptBox) -> None:
-    one = edit(box).height()
+    height = edit(box).height()
     box.set_text("word " * 60)
-    qtbot.waitUntil(lambda: edit(box).height() > 2 * one)
+    qtbot.waitUntil(lambda: edit(box).height() > 2 * height)
 
 
 def test_larger_text_makes_a_larger_field(box: PromptBox, theme: Theme) -> None:
@@ -350,7 +350,7 @@ def test_the_row_of_buttons_gives_way_word_by_word(qtbot: QtBot, box: PromptBox)
     for width in range(700, box.minimumSizeHint().width() - 1, -2):
         box.resize(width, 200)
         QApplication.processEvents()
-        system = next(one for one in box.findChildren(FoldButton) if one.isVisible())
+        system = next(button for button in box.findChildren(FoldButton) if button.isVisible())
         beside = box.try_this.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
         now = (module.IDLE_HINT in words(box), system.text(), beside)
         if not seen or now != seen[-1]:

@@ -114,12 +114,12 @@ def test_nothing_is_cut_at_any_width(qtbot: QtBot, theme: Theme, thinking: Think
     control = box.thinking.switch if thinking is ON else box.thinking.efforts
 
     def whole() -> bool:
-        shown = [one for one in (control, *box.findChildren(QAbstractButton)) if one.isVisible()]
+        shown = [widget for widget in (control, *box.findChildren(QAbstractButton)) if widget.isVisible()]
         return all(
-            one.width() >= one.sizeHint().width()
-            and one.mapTo(box, QPoint(one.width(), 0)).x() <= width
-            and one.mapTo(box, QPoint(0, one.height())).y() <= box.height()
-            for one in shown
+            widget.width() >= widget.sizeHint().width()
+            and widget.mapTo(box, QPoint(widget.width(), 0)).x() <= width
+            and widget.mapTo(box, QPoint(0, widget.height())).y() <= box.height()
+            for widget in shown
         )
 
     qtbot.waitUntil(whole)
@@ -220,7 +220,7 @@ def test_another_pair_shows_what_its_template_has(
 def test_the_llama_cpp_command_follows(windows: Windows, qtbot: QtBot, thinks: ModelOptions) -> None:
     desk = windows.open(target=thinks, draft=None)
     buttons = desk.header.strategy_panel.command.findChildren(QAbstractButton)
-    (copy,) = [one for one in buttons if one.accessibleName() == "Copy the llama.cpp command"]
+    (copy,) = [button for button in buttons if button.accessibleName() == "Copy the llama.cpp command"]
     flag = "--chat-template-kwargs"
 
     def command() -> str:

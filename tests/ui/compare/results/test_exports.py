@@ -25,5 +25,5 @@ def test_whole_models_are_not_read_while_something_is_measured(tmp_path: Path, m
     out = tmp_path / "out.json"
     saving = save_report(report, Report.to_json, out, lambda: measuring)
     saving.run()
-    assert [one is None for one in found] == [measuring]
+    assert [content is None for content in found] == [measuring]
     assert Report.from_json(out.read_bytes()).runs

@@ -10,8 +10,8 @@ from app.ui.widgets.words.numbers import SPACE
 from tests.ui.traces import drawing, make_round, raw_round, simulate
 
 
-def facts(one: Round, fate: str, place: int) -> TokenFacts:
-    return facts_of(one, Span("?", fate, one.index, place))
+def facts(round: Round, fate: str, place: int) -> TokenFacts:
+    return facts_of(round, Span("?", fate, round.index, place))
 
 
 def said(words: str) -> str:
@@ -28,8 +28,8 @@ def test_visible() -> None:
 
 
 def test_the_card_of_the_drawing() -> None:
-    one = drawing().rounds[3]
-    shown = facts(one, "resampled", 2)
+    round = drawing().rounds[3]
+    shown = facts(round, "resampled", 2)
     assert (shown.token, shown.fate) == ("·arithmetic", "resampled")
     assert shown.word == "target's choice", "greedy"
     assert shown.rows == (
@@ -49,11 +49,11 @@ def test_the_card_of_the_drawing() -> None:
 
 
 def test_rejected_and_ignored() -> None:
-    one = drawing().rounds[3]
-    rejected, shown_instead = facts(one, "rejected", 2), facts(one, "resampled", 2)
+    round = drawing().rounds[3]
+    rejected, shown_instead = facts(round, "rejected", 2), facts(round, "resampled", 2)
     assert ("Emitted instead", "·arithmetic") in rejected.rows
     assert rejected.verdict == shown_instead.verdict
-    ignored = facts(one, "ignored", 3)
+    ignored = facts(round, "ignored", 3)
     assert ignored.verdict == ("Never judged: it stands behind ·average, which was rejected.",)
     assert not any(name.startswith("p ") for name, _ in ignored.rows)
     behind_end = make_round(0, ["."], None, None, ["x"], label="<|end|>")
@@ -66,8 +66,8 @@ def speculative(u: float, p: float, q: float, accepted: bool) -> str:
     verdict = Verdict.ACCEPTED if accepted else Verdict.REJECTED
     origin = Origin.ACCEPTED if accepted else Origin.RESAMPLED
     draft = DraftedToken(1, b"a", verdict, q, 0.5, p, u)
-    one = raw_round(0, [draft], [EmittedToken(2, b"b", origin, p)])
-    return facts(one, "accepted" if accepted else "rejected", 0).verdict[-1]
+    round = raw_round(0, [draft], [EmittedToken(2, b"b", origin, p)])
+    return facts(round, "accepted" if accepted else "rejected", 0).verdict[-1]
 
 
 def test_speculative_verdicts_show_the_comparison() -> None:
@@ -85,11 +85,11 @@ def test_close_comparisons_get_the_digits_they_need() -> None:
 def test_match_shows_the_draw() -> None:
     draw = Draw(0.42, 0.31, 0.93)
     draft = DraftedToken(1, b" a", Verdict.ACCEPTED, 1.0, None, 0.62, None, 1, draw)
-    one = raw_round(
+    round = raw_round(
         0, [draft], [EmittedToken(1, b" a", Origin.ACCEPTED, 0.62, draw)],
         strategy="prompt-lookup", match=1234,
     )  # fmt: skip
-    shown = facts(one, "accepted", 0)
+    shown = facts(round, "accepted", 0)
     assert shown.verdict == (
         said("prompt-lookup said a. Target drew the same (62 %): accepted."),
         "The target's draw: u 0.420 in [0.310, 0.930).",
@@ -100,8 +100,8 @@ def test_match_shows_the_draw() -> None:
 
 def test_a_sampled_draft_shows_its_q_and_its_draw() -> None:
     draft = DraftedToken(1, b"a", Verdict.ACCEPTED, 0.25, 0.25, 0.5, 0.9, draft_draw=Draw(0.3, 0.2, 0.45))
-    one = raw_round(0, [draft], [EmittedToken(1, b"a", Origin.ACCEPTED, 0.5)])
-    rows = dict(facts(one, "accepted", 0).rows)
+    round = raw_round(0, [draft], [EmittedToken(1, b"a", Origin.ACCEPTED, 0.5)])
+    rows = dict(facts(round, "accepted", 0).rows)
     assert rows["q (draft)"] == "0.250"
     assert rows["u of the draft"] == "0.300 in [0.200, 0.450)"
 
@@ -124,20 +124,20 @@ def test_a_block_says_which_draw_decided() -> None:
         EmittedToken(2, b" b", Origin.ACCEPTED, 0.7),
         EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7)),
     ]
-    one = raw_round(0, drafts, emitted)
+    round = raw_round(0, drafts, emitted)
     decided = joined("lock acceptance h = 0.620, u = 0.310: u < h")
     refused = joined("Block acceptance h = 0.000, u = 0.420: u ≥ h, rejected.")
-    assert facts(one, "accepted", 0).verdict == (
+    assert facts(round, "accepted", 0).verdict == (
         said("draft-simple said a."),
         f"Accepted with the block, which passes at ·b: b{decided}.",
     )
-    assert facts(one, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
-    assert facts(one, "rejected", 2).verdict[1:] == (refused,)
-    assert facts(one, "resampled", 2).verdict[1:] == (
+    assert facts(round, "accepted", 1).verdict[1:] == (f"B{decided}, accepted up to here.",)
+    assert facts(round, "rejected", 2).verdict[1:] == (refused,)
+    assert facts(round, "resampled", 2).verdict[1:] == (
         refused,
         "Drawn from the residual: u 0.500 in [0.400, 0.700).",
     )
-    assert facts(one, "ignored", 3).verdict == ("Never judged: it stands behind ·c, which was rejected.",)
+    assert facts(round, "ignored", 3).verdict == ("Never judged: it stands behind ·c, which was rejected.",)
 
 
 def test_an_ignored_token_of_a_block_was_judged() -> None:
@@ -145,8 +145,8 @@ def test_an_ignored_token_of_a_block_was_judged() -> None:
         DraftedToken(1, b" a", Verdict.REJECTED, 0.8, p=0.4, u=0.9, h=0.3),
         DraftedToken(2, b" b", Verdict.IGNORED, 0.8, p=0.6, u=0.72, h=0.375),
     ]
-    one = raw_round(0, drafts, [EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7))])
-    shown = facts(one, "ignored", 1)
+    round = raw_round(0, drafts, [EmittedToken(5, b" e", Origin.RESAMPLED, 0.6, Draw(0.5, 0.4, 0.7))])
+    shown = facts(round, "ignored", 1)
     assert ("p (target)", "0.600") in shown.rows
     assert shown.verdict == (
         joined("Block acceptance h = 0.375, u = 0.720: u ≥ h, does not pass."),
@@ -157,27 +157,29 @@ def test_an_ignored_token_of_a_block_was_judged() -> None:
 def test_resampled_from_the_residual() -> None:
     draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 0.6, 0.1, 0.9)
     draw = Draw(0.5, 0.4, 0.7)
-    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
-    assert facts(one, "resampled", 0).verdict == (
+    round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
+    assert facts(round, "resampled", 0).verdict == (
         said("Draft said a (60 %). Target gives it 10 %: rejected."),
         "u·q ≥ p: 0.900 × 1.000 ≥ 0.100.",
         "Drawn from the residual: u 0.500 in [0.400, 0.700).",
     )
-    assert facts(one, "resampled", 0).word == "resampled"
+    assert facts(round, "resampled", 0).word == "resampled"
 
 
 def test_a_draw_is_shown_inside_its_interval() -> None:
     draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 0.6, 0.1, 0.9)
     draw = Draw(0.99991, 0.99987, 0.99995)
-    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
-    (*_, drawn) = facts(one, "resampled", 0).verdict
+    round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 0.3, draw)])
+    (*_, drawn) = facts(round, "resampled", 0).verdict
     assert drawn == "Drawn from the residual: u 0.99991 in [0.99987, 0.99995)."
 
 
 def test_a_chance_is_none_or_all_only_when_it_is() -> None:
     draft = DraftedToken(1, b"a", Verdict.REJECTED, 1.0, 1e-8, 0.0, 0.9)
-    one = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 1.0)])
-    assert facts(one, "rejected", 0).verdict[0] == said("Draft said a (<1 %). Target gives it 0 %: rejected.")
+    round = raw_round(0, [draft], [EmittedToken(2, b"b", Origin.RESAMPLED, 1.0)])
+    assert facts(round, "rejected", 0).verdict[0] == said(
+        "Draft said a (<1 %). Target gives it 0 %: rejected."
+    )
     assert facts(make_round(0, ["a"], "b"), "accepted", 0).verdict == (
         said("Draft said a (61 %). Target wanted the same (90 %): accepted."),
     )

@@ -19,18 +19,20 @@ def built(text: str, all_code: bool = False) -> list[Paragraph]:
 
 
 def joined(paragraphs: list[Paragraph]) -> str:
-    parts = [one.text + ("" if one.continued or one.cut else "\n") for one in paragraphs]
+    parts = [
+        paragraph.text + ("" if paragraph.continued or paragraph.cut else "\n") for paragraph in paragraphs
+    ]
     return "".join(parts)[:-1]
 
 
 def kinds(text: str) -> str:
-    return "".join(one.kind.value[0] for one in built(text))
+    return "".join(paragraph.kind.value[0] for paragraph in built(text))
 
 
 def test_newlines_inside_tokens_part_paragraphs() -> None:
     builder = ParagraphBuilder()
     builder.add([token("a\n\nb", 0), token("c", 1)])
-    assert [one.text for one in builder.paragraphs] == ["a", "", "bc"]
+    assert [paragraph.text for paragraph in builder.paragraphs] == ["a", "", "bc"]
     first, empty, last = builder.paragraphs
     assert first.end is not None and first.end.same_token(token("", 0))
     assert empty.end is first.end
@@ -40,8 +42,8 @@ def test_newlines_inside_tokens_part_paragraphs() -> None:
 def test_struck_text_stands_in_its_paragraph_but_is_no_text() -> None:
     builder = ParagraphBuilder()
     builder.add([token("a"), token("↵x", 1, "rejected"), token("b", 1)])
-    assert [one.text for one in builder.paragraphs] == ["ab"]
-    assert [one.text for one in builder.paragraphs[0].spans] == ["a", "↵x", "b"]
+    assert [paragraph.text for paragraph in builder.paragraphs] == ["ab"]
+    assert [paragraph.text for paragraph in builder.paragraphs[0].spans] == ["a", "↵x", "b"]
 
 
 def test_fences_make_code() -> None:
@@ -66,11 +68,11 @@ def test_a_fence_is_known_as_soon_as_it_is_there_and_not_before() -> None:
 def test_a_struck_fence_opens_nothing() -> None:
     builder = ParagraphBuilder()
     builder.add([token("```", 0, "rejected"), token("a\n"), token("b")])
-    assert [one.kind for one in builder.paragraphs] == [Kind.PROSE, Kind.PROSE]
+    assert [paragraph.kind for paragraph in builder.paragraphs] == [Kind.PROSE, Kind.PROSE]
 
 
 def test_a_completion_is_all_code() -> None:
-    assert {one.kind for one in built("a\n```\nb", all_code=True)} == {Kind.CODE}
+    assert {paragraph.kind for paragraph in built("a\n```\nb", all_code=True)} == {Kind.CODE}
 
 
 def test_long_lines_are_continued_between_words() -> None:
@@ -78,28 +80,28 @@ def test_long_lines_are_continued_between_words() -> None:
     paragraphs = built(text)
     assert len(paragraphs) > 3
     assert joined(paragraphs) == text
-    assert all(len(one.text) <= 2 * MAX_LENGTH for one in paragraphs)
-    assert all(one.text.startswith(" ") for one in paragraphs[1:])
-    assert [one.continued for one in paragraphs] == [True] * (len(paragraphs) - 1) + [False]
+    assert all(len(paragraph.text) <= 2 * MAX_LENGTH for paragraph in paragraphs)
+    assert all(paragraph.text.startswith(" ") for paragraph in paragraphs[1:])
+    assert [paragraph.continued for paragraph in paragraphs] == [True] * (len(paragraphs) - 1) + [False]
 
 
 def test_a_very_long_line_is_cut_into_stretches_laid_out_apart() -> None:
     paragraphs = built("```\n" + "word " * 20_000 + "\nshort\n" + "word " * 2_000)
     stretches = [1]
-    for one in paragraphs:
-        stretches[-1] += one.continued
-        if not one.continued:
+    for paragraph in paragraphs:
+        stretches[-1] += paragraph.continued
+        if not paragraph.continued:
             stretches.append(1)
     assert max(stretches) == MOST_JOINED
     assert joined(paragraphs).count("\n") == 3
-    assert {one.kind for one in paragraphs[1:]} == {Kind.CODE}
+    assert {paragraph.kind for paragraph in paragraphs[1:]} == {Kind.CODE}
 
 
 def test_a_line_without_spaces_is_continued_too() -> None:
     builder = ParagraphBuilder()
     builder.add(token("abcdefg", place) for place in range(500))
     assert joined(builder.paragraphs) == "abcdefg" * 500
-    assert all(one.length < 2 * MAX_LENGTH for one in builder.paragraphs)
+    assert all(paragraph.length < 2 * MAX_LENGTH for paragraph in builder.paragraphs)
 
 
 def test_struck_drafts_count_where_a_line_is_continued() -> None:
@@ -108,12 +110,12 @@ def test_struck_drafts_count_where_a_line_is_continued() -> None:
     for place in range(300):
         builder.add([token(" refused", place, "rejected"), token(" taken", place)])
     assert joined(builder.paragraphs) == " taken" * 300
-    assert all(one.shown < 2 * MAX_LENGTH for one in builder.paragraphs)
+    assert all(paragraph.shown < 2 * MAX_LENGTH for paragraph in builder.paragraphs)
 
 
 def test_a_continued_line_of_code_stays_code() -> None:
     paragraphs = built("```\n" + "x " * 1000 + "\n```\nb")
-    assert [one.kind for one in paragraphs][-3:] == [Kind.CODE, Kind.FENCE, Kind.PROSE]
+    assert [paragraph.kind for paragraph in paragraphs][-3:] == [Kind.CODE, Kind.FENCE, Kind.PROSE]
 
 
 def test_adding_tells_the_first_paragraph_that_changed() -> None:
@@ -141,12 +143,12 @@ def _lines(paragraphs: list[Paragraph]) -> list[tuple[str, Kind]]:
     """Text and kind of the lines, wherever they are continued."""
     found: list[tuple[str, Kind]] = []
     before = False
-    for one in paragraphs:
+    for paragraph in paragraphs:
         if before:
-            found[-1] = (found[-1][0] + one.text, one.kind)
+            found[-1] = (found[-1][0] + paragraph.text, paragraph.kind)
         else:
-            found.append((one.text, one.kind))
-        before = one.continued or one.cut
+            found.append((paragraph.text, paragraph.kind))
+        before = paragraph.continued or paragraph.cut
     return found
 
 
@@ -154,4 +156,4 @@ def test_the_drawing() -> None:
     builder = ParagraphBuilder()
     builder.add(spans_of(drawing()))
     assert joined(builder.paragraphs) == drawing().text
-    assert "".join(one.kind.value[0] for one in builder.paragraphs) == "fcccccfpp"
+    assert "".join(paragraph.kind.value[0] for paragraph in builder.paragraphs) == "fcccccfpp"

@@ -33,7 +33,7 @@ def spans(*texts: str) -> list[Span]:
 def read(texts: list[str], prompt: str = "") -> list[tuple[int, str]]:
     """The text of each section, the spans given one by one."""
     reader = ReasoningReader(prompt)
-    parts = [part for one in spans(*texts) for part in reader.add([one])] + reader.finish()
+    parts = [part for span in spans(*texts) for part in reader.add([span])] + reader.finish()
     found: dict[int, str] = {}
     for part in parts:
         found[part.section] = found.get(part.section, "") + part.span.text
@@ -224,7 +224,7 @@ def test_the_menu_folds_and_copies_without(chat: TranscriptView) -> None:
     assert "Fold reasoning" in [action.text() for action in chat.make_menu(line_at(chat)).actions()]
     show(chat, simulate("Plain.\n"))
     words = [action.text() for action in chat.make_menu(QPoint(200, 100)).actions()]
-    assert not [one for one in words if "reasoning" in one]
+    assert not [word for word in words if "reasoning" in word]
 
 
 def test_selecting_over_it_copies_what_was_emitted(chat: TranscriptView) -> None:
@@ -329,8 +329,8 @@ def test_streamed_and_stored_look_alike(view: TranscriptView) -> None:
     view.set_turns([UserTurn("Do it.")])
     view.add_turn(AnswerTurn(AnswerModel(live=True), "demo"))
     last(view).begin(trace.header)
-    for one in trace.rounds:
-        add(view, [one])
+    for round in trace.rounds:
+        add(view, [round])
     last(view).end(trace.totals)
     assert [(type(b), b.text, b.joint, b.hidden) for b in answer(view).blocks] == stored
     assert len(lines(view)) == 2

@@ -22,8 +22,8 @@ def shown(spans: Sequence[Span]) -> list[tuple[str, str]]:
 def ended(rounds: list[Round], stop: tuple[str, ...] = ()) -> Trace:
     """A trace whose totals are made as the engine makes them."""
     stream = TextStream(stop)
-    for one in rounds:
-        for token in one.emitted:
+    for round in rounds:
+        for token in round.emitted:
             stream.add(token.piece)
     stream.finish()
     trace = Trace(make_header(stop=stop), rounds)
@@ -165,8 +165,8 @@ def test_what_was_shown_live_never_has_to_be_taken_back(trace: Trace) -> None:
     """Round by round, the spans are a beginning of the final ones."""
     builder = SpanBuilder(trace.header.stop)
     live: list[Span] = []
-    for one in trace.rounds:
-        live += builder.add(one)
+    for round in trace.rounds:
+        live += builder.add(round)
     assert spans_of(trace)[: len(live)] == live
 
 
