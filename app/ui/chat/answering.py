@@ -1,4 +1,4 @@
-"""One answer on its way: from the engine into the store and into its model."""
+"""An answer being written: it goes from the engine into the store and into its model."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Answering(QObject):
     the store again.
     """
 
-    saved = Signal()  # the chat is another one in the store
+    saved = Signal()  # the stored chat changed
     not_saved = Signal(object)  # UserError
     refused = Signal(object)  # Failed: nothing was decoded
-    over = Signal()  # it is refused, or as it stays
+    over = Signal()  # the answer ended or was refused
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class Answering(QObject):
         begun: Trace | None = None,
     ) -> None:
         """The answer to `question` in place of turn `at` and all behind it; None answers the question that
-        stands before `at` already. `target_name` is the model's that answers. `begun` is the answer as far as
-        it is there: this one goes on with it."""
+        stands before `at` already. `target_name` is the name of the model that answers. `begun` is the
+        part of the answer that exists already; the new rounds continue it."""
         super().__init__()
         self._store = store
         self.answer = AnswerModel(live=True)
@@ -65,7 +65,7 @@ class Answering(QObject):
         return self.at if self.question is None else self.at + 1
 
     def save_question(self) -> None:
-        """Before the engine is asked: a crash from now on leaves the question."""
+        """Save the question before the engine is asked, so that a crash does not lose it."""
         with self._saving():
             self._ask()
 
@@ -80,7 +80,7 @@ class Answering(QObject):
             header, rounds = msgspec.structs.replace(begun.header, max_tokens=header.max_tokens), begun.rounds
         kept = False
         with self._saving():
-            self._ask()  # the disk may take by now what it refused
+            self._ask()  # the disk may accept now what it refused before
             self.chat, self._recorder = self._store.begin_answer(self.chat, header, at=self.turn)
             for round in rounds:
                 self._recorder.add(round)
@@ -135,13 +135,13 @@ class Answering(QObject):
         self.over.emit()
 
     def close(self) -> None:
-        """Before the window goes: what came is on the disk, and nothing more comes."""
+        """Write what has arrived to the disk and stop recording; called before the window closes."""
         if self._recorder is not None:
             self._recorder.close()
 
     @contextmanager
     def _saving(self) -> Iterator[None]:
-        """What the disk refuses is told, and the answer goes on."""
+        """Report a failure to save; the answer continues."""
         try:
             yield
         except UserError as error:
@@ -157,21 +157,22 @@ class Answering(QObject):
         return self._recorder.trace if self._recorder is not None else ""
 
     def _remember(self, answer: Answer) -> None:
-        """The chat as it stands on the screen, also where the disk refuses it: what is asked next goes on
-        from there."""
+        """Take the answer into the chat even where it could not be saved: the next question continues from
+        there."""
         kept = self.chat.turns[: self.at]
         question = () if self.question is None else (Question(self.question),)
         self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))
 
 
 def _moved(round: Round, rounds: int, seconds: float) -> Round:
-    """A round of what was added to an answer, behind those that were there."""
+    """A round of the added part, renumbered to follow the rounds of the first part."""
     return msgspec.structs.replace(round, index=round.index + rounds, offset=round.offset + seconds)
 
 
 def totals_of_both(begun: Totals, added: Totals) -> Totals:
-    """The totals of an answer that went on; its text is in the second's. What came before the first token is
-    the first part's, also where a draft read the prompt only in a round of the second."""
+    """The totals of an answer that went on; the second part's totals hold the whole text. Times before the
+    first token are the first part's, plus the prompt reading that a draft did only in a round of the second
+    part."""
     in_rounds = begun.draft_prompt_in_rounds or added.draft_prompt_in_rounds
     return msgspec.structs.replace(
         added,

@@ -17,9 +17,9 @@ from app.ui.state.engine_session import EngineSession
 
 
 class AnswersController(QObject):
-    """One answer at a time, also while another chat is on the screen."""
+    """Runs one answer at a time, also while another chat is on the screen."""
 
-    saved = Signal()  # the list of chats is another one
+    saved = Signal()  # the list of chats changed
 
     def __init__(self, page: ChatPage, store: ChatStore, session: EngineSession, shown: ShownChat) -> None:
         super().__init__()
@@ -37,8 +37,8 @@ class AnswersController(QObject):
         request: GenerationRequest,
         begun: Trace | None = None,
     ) -> None:
-        """Generate an answer to `question` as turn `at` (None: to the question before it), or go on with the
-        one that was begun. Only when the engine is READY."""
+        """Generate an answer to `question` as turn `at` (None: to the question before it), or continue the
+        answer `begun`. Only when the engine is READY."""
         pair = self._session.pair
         name = pair.target.name if pair is not None else ""
         answering = self._current = Answering(self._store, chat, at, question, name, begun)
@@ -58,7 +58,7 @@ class AnswersController(QObject):
         return current if current is not None and current.chat.id == chat_id else None
 
     def close(self) -> None:
-        """Before the window goes, and after the engine: leave an answer as far as it came."""
+        """Save the unfinished answer; called before the window closes and after the engine has ended."""
         if self._current is not None:
             self._current.close()
 
@@ -68,7 +68,7 @@ class AnswersController(QObject):
 
     @Slot(object)
     def _refused(self, failed: Failed) -> None:
-        """Nothing was decoded: back to where the user acted, whatever chat is there now."""
+        """Nothing was decoded: put the question back into the prompt box and show the error."""
         refused = self._current
         assert refused is not None
         if refused is self._shown.live:

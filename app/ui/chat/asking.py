@@ -12,8 +12,9 @@ from app.ui.state.engine_session import BUSY, Activity
 
 
 def request_for(chat: Conversation, at: int, question: str | None, settings: Settings) -> GenerationRequest:
-    """The request for an answer to `question` in place of turn `at` and all behind it; None asks for one to
-    what stands before `at`. A completion goes on from exactly that text, whatever else was said."""
+    """The request for an answer to `question` in place of turn `at` and all behind it; None asks for an
+    answer to what stands before `at`. A completion continues exactly that text; the rest of the chat is not
+    part of it."""
     prompt: str | None = None
     messages: tuple[Message, ...] = ()
     if chat.head.mode == "completion":
@@ -33,7 +34,8 @@ def request_for(chat: Conversation, at: int, question: str | None, settings: Set
 
 
 def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
-    """The request for more of an answer: as it was asked, by as much as the length limit now allows."""
+    """The request to continue an answer: asked as before, for as many tokens more as the length limit now
+    allows."""
     header = trace.header
     return GenerationRequest(
         prompt=None if header.messages or header.prompt_ids else header.prompt,
@@ -50,7 +52,8 @@ def request_to_go_on(trace: Trace, settings: Settings) -> GenerationRequest:
 
 
 def loaded_alike(loaded: PairInfo, recorded: PairInfo) -> bool:
-    """The same files, as they were, in the same way: speeds can be compared, and answers go on."""
+    """Whether both pairs are the same unchanged files, loaded with the same options: only then can their
+    speeds be compared and an answer be continued."""
 
     def facts(model: ModelInfo | None) -> tuple[object, ...]:
         if model is None:

@@ -1,4 +1,4 @@
-"""Measures the baseline: the same request with strategy none, and with its own strategy, both cold."""
+"""Measures the baseline: runs a request with strategy none and with its own strategy, both cold."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class BaselineMeasurement:
         on_progress: Callable[[float], None],
         on_end: Callable[[Measurement | None, str], None],
     ) -> None:
-        """`answer` heads the answer that is measured again, `expected` is its number of tokens. `on_end` gets
-        the measurement, or None and why there is none."""
+        """`answer` is the header of the answer that is measured again, `expected` its number of tokens.
+        `on_end` is called with the measurement, or with None and the reason."""
         sampling = dataclasses.replace(request.sampling, seed=answer.seed)
         cold = dataclasses.replace(request, sampling=sampling, cold=True)
         self._requests = [dataclasses.replace(cold, strategy="none"), cold]
@@ -39,14 +39,14 @@ class BaselineMeasurement:
         self._on_progress = on_progress
         self._on_end = on_end
         self._runs: list[Trace] = []  # begun
-        self._emitted = 0  # tokens of the run at hand
+        self._emitted = 0  # tokens of the current run
 
     def start(self) -> None:
         self._emitted = 0
         self._session.generate(self._requests[len(self._runs)], self)
 
     def run_progress(self, progress: PromptProgress) -> None:
-        """The prompt is short beside the answer: no progress of its own."""
+        """Ignored: reading the prompt takes little time compared with the answer."""
 
     def run_started(self, header: TraceHeader) -> None:
         if header.prompt != self._prompt:

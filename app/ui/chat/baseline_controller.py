@@ -17,9 +17,9 @@ from app.ui.state.engine_session import Activity, EngineSession
 
 
 class BaselineController(QObject):
-    """One measurement at a time. It belongs to its answer, and is kept beside it."""
+    """Runs one measurement at a time and stores it with its answer."""
 
-    progressed = Signal(object)  # the share that is done; None: nothing is measured any more
+    progressed = Signal(object)  # the share that is done; None: the measurement has ended
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class BaselineController(QObject):
 
     @Slot()
     def measure(self) -> None:
-        """Answer again without drafts and with them, or say why that cannot be."""
+        """Run the request again without and with drafts, or say why that is not possible."""
         request, answer = self._chat.request_of_answer(), self._chat.shown.answer
         if self._session.activity is not Activity.READY:
             return
@@ -82,12 +82,12 @@ class BaselineController(QObject):
                     self._store.keep_measurement(chat_id, stored, measurement)
             except UserError as error:
                 self._page.prompt.show_error(error.message, error.hint)
-            self._load()  # the answer may have been read anew from the disk meanwhile
+            self._load()  # the answer may have been read from the disk again meanwhile
         self.progressed.emit(None)
 
     @Slot()
     def _load(self) -> None:
-        """What was measured for the answer on the screen, if anything was."""
+        """Load the stored measurement of the answer on the screen, if there is one."""
         answer, stored = self._chat.shown.answer, self._chat.shown.stored
         if answer is None or stored is None or answer.measurement is not None:
             return

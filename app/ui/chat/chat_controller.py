@@ -24,13 +24,13 @@ from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.transcript import AnswerTurn, UserTurn
 from app.ui.widgets.notice import WayOut
 
-STOP = "stop"  # the cause of a notice
+STOP = "stop"  # the reason shown in a notice
 
 
 class ChatController(QObject):
-    """Joins the parts of the Chat place, each with one thing to do, and obeys what is asked in it."""
+    """Connects the parts of the Chat place and carries out what the user asks for there."""
 
-    actions_changed = Signal()  # what can be done with the chat on the screen
+    actions_changed = Signal()  # the actions possible with the chat on the screen
 
     def __init__(
         self, page: ChatPage, store: ChatStore, session: EngineSession, settings: SettingsInUse
@@ -40,7 +40,7 @@ class ChatController(QObject):
         self._store = store
         self._session = session
         self._settings = settings
-        self._waiting: str | None = None  # typed while the pair was loading: sent when it is there
+        self._waiting: str | None = None  # typed while the pair was loading; sent once it is ready
         self.shown = ShownChat(page, store, self._new())
         self.answers = AnswersController(page, store, session, self.shown)
         self.chats = ChatListController(page, store, session, self.shown, self.answers)
@@ -69,7 +69,7 @@ class ChatController(QObject):
 
     @property
     def chat_id(self) -> str:
-        """Of the chat on the screen; "" while it is new."""
+        """The id of the chat on the screen; "" while it is new."""
         return self.shown.id
 
     @property
@@ -85,8 +85,8 @@ class ChatController(QObject):
 
     @Slot(str)
     def send(self, text: str) -> None:
-        """Ask the pair; what cannot be sent now goes back to the prompt box."""
-        if self._session.pair is not None:  # where none is, what was said of it is still the reason
+        """Send a text to the pair; a text that cannot be sent now goes back to the prompt box."""
+        if self._session.pair is not None:  # without a pair, the notice shown before still gives the reason
             self._page.prompt.notices.clear()
         if self._session.activity is Activity.LOADING:
             self._take_back()
@@ -99,7 +99,7 @@ class ChatController(QObject):
         self._ask(len(self.shown.chat.turns), text)
 
     def ask_in_new_chat(self, text: str) -> None:
-        """Ask in a chat of its own, as a message whatever the mode of new chats is."""
+        """Ask in a new chat, as a message whatever the mode of new chats is."""
         self._leave()
         self.shown.show(self._new("chat"))
         self.send(text)
@@ -120,8 +120,8 @@ class ChatController(QObject):
 
     @Slot(object)
     def _note_acted(self, turn: AnswerTurn) -> None:
-        """The one thing to do that a note offers: to go on, or to answer again."""
-        self._page.prompt.setFocus()  # the note goes, and Qt would go on to just anything
+        """Do what the button of a note offers: continue the answer, or answer again."""
+        self._page.prompt.setFocus()  # the note goes; Qt would move the focus anywhere
         note = turn.answer.note
         if turn.at is not None and note is not None and note.action == CONTINUE:
             self._go_on(turn.at)
@@ -129,7 +129,7 @@ class ChatController(QObject):
             self._regenerate_turn(turn)
 
     def _go_on(self, at: int) -> None:
-        """Write more of the answer that ended at its length limit; what is there stays as it is."""
+        """Continue an answer that ended at its length limit."""
         answer, pair = self.shown.answer_at(at), self._session.pair
         trace = answer.trace if answer is not None else None
         show_error = self._page.prompt.show_error
@@ -207,7 +207,7 @@ class ChatController(QObject):
     # ------------------------------------------------------------------ waiting for the models
 
     def _take_back(self) -> None:
-        """What waits for the models goes back to the prompt box."""
+        """Put the text that waits for the models back into the prompt box."""
         if self._waiting is not None:
             text, self._waiting = self._waiting, None
             self._page.prompt.set_busy(False)
@@ -223,7 +223,7 @@ class ChatController(QObject):
         if activity is not Activity.STOPPING:
             self._page.prompt.notices.withdraw(STOP)
         self.actions_changed.emit()
-        if activity is Activity.READY:  # why nothing could be asked holds no longer
+        if activity is Activity.READY:  # these reasons no longer hold
             for message, _hint in map(why_not, Activity):
                 self._page.prompt.notices.withdraw(message)
         if activity is Activity.READY and self._waiting is not None:
@@ -237,7 +237,7 @@ class ChatController(QObject):
     # ------------------------------------------------------------------ which chat
 
     def _leave(self) -> None:
-        """Another chat comes: nothing that was typed in this one is lost."""
+        """Keep what was typed in this chat before another chat is shown."""
         self._take_back()
         self._page.prompt.tell_system()
 
@@ -254,7 +254,7 @@ class ChatController(QObject):
 
     @Slot(str)
     def open_chat(self, chat_id: str) -> None:
-        """Show a saved chat; an answer that is being written for it goes on there."""
+        """Show a saved chat; an answer that is being written for it continues on the screen."""
         if chat_id == self.shown.chat.id and not self._is_stale():
             return
         self._leave()
@@ -325,10 +325,10 @@ class ChatController(QObject):
             return
         if live is not None:
             live.chat = self.shown.chat
-        if self.shown.chat.head.revision != before.head.revision:  # another window was there in between
+        if self.shown.chat.head.revision != before.head.revision:  # another window changed the chat meanwhile
             self.shown.show(self.shown.chat, live)
 
 
 def _can_go_on(chat: Conversation, trace: Trace) -> bool:
-    """Whether it is known what to go on from. Traces before format 1.4 do not hold a chat's messages."""
+    """Whether the answer can be continued. Traces before format 1.4 lack the messages of a chat."""
     return trace.totals is not None and (bool(trace.header.messages) or chat.head.mode == "completion")

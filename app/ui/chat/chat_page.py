@@ -18,21 +18,21 @@ from app.ui.transcript import Legend, TranscriptView
 
 # Pixels at text scale 1.
 COLUMN = 792  # the transcript's column and its margins
-NARROW = 960  # below this the list of chats folds by itself rather than crush the text
-CRAMPED = 844  # and below this the instruments as well: a window of 900, beside the rail
+NARROW = 960  # in a narrower window the list of chats folds by itself, so that the text keeps its room
+CRAMPED = 844  # in a narrower window the instruments fold as well: a window of 900 less the rail
 CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
 CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264
 
 
 class ChatPage(QWidget):
-    """Holds the widgets of the place; ChatController makes them act."""
+    """Holds the widgets of the Chat place; ChatController gives them their behaviour."""
 
     sidebar_wanted = Signal(bool)
-    """The user folded the list of chats, or brought it back, where there is room for it."""
+    """The user folded or unfolded the list of chats in a window that has room for it."""
     instruments_wanted = Signal(bool)
-    """The same of the instruments."""
+    """The user folded or unfolded the instruments in a window that has room for them."""
     panels_changed = Signal()
-    """What is folded has changed."""
+    """A panel was folded or unfolded."""
 
     def __init__(self, theme: Theme, search: Callable[[str], Sequence[ChatHead]]) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class ChatPage(QWidget):
 
     @Slot()
     def toggle_sidebar(self) -> None:
-        """Fold the list of chats, or bring it back: in a narrow window for now, else for good."""
+        """Fold or unfold the list of chats; in a narrow window the choice is not saved."""
         shown = self.chats.isHidden()
         self._show_sidebar(shown)
         if not self._narrow:
@@ -103,7 +103,7 @@ class ChatPage(QWidget):
 
     @Slot()
     def toggle_instruments(self) -> None:
-        """Fold the instruments, or bring them back: in a narrow window for now, else for good."""
+        """Fold or unfold the instruments; in a narrow window the choice is not saved."""
         shown = self.instruments.isHidden()
         self._show_instruments(shown)
         if not self._cramped:
@@ -131,7 +131,7 @@ class ChatPage(QWidget):
         if cramped != self._cramped:
             self._cramped = cramped
             self._show_instruments(self._instruments and not cramped)
-        # What the user brings back in spite of that takes from the middle, and lies over nothing.
+        # Panels that the user unfolds in a narrow window take room from the transcript; they overlap nothing.
         room = self.width() - self._scaled(CHATS_LEAST) - self._scaled(INSTRUMENTS_LEAST)
         self._middle.setMinimumWidth(min(self._scaled(MIDDLE), max(160, room)))
 

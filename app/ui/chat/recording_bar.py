@@ -16,7 +16,7 @@ from app.ui.widgets.words.numbers import count
 
 
 class RecordingBar(QWidget):
-    """Stands in place of what is loaded now, which has nothing to do with the recording."""
+    """Takes the place of the chips of the loaded pair, which has nothing to do with the recording."""
 
     close_requested = Signal()
 
@@ -27,7 +27,7 @@ class RecordingBar(QWidget):
         self.facts = QLabel()
         for label in (self.name, self.facts):
             label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)  # names of files may be anything
+            label.setTextFormat(Qt.TextFormat.PlainText)  # file names may contain markup
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.close_it = QPushButton("Close recording")
         self.close_it.clicked.connect(self.close_requested)
@@ -47,7 +47,7 @@ class RecordingBar(QWidget):
         self.hide()
 
     def show_recording(self, trace: Trace, file: str) -> None:
-        """Say what a trace is that was read from a file."""
+        """Describe a trace that was read from a file."""
         self.name.setText(f"Recording · {file}")
         self.facts.setText("\n".join(recording_facts(trace.header)))
         self.setAccessibleDescription(f"{self.name.text()}. {self.facts.text()}")
@@ -81,7 +81,7 @@ def recording_facts(header: TraceHeader) -> tuple[str, str]:
 
 
 def _moment(stamp: str) -> str:
-    """A time of this place; as it is written where it is none."""
+    """A time stamp in local time; the text itself where it is no time."""
     try:
         return datetime.fromisoformat(stamp).astimezone().strftime("%d %B %Y, %H:%M").lstrip("0")
     except ValueError:

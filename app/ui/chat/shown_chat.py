@@ -17,11 +17,11 @@ from app.ui.widgets.announce import announce
 
 
 class ShownChat(QObject):
-    """Knows the models of its answers, and which one of them the numbers are about."""
+    """The chat on the screen, the models of its answers, and the answer that the numbers are about."""
 
     chat_changed = Signal(str)  # id of the chat on the screen; "" while it is new
-    answer_shown = Signal()  # another answer, or none, is the one that numbers are about
-    context_changed = Signal()  # the chat on the screen takes more or less of the context
+    answer_shown = Signal()  # the numbers are about another answer, or none
+    context_changed = Signal()  # the tokens of context that the chat takes changed
 
     def __init__(self, page: ChatPage, store: ChatStore, chat: Conversation) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class ShownChat(QObject):
         self._store = store
         self.chat = chat
         self.live: Answering | None = None  # the answer that is being written for this chat
-        self.answer: AnswerModel | None = None  # the one that the numbers are about
+        self.answer: AnswerModel | None = None  # the answer that the numbers are about
         self._turns: list[AnswerTurn] = []  # the answers on the screen
         self.recording: Trace | None = None  # read from a file: on the screen, but no chat
         page.transcript.token_clicked.connect(self._clicked)
@@ -47,12 +47,12 @@ class ShownChat(QObject):
 
     @property
     def turn(self) -> int | None:
-        """The chat's turn that the numbers are about; None where they are about no answer of this chat."""
+        """The turn of this chat that the numbers are about, or None."""
         return next((turn.at for turn in self._turns if turn.answer is self.answer), None)
 
     @property
     def stored(self) -> Answer | None:
-        """What the chat keeps of the answer that the numbers are about."""
+        """The stored answer that the numbers are about."""
         if self.turn is None or self.answer is None or self.answer.live:
             return None
         turn = self.chat.turns[self.turn]
@@ -65,7 +65,7 @@ class ShownChat(QObject):
         return known[-1].context_used if known else 0
 
     def answer_at(self, turn: int) -> AnswerModel | None:
-        """The answer that a turn of the chat is."""
+        """The model of the answer at a turn of the chat; None where it is no answer."""
         return next((shown.answer for shown in self._turns if shown.at == turn), None)
 
     def _questions(self) -> list[str]:
@@ -94,7 +94,7 @@ class ShownChat(QObject):
         self._choose_last()
 
     def open_trace(self, trace: Trace, file: str, chat: Conversation) -> None:
-        """Show a trace read from a file; what is asked then begins `chat`, which is new."""
+        """Show a trace read from a file; the next question begins `chat`, a new chat."""
         self.show(chat)
         self.recording = trace
         name = trace.header.pair.target.name
@@ -113,12 +113,12 @@ class ShownChat(QObject):
         self.context_changed.emit()
 
     def show_system(self) -> None:
-        """The system prompt was changed: show it where nothing has been asked yet."""
+        """Show a changed system prompt, where nothing has been asked yet."""
         if not self.chat.turns:
             self._put(self._stored_turns())
 
     def say_empty(self) -> None:
-        """What an empty chat says of itself."""
+        """Set the words of an empty chat."""
         demo = ", or press Enter for a demo prompt" if self._page.prompt.suggestion else ""
         self._page.transcript.set_empty_words("Watch every token's fate", f"Ask something{demo}.")
 
@@ -133,7 +133,7 @@ class ShownChat(QObject):
         return turns
 
     def _stored(self, at: int, turn: Answer) -> AnswerTurn:
-        """The words are the chat's; the trace says which token is whose, as far as it can be read."""
+        """A stored answer: its text from the chat, its tokens from the trace where that can be read."""
         found = self._store.load_trace(self.chat.id, turn) if turn.trace else Salvaged()
         last = at == len(self.chat.turns) - 1
         action = CONTINUE if last and turn.note == NOTES[FinishReason.LENGTH] else ""
@@ -149,7 +149,7 @@ class ShownChat(QObject):
     # ------------------------------------------------------------------ the answer as it comes
 
     def begin(self, live: Answering) -> None:
-        """An answer is being asked for."""
+        """Show an answer that is being asked for."""
         if self.recording is not None:
             self.show(self.chat)
         self._set_live(live)
@@ -163,7 +163,7 @@ class ShownChat(QObject):
         self._choose(live.answer)
 
     def _add(self, live: Answering) -> None:
-        """The question, where it is a new one, and an answer that rounds will come for."""
+        """Add the question, where it is new, and the answer, whose rounds are still to come."""
         if live.question is not None:
             self._page.transcript.add_turn(UserTurn(live.question, live.at))
         before = live.question if live.question is not None else live.chat.question_before(live.turn)
@@ -184,7 +184,7 @@ class ShownChat(QObject):
             live.over.connect(self._ended)
 
     def asked(self) -> None:
-        """The question is in the chat."""
+        """Take over the chat, which now holds the question."""
         if self.live is not None:
             self.chat = self.live.chat
             self.chat_changed.emit(self.id)
@@ -197,7 +197,7 @@ class ShownChat(QObject):
 
     @Slot()
     def _ended(self) -> None:
-        """The answer is as it stays."""
+        """Take over the finished answer."""
         live, turn = self.live, self._turns[-1]
         assert live is not None
         self._set_live(None)
@@ -244,12 +244,12 @@ class ShownChat(QObject):
 
 
 def _at(turn: Turn) -> int:
-    """Its place in the chat; the system prompt stands before it all."""
+    """The index of a turn in the chat; -1 for the system prompt, which stands before all turns."""
     return -1 if isinstance(turn, SystemTurn) or turn.at is None else turn.at
 
 
 def _said_before(header: TraceHeader) -> list[Turn]:
-    """What was asked: the messages, or the bare text that was continued."""
+    """The turns before a recorded answer: the messages, or the text that was continued."""
     if not header.messages:
         return [UserTurn(header.prompt)]
     turns: list[Turn] = []
@@ -264,12 +264,12 @@ def _said_before(header: TraceHeader) -> list[Turn]:
 
 
 def _continued(chat: Conversation, at: int) -> str:
-    """The text that a completion at turn `at` goes on from; "" in a chat."""
+    """The text that a completion at turn `at` continues; "" in a chat."""
     return chat.question_before(at) if chat.head.mode == "completion" else ""
 
 
 def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
-    """What to say of an answer whose tokens are not all known; None where they are."""
+    """The note below an answer whose tokens are not all known; None where they are."""
     if not turn.trace:
         return Note("The tokens of this answer were not saved.", "Its text is part of the chat.")
     why = found.damage.message if found.damage is not None else ""
@@ -281,5 +281,5 @@ def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
 
 
 def _letters(text: str) -> int:
-    """How many; bytes that are no text may have been left out."""
+    """The number of characters; bytes that are no text (U+FFFD) do not count, since they may be missing."""
     return len(text) - text.count("\ufffd")

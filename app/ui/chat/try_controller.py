@@ -1,4 +1,4 @@
-"""Makes the prompts to try act: sets what each is asked with, asks it, and says what to look for."""
+"""The prompts to try: applies the settings of the chosen prompt, asks it, and says what to look for."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ PUT_BACK = "Put back"
 
 
 class TryController(QObject):
-    """Between the panel by the prompt box, the empty chat, which shows the first of them, and the settings.
+    """Connects the panel beside the prompt box, the empty chat, which offers the first prompts, and the
+    settings.
 
-    The remark is a function of the last message on the screen and of the settings, so it is there for a
-    prompt that was typed, in a chat that was opened again, and gone with the chat.
+    The remark depends only on the last message on the screen and on the settings: it also appears for a
+    prompt that was typed, or in a chat that was opened again, and disappears with the chat.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class TryController(QObject):
 
     @property
     def is_offered(self) -> bool:
-        """Whether the pair is the one that the prompts were made for."""
+        """Whether the loaded pair is the one that the prompts were made for."""
         return bool(self._prompts) and self._settings.now.target.path == BUNDLED_TARGET
 
     def open(self) -> None:
@@ -95,7 +96,7 @@ class TryController(QObject):
             tell(error.message, error.hint)
             return
         if self._set is None or not self._set.in_use(settings):
-            self._before = before  # and not what the prompt before this one had set
+            self._before = before  # and not the settings of the demo prompt before
         self._set = Preset.of(demo.title, self._settings.now)
         self._dismissed = ""
         self._box.try_this.close_panel()
@@ -104,7 +105,7 @@ class TryController(QObject):
         self.refresh()
 
     def _wanted(self, demo: DemoPrompt, settings: Settings) -> Preset:
-        """What is in use, but for what the prompt names."""
+        """The settings in use, with those that the prompt names replaced."""
         draft = settings.draft
         if demo.spec.needs_draft and (draft is None or draft.path != demo.draft_path):
             draft = ModelOptions(demo.draft_path)
@@ -115,7 +116,7 @@ class TryController(QObject):
 
     @Slot()
     def _put_back(self) -> None:
-        """What was in use before is in use again, from the next answer on."""
+        """Restore the settings from before the prompt, from the next answer on."""
         if self._before is None:
             return
         try:
@@ -133,7 +134,7 @@ class TryController(QObject):
         self._dismissed = self._chat.question
 
     def _offer(self) -> None:
-        """Offer the prompts, or no longer: they are for one pair."""
+        """Offer the prompts while their pair is loaded."""
         offered = self._prompts if self._offered else {}
         self._box.set_try_offered(self._offered)
         self._box.set_suggestion(next(iter(offered), ""))
@@ -142,7 +143,7 @@ class TryController(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """The chat, or what it is answered with, is another one."""
+        """Update the remark after the chat or the settings changed."""
         box, settings = self._box, self._settings.now
         if self._offered != self.is_offered:
             self._offered = self.is_offered

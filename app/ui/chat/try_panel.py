@@ -31,7 +31,7 @@ def manner_words(demo: DemoPrompt) -> str:
 
 
 class TryPanel(QWidget):
-    """Shows the prompts; what is chosen is told by a signal and asked elsewhere."""
+    """Shows the prompts and emits a signal for the chosen one."""
 
     chosen = Signal(str)
     """The prompt."""
@@ -73,7 +73,7 @@ class TryPanel(QWidget):
         self._lay_out()
 
     def set_current(self, prompt: str) -> None:
-        """Mark the one that the chat on the screen asks; "" for none."""
+        """Mark the prompt that the chat on the screen asks; "" for none."""
         for key, row in self.rows.items():
             row.set_current(key == prompt)
 
@@ -82,7 +82,7 @@ class TryPanel(QWidget):
         self._lay_out()
 
     def _rows_shown(self) -> Grid:
-        """One beside the other where there is room, the order row by row."""
+        """The visible rows, beside each other where there is room, ordered row by row."""
         columns = 2 if self.width() >= round(_TWO_COLUMNS * self._theme.scale) else 1
         rows = list(self.rows.values())
         return [rows[at : at + columns] for at in range(0, len(rows), columns)]

@@ -1,4 +1,4 @@
-"""Bars for drafts: what of a draft became text, over what was drafted."""
+"""Bars for drafts: the accepted tokens in front of the drafted ones."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 class DraftBars(pg.GraphicsObject):
-    """One bar a group of rounds: accepted tokens, on top the target's own token in the colour of its
-    origin; behind it, neutral, the length of the draft. What stays neutral was drafted in vain."""
+    """One bar per group of rounds: accepted tokens, on top the target's own token in the colour of its
+    origin; behind them, in a neutral colour, the length of the draft. What stays neutral was drafted in
+    vain."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +57,7 @@ class DraftBars(pg.GraphicsObject):
         bins = self._bins
         if bins is None or not len(bins.left):
             return
-        # Drawn on whole pixels: bars of a few pixels would otherwise differ in width and blur.
+        # Bars are drawn on whole pixels: narrow ones would otherwise blur and differ in width.
         to_pixels = painter.transform()
         painter.save()
         painter.setTransform(QTransform())

@@ -1,4 +1,4 @@
-"""The area a plot is drawn in: axes, hairlines, the marked round, and what the mouse and keys do."""
+"""The area a plot is drawn in: axes, grid lines, the marked round, and mouse and keyboard input."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from PySide6.QtWidgets import QGraphicsView, QWidget
 from app.ui.theme import Theme
 from app.ui.widgets.words.numbers import count
 
-_ABOVE = 4  # pixels over the highest tick, so that a dot there is whole
+_ABOVE = 4  # pixels above the highest tick, so that a dot there is not cut
 _BELOW = 3
-_LEAST = 76  # pixels at text scale 1: words around the plot grow with the text, and leave it its height
+_LEAST = 76  # pixels at text scale 1, kept free of the words around the plot, which grow with the text
 _ZOOM_STEP = 1.25
 
 
@@ -37,14 +37,14 @@ class Tick:
 
 
 class Canvas(pg.GraphicsView):
-    """x is the round (or what `axis` names), y begins at 0. Everything is asked for by signals: the panel
-    decides, so that all plots show the same rounds."""
+    """x is the round (or what `axis` names), y begins at 0. Input only emits signals: the panel decides, so
+    that all plots show the same rounds."""
 
     hovered = Signal(object)  # the round under the mouse, or None
     clicked = Signal(int)
     double_clicked = Signal()
     stepped = Signal(int)  # arrow keys: one round on (1) or back (-1)
-    zoomed = Signal(float, float)  # factor, round that stays in place
+    zoomed = Signal(float, float)  # factor, round that keeps its place
     panned = Signal(float)  # rounds
     resized = Signal()
 
@@ -54,7 +54,7 @@ class Canvas(pg.GraphicsView):
         self._ticks: tuple[Tick, ...] = ()
         self._top = 1.0
         self._span = (-0.5, 31.5)
-        self._ring = False  # reached by keyboard
+        self._ring = False  # can be reached by keyboard
         self._drag: QPointF | None = None
         self._dragged = False
         self._level: tuple[float, str] | None = None
@@ -74,7 +74,7 @@ class Canvas(pg.GraphicsView):
         self._marker = pg.InfiniteLine(angle=90, movable=False)
         self._marker.setZValue(-5)
         self._marker.hide()
-        self.marked: int | None = None  # the round with the line
+        self.marked: int | None = None  # the round marked with a line
         self.box.addItem(self._marker, ignoreBounds=True)
         self.apply_theme()
 
@@ -105,7 +105,7 @@ class Canvas(pg.GraphicsView):
             self._update_range()
 
     def set_level(self, value: float | None, text: str = "") -> None:
-        """Draw a dashed line across at `value`; below the plot stands what it means."""
+        """Draw a dashed line across at `value`, with its meaning below the plot."""
         level = None if value is None else (value, text)
         if level != self._level:
             self._level = level
@@ -119,18 +119,18 @@ class Canvas(pg.GraphicsView):
             self._marker.setValue(index)
 
     def set_note(self, text: str) -> None:
-        """Say something in the middle of the axis."""
+        """Show a text in the middle of the axis."""
         if text != self._note:
             self._note = text
             self.viewport().update()
 
     @property
     def note(self) -> str:
-        """What stands in the middle of the axis."""
+        """The text in the middle of the axis."""
         return self._note
 
     def set_reading(self, index: int | None, text: str = "") -> None:
-        """Say below the plot what stands at a round, in place of the axis' own words."""
+        """Show the values of a round below the plot, in place of the name of the axis."""
         reading = None if index is None else (index, text)
         if reading != self._reading:
             self._reading = reading
@@ -138,12 +138,12 @@ class Canvas(pg.GraphicsView):
 
     @property
     def reading(self) -> str:
-        """What is read out at the moment."""
+        """The values that are shown at the moment."""
         return "" if self._reading is None else self._reading[1]
 
     @property
     def plot_width(self) -> int:
-        """Pixels that rounds are spread over."""
+        """The width in pixels that the rounds take."""
         return max(int(self.box.width()), 1)
 
     def plot_rect(self) -> QRectF:
@@ -221,7 +221,7 @@ class Canvas(pg.GraphicsView):
             painter.drawLine(QLineF(plot.left(), y, plot.right(), y))
         if self._reading is not None:
             return
-        # Its name stands in the free middle of the axis, where no curve runs through it.
+        # The name stands in the free middle of the axis, where no curve crosses it.
         metrics = QFontMetricsF(self._label_font)
         sample = 18
         width = sample + 5 + metrics.horizontalAdvance(text)
@@ -288,7 +288,7 @@ class Canvas(pg.GraphicsView):
         self.viewport().update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        event.ignore()  # the card's to answer
+        event.ignore()  # the card handles it
 
     def leaveEvent(self, event: object) -> None:
         self.hovered.emit(None)

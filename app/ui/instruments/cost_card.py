@@ -1,4 +1,4 @@
-"""The cost model as a picture: the predicted speed-up over the draft length, and where this answer is."""
+"""The cost model as a picture: the predicted speed-up over the draft length, and the point of this answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.ui.widgets.words import numbers
 
 
 class CostCard(PlotCard):
-    """A line over k, a dot where the drafts of this answer are, and a sentence of advice below."""
+    """The predicted speed-up over k as a line, a dot for the drafts of this answer, and advice below."""
 
     name = "Predicted speed-up"
     definition = "over the draft length k"
@@ -63,7 +63,7 @@ class CostCard(PlotCard):
         self.advice.setStyleSheet(f"color: {palette.text}")
 
     def draw(self, first: int, last: int) -> None:
-        """Show the model as it is now; it has no rounds to choose from."""
+        """Show the current cost model; the range of rounds does not matter."""
         factors = self._factors()
         self._show_message(bool(factors))
         if not factors:

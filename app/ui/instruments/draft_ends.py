@@ -17,16 +17,16 @@ LINES = 2
 
 
 class DraftEnds(QLabel):
-    """The reasons with how many rounds each had, the most frequent first.
+    """The reasons with their numbers of rounds, the most frequent first.
 
-    Always as high as two lines, so that nothing jumps while an answer grows. What has no room is elided;
-    the tooltip has all of it.
+    Always two lines high, so that nothing jumps while an answer grows. A text without room is elided; the
+    tooltip shows all of it.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._reasons: list[str] = []
-        self.setTextFormat(Qt.TextFormat.PlainText)  # a strategy from outside says what it likes
+        self.setTextFormat(Qt.TextFormat.PlainText)  # a strategy from outside may return markup
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Why drafts ended")
 
@@ -38,7 +38,8 @@ class DraftEnds(QLabel):
         self.setToolTip(as_text("\n".join([definitions.DRAFT_ENDS, *self._reasons])))
 
     def lines(self, width: int) -> list[str]:
-        """What is shown in a width in pixels, before a line that is still too long is elided."""
+        """The lines that fit a width in pixels; a line that is still too long is elided when it is
+        painted."""
         if not self._reasons:
             return []
         metrics = self.fontMetrics()

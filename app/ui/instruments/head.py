@@ -1,4 +1,4 @@
-"""The row above the plots: what is counted, and the two buttons for all of them."""
+"""The row above the plots: the counted rounds, and buttons to reset the numbers and to fold the panel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDINGS = {
 
 
 class InstrumentsHead(QWidget):
-    """Says how many rounds the numbers stand for; resets them."""
+    """Shows how many rounds the numbers cover, with a button to reset them."""
 
     reset_requested = Signal()
     all_requested = Signal()
@@ -30,7 +30,7 @@ class InstrumentsHead(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self.answer = AnswerModel()  # that is told of
+        self.answer = AnswerModel()  # the answer whose rounds are counted
         self.scope = GivingLabel()
         self.reset = QToolButton()
         self.fold = QToolButton()

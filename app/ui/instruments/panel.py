@@ -20,8 +20,8 @@ from app.ui.theme import Theme
 from app.ui.widgets.export import ChooseFile, choose_file
 from app.ui.widgets.throttle import Throttle
 
-_PLOT_MS = 60  # every other batch: smooth enough, and the processor is the engine's
-_COST_MS = 500  # a model of the whole answer moves slowly
+_PLOT_MS = 60  # every second batch: smooth enough, and leaves the processor to the engine
+_COST_MS = 500  # the cost model of a whole answer changes slowly
 _WAITING = {  # (there are rounds before the reset, more rounds will come)
     (False, True): "Waiting for the first round.",
     (False, False): "This answer has no rounds.",
@@ -31,16 +31,16 @@ _WAITING = {  # (there are rounds before the reset, more rounds will come)
 
 
 class InstrumentsPanel(QScrollArea):
-    """Draws an answer up to its cursor, and reads single rounds out."""
+    """Draws an answer up to its cursor, and shows single rounds in detail."""
 
     fold_requested = Signal()
 
     def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
-        """`ask` asks where an exported file goes."""
+        """`ask` lets the user choose where an exported file is saved."""
         super().__init__()
         self._theme = theme
         self._span = RoundRange()
-        self.answer = AnswerModel()  # none yet
+        self.answer = AnswerModel()  # before the first answer
         self.acceptance = AcceptancePlot(theme, ask)
         self.speed = SpeedPlot(theme, ask)
         self.length = LengthPlot(theme, ask)
@@ -65,7 +65,7 @@ class InstrumentsPanel(QScrollArea):
         column.setSpacing(12)
         column.addWidget(self.head)
         for card in self.cards:
-            column.addWidget(card, 4 if card is self.length else 3)  # its plot has two lines below it
+            column.addWidget(card, 4 if card is self.length else 3)  # two lines stand below its plot
         column.addWidget(self.cost, 3)
         column.addWidget(self._rule)
         column.addWidget(self.table, 4)
@@ -97,7 +97,7 @@ class InstrumentsPanel(QScrollArea):
     # --------------------------------------------------------------------- the answer that it shows
 
     def set_answer(self, answer: AnswerModel | None) -> None:
-        """Show another answer; None is the state before the first one."""
+        """Show another answer; None shows the state before the first answer."""
         for signal, slot in self._heard():
             signal.disconnect(slot)
         self.answer = answer if answer is not None else AnswerModel()
@@ -118,7 +118,8 @@ class InstrumentsPanel(QScrollArea):
 
     @Slot()
     def _start(self) -> None:
-        """Another answer, or its begin: what was chosen in the one before goes."""
+        """Show an answer that was chosen or has begun; the zoom and the reading of the one before are
+        dropped."""
         self._span.show_all()
         self._read_nothing_out()
         self._show_all()
@@ -156,7 +157,7 @@ class InstrumentsPanel(QScrollArea):
 
     @Slot()
     def _show_all(self) -> None:
-        """Draw everything now."""
+        """Draw all parts now."""
         self._show_messages()
         self._plots.now()
         self._numbers.now()
@@ -199,7 +200,7 @@ class InstrumentsPanel(QScrollArea):
 
     @property
     def _marked(self) -> int | None:
-        """The round that is pointed at, else the one that is held on show."""
+        """The round that is pointed at, else the pinned one."""
         answer = self.answer
         return answer.pointed_at if answer.pointed_at is not None else answer.pinned_at
 
@@ -237,13 +238,13 @@ class InstrumentsPanel(QScrollArea):
         pinned = self.answer.pinned_at
         at = self._counted((self.answer.cursor if pinned is None else pinned) + by)
         if at is not None:
-            self.answer.point(None)  # the mouse may rest somewhere else
+            self.answer.point(None)  # the mouse may rest elsewhere
             self.answer.pin(at)
             card = next(card for card in self.cards if card.canvas is self.sender())
             card.read_out(at)
 
     def _counted(self, index: int) -> int | None:
-        """The nearest round that counts; None where none does."""
+        """The nearest counted round; None where no round counts."""
         answer = self.answer
         return min(max(index, answer.start), answer.last) if answer.last >= answer.start else None
 

@@ -1,4 +1,4 @@
-"""A plot with its title row: name, definition, the number that it comes down to."""
+"""A plot with its title row: name, definition, and its main number."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOTICE_MS = 6000
 
 
 class PlotCard(QWidget):
-    """What all three plots share. A kind of plot says what it draws, reads out and exports."""
+    """The common part of the three plots. A subclass says what it draws, reads out and exports."""
 
     name = ""
     definition = ""
@@ -42,7 +42,7 @@ class PlotCard(QWidget):
     def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
         super().__init__()
         self._theme = theme
-        self.answer = AnswerModel()  # that is drawn
+        self.answer = AnswerModel()  # the answer that is drawn
         self._ask = ask
         self.title = QLabel(self.name)
         self.note = GivingLabel(self.definition)
@@ -97,7 +97,7 @@ class PlotCard(QWidget):
         raise NotImplementedError
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
-        """The plot's data: names of the columns, and one row a round."""
+        """The plot's data: names of the columns, and one row per round."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------------ what they share
@@ -116,12 +116,12 @@ class PlotCard(QWidget):
             f"color: {palette.text}; background: {palette.panel}; padding: 4px 6px;"
             f"border: 1px solid {palette.line}; border-radius: 4px;"
         )
-        # The hairlines do not run through the words.
+        # The grid lines must not cross the words.
         self.message.setStyleSheet(f"color: {palette.secondary}; background: {palette.ground}")
         self.canvas.apply_theme()
 
     def set_message(self, text: str) -> None:
-        """Words in place of data; "" shows the plot."""
+        """Show words in place of the plot; "" shows the plot."""
         self.message.setText(text)
         self.message.setVisible(bool(text))
         self._place_message()
@@ -134,7 +134,7 @@ class PlotCard(QWidget):
         self.message.setGeometry(plot.left(), top, plot.width(), height)
 
     def read_out(self, index: int | None) -> None:
-        """Read a round out, below the plot; None: no longer."""
+        """Show the values of a round below the plot; None ends it."""
         if index is None or self.message.text():
             self.canvas.set_reading(None)
         else:
@@ -143,7 +143,7 @@ class PlotCard(QWidget):
     # ------------------------------------------------------------------------------- exporting
 
     def menu(self) -> QMenu:
-        """What a right click offers."""
+        """The context menu."""
         menu = QMenu(self)
         menu.setFont(self._theme.sans())
         menu.addAction("Save picture as PNG…", self.save_picture)
@@ -153,7 +153,7 @@ class PlotCard(QWidget):
 
     @Slot()
     def save_picture(self) -> None:
-        """Ask where, and write the plot with its title row."""
+        """Ask for a file, and save a picture of the plot with its title row."""
         path = self._ask(self, f"{self.file_name}.png", "PNG picture (*.png)")
         if path:
             self.read_out(None)
@@ -166,7 +166,7 @@ class PlotCard(QWidget):
 
     @Slot()
     def save_table(self) -> None:
-        """Ask where, and write one line a round."""
+        """Ask for a file, and save the data, one line per round."""
         path = self._ask(self, f"{self.file_name}.csv", "CSV table (*.csv)")
         if path:
             names, rows = self.table()
@@ -180,7 +180,7 @@ class PlotCard(QWidget):
             self._notify(str(error))
 
     def _notify(self, text: str) -> None:
-        """Say for a while, over the plot, what came of an export."""
+        """Show the outcome of an export over the plot for a while."""
         plot = self.canvas.plot_rect().toRect()
         self.notice.setText(text)
         self.notice.setFixedWidth(plot.width())

@@ -18,7 +18,7 @@ from app.ui.state.series import RATE_WINDOW, Bins
 from app.ui.widgets.export import Cell
 from app.ui.widgets.words import numbers
 
-_DOT_PIXELS = 2  # room that a dot or bar has at least; more rounds than that are grouped
+_DOT_PIXELS = 2  # pixels that a dot or a bar takes at least; where there is less, rounds are grouped
 _BAR_PIXELS = 3
 _LINE_PIXELS = 2
 _MOST_BINS = 1000
@@ -26,7 +26,7 @@ _NICE = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
 
 
 def nice_above(value: float) -> float:
-    """The next number with a plain half: 300 above 267."""
+    """The next round number above, whose half is round as well: 300 above 267."""
     if value <= 0:
         return 1.0
     unit = 10.0 ** math.floor(math.log10(value))
@@ -34,14 +34,14 @@ def nice_above(value: float) -> float:
 
 
 def _usual(rates: np.ndarray) -> float:
-    """The most that a rate comes to: a round that the clock caught short must not flatten all others."""
+    """The usual maximum of the rates, so that a round measured too short does not flatten all others."""
     if not len(rates):
         return 0.0
     return float(np.percentile(rates, 98) if len(rates) > 20 else rates.max())
 
 
 def _grouped(step: int, mark: str) -> str:
-    """Says so where a mark stands for several rounds."""
+    """A note where a mark stands for several rounds."""
     return f"{numbers.count(step)} rounds per {mark}" if step > 1 else ""
 
 
@@ -112,7 +112,7 @@ class AcceptancePlot(PlotCard):
 
 
 class SpeedPlot(PlotCard):
-    """Tokens a second, beside the measured baseline."""
+    """Tokens per second, beside the measured baseline."""
 
     name = "Tokens/s"
     definition = "emitted / wall time"
@@ -142,7 +142,7 @@ class SpeedPlot(PlotCard):
         rate, plain = self._lines(bins)
         self._rate.setData(bins.right - 1, rate)
         self._plain.setData(bins.right - 1, plain)
-        if self.answer.live:  # the axis is that of all rounds: it is calm while more of them come
+        if self.answer.live:  # the axis covers all rounds, so that it stays calm while more arrive
             every = self.answer.series.bins(self.answer.start, self.answer.last, _MOST_BINS)
             rate, plain = self._lines(every)
         drawn = [run[np.isfinite(run)] for run in (rate, plain)]
@@ -190,7 +190,8 @@ class SpeedPlot(PlotCard):
         )
 
     def _rates(self, index: int) -> tuple[float | None, float | None]:
-        """What the lines show at a round: the rate with the strategy and, where it was measured, without."""
+        """The values of the lines at a round: the rate with the strategy and, where it was measured,
+        without."""
         series, clocks = self.answer.series, self.answer.clocks
         if clocks is None:
             return series.rate_at(index), None
@@ -213,7 +214,7 @@ class SpeedPlot(PlotCard):
 
 
 class LengthPlot(PlotCard):
-    """The tokens of each round, against what was drafted for it, and τ."""
+    """The tokens of each round beside the tokens drafted for it, and τ."""
 
     name = "τ"
     definition = "1 + accepted / rounds with a draft"

@@ -58,7 +58,8 @@ class RoundModel(QAbstractTableModel):
 
     def show_rows(self, rows: tuple[RoundRow, ...]) -> None:
         if len(rows) == len(self._rows):
-            # Live rounds often have the same shape: the view keeps its place and selection.
+            # Live rounds often have as many rows as the one before: the view keeps its position and
+            # selection.
             self._rows = rows
             if rows:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, RoundColumn.VERDICT))

@@ -22,7 +22,7 @@ class RoundRow:
     p: float | None
     fate: str
     details: str
-    word: str = ""  # what the fate is called, where that is another word
+    word: str = ""  # the shown name of the fate, where it differs
 
 
 def token_text(piece: bytes, label: str = "") -> str:
@@ -43,7 +43,7 @@ def round_rows(round: Round) -> tuple[RoundRow, ...]:
 
 
 def has_q(round: Round) -> bool:
-    """Whether a token of the draft was drawn: else every q is 1, and says nothing."""
+    """Whether a draft token was sampled: otherwise every q is 1 and tells nothing."""
     return any(token.q != 1 for token in round.drafted)
 
 
@@ -56,7 +56,7 @@ def times_text(round: Round) -> str:
 
 
 def times_details(round: Round) -> str:
-    """All times of a round, one a line."""
+    """All times of a round, one per line."""
     return "\n".join(
         f"{name}: {duration(value)}"
         for name, value in (
@@ -70,7 +70,7 @@ def times_details(round: Round) -> str:
 
 
 def draft_text(round: Round) -> str:
-    """Who drafted, and why the draft ended where it did."""
+    """The strategy that drafted, and the reason why the draft ended."""
     if not round.drafted:
         return f"No draft: {end_words(round.draft_end)}." if round.draft_end else "No draft in this round."
     words = round.strategy or "Drafted"
@@ -121,7 +121,7 @@ def _emitted_row(token: EmittedToken, word: str) -> RoundRow:
 
 
 def cells(row: RoundRow) -> tuple[str, str, str, str, str, str]:
-    """What stands in the columns draft, draft_p, q, p, bar, verdict."""
+    """The texts of the columns draft, draft_p, q, p, bar, verdict."""
     return (
         row.token,
         probability(row.draft_p),

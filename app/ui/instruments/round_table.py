@@ -1,4 +1,4 @@
-"""One round under the glass: every drafted token, what both models thought of it, its verdict."""
+"""A round in detail: every drafted token, its probabilities under both models, and its verdict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from app.ui.widgets.words.numbers import count
 
 
 class RoundTable(QWidget):
-    """Shows one round at a time; the panel says which."""
+    """Shows the round that the panel chooses."""
 
     unpin_requested = Signal()
 
@@ -95,11 +95,11 @@ class RoundTable(QWidget):
 
     @property
     def shown(self) -> Round | None:
-        """The round on show."""
+        """The round that is shown."""
         return self._round
 
     def show_round(self, round: Round | None, *, pinned: bool = False) -> None:
-        """Show a round; None is the state before the first one."""
+        """Show a round; None shows the state before the first round."""
         self._round = round
         self.unpin.setVisible(pinned and round is not None)
         if round is None:
@@ -161,8 +161,8 @@ class RoundTable(QWidget):
 
     @Slot()
     def _fit_columns(self) -> None:
-        """Numbers and verdicts have fixed widths, the token has the rest. Where that is too little,
-        the bar gives way first, then draft_p, which sampled drafts repeat as q."""
+        """Give numbers and verdicts fixed widths, and the token the rest. Where that is too little, first the
+        bar becomes narrower, then draft_p is hidden, which sampled drafts repeat as q."""
         mono, small = QFontMetrics(self._theme.mono(-1)), QFontMetrics(self._theme.sans(-1.5))
         number = mono.horizontalAdvance("0.000") + 10
         widths = {
@@ -192,7 +192,7 @@ class RoundTable(QWidget):
             self.view.setColumnWidth(column, widths.get(column, 0))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:  # of the viewport: a scroll bar may have come
+        if event.type() == QEvent.Type.Resize:  # of the viewport: a scroll bar may have appeared
             self._fit_columns()
         return super().eventFilter(watched, event)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-_LEAST = 32  # rounds: a first few do not fill the width
+_LEAST = 32  # rounds, so that the first few do not fill the width
 _CLOSEST = 8
 
 
 class RoundRange:
-    """All rounds, until someone zooms in; then those, until they ask for all again.
+    """The range of rounds shown: all of them, until the user zooms in, and again after a reset.
 
-    While an answer grows, the width grows in steps of a third or a half: the curves run into free room
+    While an answer grows, the range grows in steps of a third or a half: the curves run into free room
     instead of shrinking with every round.
     """
 

@@ -1,4 +1,5 @@
-"""The style of small parts among numbers: buttons that are words until pointed at, thin bars."""
+"""Style sheets of small parts beside numbers: buttons that look like text until pointed at, thin scroll
+bars."""
 
 from __future__ import annotations
 

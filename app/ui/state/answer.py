@@ -1,4 +1,4 @@
-"""The one observable answer: what is known of it, how much of it is shown, what is pointed at."""
+"""The observable model of an answer: its rounds, how many of them are shown, the round pointed at."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.ui.state.series import RoundSeries, RunClock
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to tell the reader where it happened, with at most one thing to do about it."""
+    """A message below the answer that it is about, with at most one action."""
 
     message: str
     hint: str = ""
@@ -30,37 +30,37 @@ class Note:
 class AnswerModel(QObject):
     """An answer from the moment it is asked for. Views draw its trace up to the cursor.
 
-    The rounds exist once, in `trace`; series, statistics and cost are folded from them when somebody first
-    asks, and then go on with every round, for all views alike.
+    The rounds exist once, in `trace`; series, statistics and cost are computed from them on first use, then
+    updated with every round, and shared by all views.
     """
 
     began = Signal()  # the header is known
-    grew = Signal(int, int)  # rounds from the first up to and including the last came
+    grew = Signal(int, int)  # these rounds arrived: the first and the last index
     ended = Signal()  # no more rounds come
-    moved = Signal()  # the cursor or the first counted round is another one
-    told = Signal()  # the progress or the note is another one
-    measured = Signal()  # the measured baseline came or went
-    pointed = Signal()  # another round is pointed at, or none
-    pinned = Signal()  # another round is held on show, or none
+    moved = Signal()  # the cursor or the first counted round changed
+    told = Signal()  # the progress or the note changed
+    measured = Signal()  # the measured baseline was set or removed
+    pointed = Signal()  # the round pointed at changed
+    pinned = Signal()  # the pinned round changed
 
     def __init__(self, trace: Trace | None = None, note: Note | None = None, *, live: bool = False) -> None:
-        """`live`: rounds will come. Otherwise the answer is as it stays; without a trace nothing is known of
-        its rounds."""
+        """`live`: more rounds will arrive; otherwise the answer is finished. Without a trace its rounds are
+        unknown."""
         super().__init__()
         self.trace = trace
         self.note = note
-        self.progress = ""  # what goes on before the first round, such as "Reading the prompt"
+        self.progress = ""  # progress before the first round, such as "Reading the prompt"
         self.live = live
         self.following = True  # the cursor stays behind the latest round
         self.cursor = len(self.rounds)  # rounds shown
         self.start = 0  # the first round that counts
-        self.measurement: Measurement | None = None  # of the answer's request, again and without drafts
-        self.clocks: tuple[RunClock, RunClock] | None = None  # of its runs: with the strategy, without
-        self.pointed_at: int | None = None  # a round
+        self.measurement: Measurement | None = None  # of the same request, with drafts and without
+        self.clocks: tuple[RunClock, RunClock] | None = None  # of its runs: with drafts, without
+        self.pointed_at: int | None = None  # index of a round
         self.pinned_at: int | None = None
         self._series = RoundSeries()
         self._statistics, self._cost = Statistics(), CostModel()
-        self._folded = 0  # the round behind the last one that these hold
+        self._folded = 0  # index after the last round in statistics and cost
 
     # ------------------------------------------------------------------ what is known
 
@@ -70,7 +70,7 @@ class AnswerModel(QObject):
 
     @property
     def rounds(self) -> Sequence[Round]:
-        """All that are known, also those behind the cursor."""
+        """All known rounds, also those after the cursor."""
         return self.trace.rounds if self.trace is not None else ()
 
     @property
@@ -79,7 +79,7 @@ class AnswerModel(QObject):
 
     @property
     def whole(self) -> bool:
-        """All of it is shown, and no more comes."""
+        """Whether the answer is finished and shown whole."""
         return not self.live and self.cursor == len(self.rounds)
 
     @property
@@ -102,7 +102,7 @@ class AnswerModel(QObject):
 
     @property
     def prompt_speed(self) -> float | None:
-        """Prompt tokens a second, of those that had to be read."""
+        """Prompt tokens per second, cached tokens not counted; None where it is unknown."""
         if self.header is None or self.totals is None:
             return None
         read, seconds = self.header.prompt_tokens - 1 - self.header.cached_tokens, self.totals.prompt_seconds
@@ -112,20 +112,21 @@ class AnswerModel(QObject):
 
     @property
     def series(self) -> RoundSeries:
-        """All rounds as numbers; what is drawn of them begins at `start` and ends at the cursor."""
+        """The rounds as numbers; plots draw those from `start` to the cursor."""
         self._series.add(self.rounds[len(self._series) :])
         self._series.start, self._series.end = self.start, self.cursor
         return self._series
 
     @property
     def statistics(self) -> Statistics:
-        """Of the rounds from `start` up to the cursor."""
+        """The statistics of the rounds from `start` up to the cursor."""
         self._fold()
         return self._statistics
 
     @property
     def cost(self) -> CostModel:
-        """What passes and drafts take: as measured with the baseline, else as far as this answer tells."""
+        """The cost of passes and drafts: from the measurement where there is one, else from this answer
+        alone."""
         if self.measurement is not None:
             return self.measurement.cost
         self._fold()
@@ -137,13 +138,13 @@ class AnswerModel(QObject):
         return self.measurement.factor if self.measurement is not None else None
 
     def advice(self) -> Advice | None:
-        """What the numbers mean, where a strategy drafts; None too where it is known no more. Where a
-        baseline was measured, the numbers are all of that measurement: the answer came at another speed."""
+        """Advice on the strategy; None where it drafts nothing or is no longer known. Where a baseline was
+        measured, the advice uses that measurement alone, since the answer itself ran at another speed."""
         if self.header is None:
             return None
         try:
             spec = StrategySpec.parse(self.header.strategy)
-        except SettingError:  # of a drafter that was taken away since, or of somebody else's
+        except SettingError:  # its drafter was removed, or the trace came from elsewhere
             return None
         statistics = self.measurement.statistics if self.measurement is not None else self.statistics
         return advise(spec, statistics, self.cost, self.speed_up)
@@ -163,18 +164,19 @@ class AnswerModel(QObject):
     # ------------------------------------------------------------------ what becomes of it
 
     def tell(self, progress: str) -> None:
-        """Say what goes on before the first round comes."""
+        """Set the progress that is shown before the first round."""
         self.progress = progress
         self.told.emit()
 
     def begin(self, header: TraceHeader, rounds: Sequence[Round] = ()) -> None:
-        """The engine has understood the request. `rounds` are there already, of an answer that goes on."""
+        """The engine has understood the request. `rounds` are those of a continued answer that exist
+        already."""
         self.trace = Trace(header, list(rounds))
         self.cursor = len(rounds)
         self.began.emit()
 
     def add(self, rounds: Sequence[Round]) -> None:
-        """More rounds, in order. Only behind `begin`."""
+        """Add rounds, in order. Only after `begin`."""
         assert self.trace is not None
         if rounds:
             first = len(self.trace.rounds)
@@ -185,14 +187,14 @@ class AnswerModel(QObject):
             self.grew.emit(first, len(self.trace.rounds) - 1)
 
     def end(self, totals: Totals | None, note: Note | None = None) -> None:
-        """No more rounds come; None where it broke off, and what came stays."""
+        """End the answer. `totals` is None where it broke off; the rounds so far stay."""
         if self.trace is not None:
             self.trace.totals = totals
         self.live, self.progress, self.note = False, "", note
         self.ended.emit()
 
     def measure(self, measurement: Measurement | None) -> None:
-        """Take the measured baseline of this answer, or None where there is none."""
+        """Set the measured baseline of this answer; None removes it."""
         self.measurement = measurement
         self.clocks = None
         if measurement is not None:
@@ -202,7 +204,7 @@ class AnswerModel(QObject):
     # ------------------------------------------------------------------ what people do with it
 
     def move(self, cursor: int) -> None:
-        """Show the first `cursor` rounds; all of them, and the answer follows its latest round again."""
+        """Show the first `cursor` rounds. At the last one the cursor follows new rounds again."""
         cursor = min(max(cursor, 0), len(self.rounds))
         self.following = cursor == len(self.rounds)
         if cursor != self.cursor:
@@ -210,20 +212,20 @@ class AnswerModel(QObject):
             self.moved.emit()
 
     def count_from(self, start: int) -> None:
-        """Let the numbers begin with round `start`."""
+        """Count the numbers from round `start` on."""
         self.start = start
         self._forget_folds()
         self.moved.emit()
 
     def point(self, index: int | None) -> None:
-        """Point at a round, such as the one of the token under the mouse; None: no longer."""
+        """Point at a round, such as that of the token under the mouse; None ends it."""
         index = index if index is not None and 0 <= index < self.cursor else None
         if index != self.pointed_at:
             self.pointed_at = index
             self.pointed.emit()
 
     def pin(self, index: int | None) -> None:
-        """Hold a round on show; None: no longer."""
+        """Pin a round, so that it stays shown; None unpins it."""
         index = index if index is not None and 0 <= index < self.cursor else None
         if index != self.pinned_at:
             self.pinned_at = index

@@ -1,4 +1,4 @@
-"""What the other places take from the chat, and what they bring to it."""
+"""What the other places use of the chat, and what they change in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ChatSide:
-    """The other places know the chat by this alone."""
+    """The chat's interface to the other places."""
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class ChatSide:
         self._load = load
 
     def pair(self) -> Pair:
-        """What is in use, with real paths."""
-        from app.lab.experiment import Pair  # not needed before another place is open
+        """The pair in use, with real paths."""
+        from app.lab.experiment import Pair  # imported only once another place is open
 
         return Pair(*self.settings.real_pair())
 
     def is_bundled(self) -> bool:
-        """Whether that pair comes with the app."""
+        """Whether the pair in use is the bundled one."""
         return self.settings.now.target.path.startswith(BUNDLED)
 
     def drafters(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The window's side of the engine: which pair is loaded, what runs, and who wants to know."""
+"""The window's side of the engine: the loaded pair, the current run, and who is notified."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from app.ui.state.mailbox import Mailbox
 
 log = logging.getLogger("draftscope")
 
-STOP_MILLISECONDS = 2000  # until a Stop without effect is told; usually it acts within a tenth of a second
+STOP_MILLISECONDS = 2000  # until a Stop without effect is reported; it usually acts within 0.1 s
 
 
 class Activity(StrEnum):
@@ -44,10 +44,10 @@ class Activity(StrEnum):
     EMPTY = "empty"  # no pair is loaded
     LOADING = "loading"
     READY = "ready"
-    READING = "reading"  # the prompt
+    READING = "reading"  # reading the prompt
     GENERATING = "generating"
     STOPPING = "stopping"
-    LENT = "lent"  # the machine is another's for a time: nothing is loaded here
+    LENT = "lent"  # lent: other work has the machine, and nothing is loaded here
 
 
 BUSY = (Activity.READING, Activity.GENERATING, Activity.STOPPING)
@@ -55,20 +55,20 @@ BUSY = (Activity.READING, Activity.GENERATING, Activity.STOPPING)
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """What the engine does and holds at one moment."""
+    """The state of the engine at a moment."""
 
     activity: Activity = Activity.EMPTY
-    pair: PairInfo | None = None  # the loaded one, also while another is being loaded
+    pair: PairInfo | None = None  # the loaded pair, also while another one is being loaded
     reading: LoadProgress | PromptProgress | None = None  # the file or the prompt that is being read
     failed: Failed | None = None  # why the latest load failed; None once one has succeeded
 
 
 Told = Callable[[DevicesListed | Measured | Failed], None]
-"""Who asked about devices or memory; called once, on the window's thread."""
+"""Called once with the answer to a question about devices or memory, on the window's thread."""
 
 
 class RunSink(Protocol):
-    """Who asked for a generation. Called on the window's thread, rounds at most once a batch."""
+    """Receives the events of a generation, on the window's thread; rounds come in batches."""
 
     def run_progress(self, progress: PromptProgress) -> None: ...
 
@@ -88,31 +88,31 @@ class _Run:
 
 
 class EngineSession(QObject):
-    """Sends commands, hands batches of events to whom they belong, drops stale ones."""
+    """Sends commands to the engine, passes its events to their receivers in batches, and drops stale ones."""
 
-    changed = Signal(object, object)  # EngineState, and the one that was told before it
-    run_died = Signal(object)  # Failed: the engine went away in mid-answer; its pair is loaded again
+    changed = Signal(object, object)  # the EngineState, and the one reported before it
+    run_died = Signal(object)  # Failed: the engine died during an answer; its pair is loaded again
     stop_overdue = Signal()  # the engine has not stopped for a while: it may hang, and can be ended
 
     def __init__(self, make_home: Callable[[], EngineHome]) -> None:
         super().__init__()
         self._make_home = make_home
         self._thread = self._make_thread()
-        self._leaving: EngineThread | None = None  # whose engine is on its way out
+        self._leaving: EngineThread | None = None  # the thread whose engine is being ended
         self._overdue = QTimer(self)
         self._overdue.setSingleShot(True)
         self._overdue.setInterval(STOP_MILLISECONDS)
         self._overdue.timeout.connect(self.stop_overdue)
         self._closed = False
         self._ids = 0
-        self._load: Load | None = None  # the one that is being answered
-        self._replaced: Load | None = None  # the one before it, where that was still loading
-        self._kept: Load | None = None  # the one that is loaded: sent again when the engine dies
+        self._load: Load | None = None  # the load in progress
+        self._replaced: Load | None = None  # the load that it replaced before that was done
+        self._kept: Load | None = None  # the loaded pair; sent again when the engine dies
         self._run: _Run | None = None
         self._questions: dict[int, Told] = {}  # by run id
         self.state = self._told = EngineState()
         self._telling = False
-        self.drafters: tuple[str, ...] = ()  # files of drafters from outside, told with every request
+        self.drafters: tuple[str, ...] = ()  # files of drafters from outside, sent with every request
 
     @property
     def activity(self) -> Activity:
@@ -127,7 +127,7 @@ class EngineSession(QObject):
         self._thread.start()
 
     def close(self) -> None:
-        """End the engine; nothing more is emitted."""
+        """End the engine; no signal is emitted any more."""
         self._closed = True
         self._mailbox.close()
         self._overdue.stop()
@@ -136,9 +136,8 @@ class EngineSession(QObject):
             self._leaving.end()
 
     def lend(self, gone: Callable[[], None]) -> None:
-        """Give up the engine and its memory until `take_back`; `gone` is called when it is free.
-
-        Only when no answer is being written. What is asked to be loaded meanwhile is loaded afterwards.
+        """Give up the engine and its memory until `take_back`; `gone` is called when the memory is free. Only
+        while no answer is being written. A load that is asked for meanwhile is done afterwards.
         """
         for run in [*self._questions, *([self._load.run] if self._load is not None else [])]:
             self._thread.send(Stop(run))
@@ -153,7 +152,7 @@ class EngineSession(QObject):
             told(Failed(run, "The engine is lent to Compare.", "Ask again when it has measured."))
 
     def take_back(self) -> None:
-        """Start the engine again, and load the pair that is wanted by now."""
+        """Start the engine again, and load the pair that was last asked for."""
         if self.activity is not Activity.LENT or self._closed:
             return
         self._thread.start()
@@ -167,7 +166,7 @@ class EngineSession(QObject):
         return EngineThread(self._make_home, self._mailbox.post)
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
-        """Load a pair in place of the one that is there, or that is loading. Not while something runs."""
+        """Load a pair in place of the one that is loaded or loading. Not while something runs."""
         if self.activity is Activity.LENT:
             self._kept = Load(self._next_id(), target, draft)
         else:
@@ -190,27 +189,27 @@ class EngineSession(QObject):
         self._thread.send(Generate(self._run.id, request, self.drafters))
 
     def stop(self) -> None:
-        """Stop what runs; its end is told as always."""
+        """Stop the current run; its end is reported as usual."""
         if self._run is not None:
             self._set(activity=Activity.STOPPING, reading=None)
             self._overdue.start()
             self._thread.send(Stop(self._run.id))
 
     def end_engine(self) -> None:
-        """End an engine that does not stop: its answer has failed then, and its pair is loaded again."""
+        """End an engine that does not stop: its answer fails, and its pair is loaded again."""
         if self.activity is Activity.STOPPING:
             self._thread.end_engine()
 
     def list_devices(self, rpc: str, told: Told) -> None:
-        """Ask which devices there are, also those of the workers in `rpc`. Only when nothing is at work."""
+        """Ask for the devices, those of the workers in `rpc` included. Only while the engine is idle."""
         self._ask(ListDevices(self._next_id(), rpc), told)
 
     def measure(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
-        """Ask what a pair would take. Only when nothing is at work."""
+        """Ask how much memory a pair would take. Only while the engine is idle."""
         self._ask(Measure(self._next_id(), target, draft), told)
 
     def fit(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
-        """Ask how many layers of a pair fit on devices. Only when nothing is at work."""
+        """Ask how many layers of a pair fit on the devices. Only while the engine is idle."""
         self._ask(Measure(self._next_id(), target, draft, fit=True), told)
 
     def _ask(self, command: ListDevices | Measure, told: Told) -> None:
@@ -218,7 +217,7 @@ class EngineSession(QObject):
         self._thread.send(command)
 
     def _give_way(self) -> None:
-        """What was asked about takes no longer than it must: a person waits for what comes now."""
+        """Stop the questions in progress: a user waits for the command that follows."""
         for run in self._questions:
             self._thread.send(Stop(run))
 
@@ -227,8 +226,8 @@ class EngineSession(QObject):
         return self._ids
 
     def _set(self, **changes: Any) -> None:
-        """Change fields of the state at once, then tell it. Where a listener changes it again, every listener
-        hears of the first change before the second."""
+        """Change fields of the state together, then notify. Where a listener changes the state again, all
+        listeners are notified of the first change before the second."""
         before, self.state = self.state, replace(self.state, **changes)
         if self.state.activity is not before.activity:
             self._overdue.stop()
@@ -273,7 +272,7 @@ class EngineSession(QObject):
         elif self._load is not None and event.run == self._load.run:
             self._about_load(event)
         elif self._replaced is not None and event.run == self._replaced.run and isinstance(event, Loaded):
-            # It was done before it could be stopped: it is there if the next one fails.
+            # The replaced load finished before it was stopped: its pair stays if the next load fails.
             self._kept = self._replaced
             self._set(pair=event.pair)
         elif self._run is not None and event.run == self._run.id:
@@ -310,7 +309,7 @@ class EngineSession(QObject):
         run, self._run = self._run, None
         died_loading, self._load = self._load, None
         asked, self._questions = self._questions, {}
-        # A file that kills the engine is not loaded again, but the pair from before.
+        # A file that kills the engine is not loaded again; the pair from before is.
         if died_loading is not None and self._kept is not None and _same_pair(self._kept, died_loading):
             self._kept = None
         failed = event if died_loading is not None else self.state.failed

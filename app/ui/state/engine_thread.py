@@ -1,4 +1,4 @@
-"""The worker thread that owns the engine's home and hands on what it says."""
+"""The worker thread that owns the engine's home and passes its events on."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from PySide6.QtCore import QThread
 from app.engine.process.host import EngineHome
 from app.engine.process.messages import AnyCommand, Event, Failed
 
-_WAIT = 0.1  # seconds; how late an idle thread notices that it is to end
+_WAIT = 0.1  # seconds until an idle thread notices that it should end
 
 
 class EngineThread(QThread):
-    """Receives the engine's events, and makes a new home where one is gone."""
+    """Receives the engine's events, and makes a new home when the engine is gone."""
 
     def __init__(self, make_home: Callable[[], EngineHome], post: Callable[[Event], None]) -> None:
-        """Both are called on this thread: `make_home` at the start and whenever a home is gone, `post` with
+        """Both are called on this thread: `make_home` at the start and after a home is gone, `post` with
         every event."""
         super().__init__()
         self._make_home = make_home
         self._post = post
         self._home: EngineHome | None = None
-        self._waiting: deque[AnyCommand] = deque()  # until the first home is there
-        self._handing = threading.Lock()  # no command is left behind while the first home comes
+        self._waiting: deque[AnyCommand] = deque()  # until the first home exists
+        self._handing = threading.Lock()  # commands wait here until the first home exists
         self._ending = False
 
     def send(self, command: AnyCommand) -> None:
@@ -38,7 +38,7 @@ class EngineThread(QThread):
         home.send(command)
 
     def end_engine(self) -> None:
-        """End the engine, also one that hangs; that it is gone is told as always. Safe from any thread."""
+        """End the engine, even one that hangs; its end is reported as usual. Safe from any thread."""
         with self._handing:
             home = self._home
         if home is not None:
@@ -65,10 +65,10 @@ class EngineThread(QThread):
             self._home = home
 
     def leave(self) -> None:
-        """Let the engine and this thread end; `finished` says when they have."""
+        """Ask the engine and this thread to end; `finished` is emitted when they have."""
         self._ending = True
 
     def end(self) -> None:
-        """End the engine and this thread."""
+        """End the engine and this thread, and wait for that."""
         self.leave()
         self.wait()

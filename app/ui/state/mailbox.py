@@ -1,4 +1,4 @@
-"""Brings what other threads say to the window's thread."""
+"""Delivers messages from other threads on the window's thread."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ BATCH_MILLISECONDS = 33
 class Mailbox(QObject):
     """Letters posted from any thread are delivered on the window's thread, in their order and in batches.
 
-    The first after a pause comes at once. One queued signal for every letter would bury the window's event
-    loop at a thousand letters a second.
+    The first after a pause is delivered at once. A queued signal for every letter would flood the window's
+    event loop at a thousand letters a second.
     """
 
     _arrived = Signal()
 
     def __init__(self, deliver: Callable[[deque[Any]], None]) -> None:
-        """`deliver` takes letters out of the deque; what is left there, because a view broke, comes again."""
+        """`deliver` takes letters out of the deque; letters left there, because a view raised an error, are
+        delivered again."""
         super().__init__()
         self._deliver_to = deliver
         self._letters: deque[Any] = deque()
@@ -38,7 +39,8 @@ class Mailbox(QObject):
 
     def post(self, letter: object) -> None:
         """Have a letter delivered; after `close` it is dropped. Safe from any thread."""
-        # The signal is emitted with the lock held: once `close` returns, nobody touches this object.
+        # The signal is emitted with the lock held, so that nothing uses this object once `close` has
+        # returned.
         with self._lock:
             if self._closed:
                 return
@@ -48,7 +50,7 @@ class Mailbox(QObject):
                 self._arrived.emit()
 
     def close(self) -> None:
-        """Nothing more is delivered."""
+        """Stop delivering."""
         with self._lock:
             self._closed = True
             self._letters.clear()
@@ -63,7 +65,7 @@ class Mailbox(QObject):
 
     @Slot()
     def deliver(self) -> None:
-        """Deliver what is there."""
+        """Deliver the letters that have arrived."""
         self._timer.stop()
         self._delivered = time.monotonic()
         with self._lock:

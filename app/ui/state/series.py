@@ -1,7 +1,7 @@
 """The rounds of one answer as numbers for plots. No Qt here.
 
-Running sums instead of values: the mean over any stretch of rounds is two look-ups, so a plot costs what
-it has pixels, whether it shows 50 rounds or 20,000.
+Running sums instead of values: a mean over any range of rounds takes two look-ups, so the cost of a plot
+depends on its pixels and not on whether it shows 50 rounds or 20,000.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _SUMS = 2 + len(Origin)
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Rounds in groups of `step`, one array entry a group. Means are per round of the group."""
+    """Rounds in groups of `step`, one array entry per group. Means are per round of the group."""
 
     step: int
     left: Floats  # first round of the group
-    right: Floats  # the round behind its last
+    right: Floats  # the round after its last
     drafted: Floats  # means
-    origins: dict[Origin, Floats]  # means of what was emitted
+    origins: dict[Origin, Floats]  # mean tokens emitted, by origin
     acceptance: Floats  # accepted / drafted of the group; nan where nothing was drafted
     pooled: Floats  # accepted / drafted from the start of the statistics to the group's end
     rate: Floats  # tokens/s over the group, or over RATE_WINDOW rounds where that is more
     before: Floats  # tokens that the answer had before the rounds of `rate`
-    behind: Floats  # and behind them
+    behind: Floats  # and after them
 
     @property
     def centre(self) -> Floats:
@@ -51,7 +51,7 @@ class Bins:
 
 
 class RunClock:
-    """When a run had how many tokens: tells its speed over the tokens of another run's rounds."""
+    """The tokens of a run over time: gives its speed over the same tokens as another run's rounds."""
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         first = rounds[0].offset if rounds else 0.0
@@ -59,7 +59,7 @@ class RunClock:
         self._tokens = np.cumsum([0, *(len(round.emitted) for round in rounds)])
 
     def rate(self, before: Floats, behind: Floats) -> Floats:
-        """Tokens/s from that many tokens to that many; nan behind the run's end."""
+        """Tokens/s between two numbers of tokens; nan after the run's end."""
         start, end = (
             np.interp(tokens, self._tokens, self._seconds, right=np.nan) for tokens in (before, behind)
         )
@@ -67,8 +67,8 @@ class RunClock:
 
 
 class RoundSeries:
-    """Grows with an answer. Statistics, and so all that is drawn, begin at round `start` and end before round
-    `end`."""
+    """The rounds of a growing answer as numbers. Statistics and plots cover the rounds from `start` up to,
+    not including, `end`."""
 
     def __init__(self) -> None:
         self.start = 0
@@ -102,7 +102,7 @@ class RoundSeries:
         return float((behind - before) / seconds) if seconds > 0 else None
 
     def tokens_at(self, index: int) -> tuple[float, float]:
-        """Tokens of the answer before the rounds of `rate_at`, and behind them."""
+        """Tokens of the answer before the rounds of `rate_at`, and after them."""
         emitted = self._sums[_EMITTED]
         return float(emitted[self._window(index)]), float(emitted[index + 1])
 
@@ -127,8 +127,8 @@ class RoundSeries:
     def bins(self, first: int, last: int, most: int) -> Bins:
         """Rounds `first` to `last` (inclusive) in at most about `most` groups.
 
-        Groups are powers of two long and begin at multiples of their length, so that a group once
-        complete never changes while an answer grows.
+        Groups are powers of two long and begin at multiples of their length, so that a complete group never
+        changes while an answer grows.
         """
         first, last = max(first, self.start), min(last, self.end - 1)
         step = 1
@@ -159,7 +159,7 @@ class RoundSeries:
 
 
 def _values(round: Round) -> tuple[float, ...]:
-    """What is summed up of a round, then its offset and its seconds."""
+    """The values of a round that are summed, then its offset and its seconds."""
     origins = dict.fromkeys(Origin, 0)
     for token in round.emitted:
         origins[token.origin] += 1

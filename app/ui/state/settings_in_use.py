@@ -1,4 +1,4 @@
-"""The settings that hold now: everyone reads them here, and what changes them is saved a moment later."""
+"""The settings in use: read here by all parts of the window, and saved a moment after a change."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from app.base.paths import Paths
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 
-SAVE_DELAY = 500  # milliseconds: a slider that moves is saved once
+SAVE_DELAY = 500  # milliseconds, so that moving a slider saves once
 
 
 class SettingsInUse(QObject):
-    """One state of the settings, replaced as a whole by every change."""
+    """The settings, replaced as a whole by every change."""
 
     changed = Signal(object)
-    """A set of names: these settings have other values now."""
+    """The names of the settings that changed, as a set."""
     due = Signal()
-    """Something was changed a moment ago: it is time to save."""
+    """A change was made a moment ago; the settings should be saved now."""
 
     def __init__(self, settings: Settings, store: SettingsStore, paths: Paths) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class SettingsInUse(QObject):
         self._timer.timeout.connect(self.due)
 
     def change(self, **changes: object) -> None:
-        """Take over settings by name, and tell which of them have changed."""
+        """Set settings by name, and emit the names of those that changed."""
         before, self.now = self.now, dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
         if names := {name for name in changes if getattr(before, name) != getattr(self.now, name)}:
             self.save_soon()
@@ -43,13 +43,13 @@ class SettingsInUse(QObject):
         self._timer.start()
 
     def save(self, **changes: object) -> None:
-        """Write them down with these last changes; raises UserError."""
+        """Save the settings with these last changes; raises UserError."""
         self._timer.stop()
         self.now = dataclasses.replace(self.now, **changes)  # type: ignore[arg-type]
         self._store.save(self.now)
 
     def real(self, options: ModelOptions) -> ModelOptions:
-        """The same with the file's real path in place of a symbolic one."""
+        """The same options with symbolic links in the path resolved."""
         return dataclasses.replace(options, path=self._paths.model(options.path))
 
     def real_pair(self) -> tuple[ModelOptions, ModelOptions | None]:

@@ -1,4 +1,4 @@
-"""The signals by which a system ends a program: the window is closed as by hand, and nothing is lost."""
+"""The signals by which a system ends a program: they close the window as a user would, so nothing is lost."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import socket
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
-_NAMES = ("SIGTERM", "SIGHUP", "SIGINT")  # the second is not known everywhere
+_NAMES = ("SIGTERM", "SIGHUP", "SIGINT")  # not every system has SIGHUP
 
 
 class EndSignals(QObject):
-    """Tells in the window's thread that a signal came. One that is ignored (nohup) stays so."""
+    """Reports signals on the window's thread. A signal that is ignored (nohup) stays ignored."""
 
     came = Signal(int)
     """The signal's number."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        # Python runs handlers between its own instructions only, and Qt's loop may wait for long: the system
-        # writes each signal's number into a socket that Qt looks at.
+        # Python runs handlers only between its own instructions, and Qt's loop may wait long: the system
+        # writes each signal's number into a socket that Qt watches.
         self._read_end, self._write_end = socket.socketpair()
         self._read_end.setblocking(False)
         self._write_end.setblocking(False)

@@ -1,4 +1,4 @@
-"""The strip on top: the pair, the strategy and the sampling as chips, and what can be done at once."""
+"""The strip on top: the pair, the strategy and the sampling as chips, and buttons."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class Header(ChipRow):
         self.restyle()
 
     def set_busy(self, busy: bool) -> None:
-        """Stop stands where Regenerate stood: one place for the one thing to do."""
+        """Show Stop in place of Regenerate while an answer is being written."""
         self._busy = busy
         self._show_buttons()
 
     def set_recorded(self, recorded: bool) -> None:
-        """Hide what is loaded now, and what can be done with it, while a recording is on the screen."""
+        """Hide the chips of the loaded pair and their buttons while a recording is on the screen."""
         self._recorded = recorded
         for part in (*self.chips, self._arrow, self.presets, self.clear):
             part.setVisible(not recorded)
@@ -81,18 +81,19 @@ class Header(ChipRow):
         self.fit()
 
     def set_folded(self, sidebar: bool, instruments: bool) -> None:
-        """Offer to bring back what is folded away; what is shown has a button of its own."""
+        """Show buttons that unfold the folded panels; an open panel has its own button to fold it."""
         self.sidebar.setVisible(sidebar)
         self.instruments.setVisible(instruments)
         self._go_where_bare()
         self.fit()
 
     def _go_where_bare(self) -> None:
-        """A strip with nothing on it takes no room."""
+        """Hide the strip where it is empty."""
         self.setVisible(any(part.isVisibleTo(self) for part in (*self.chips, *self.others)))
 
     def fit(self) -> None:
-        """Words of buttons go first, then details, then names are cut."""
+        """Fit the row: first the buttons lose their words, then the chips their details, then names are
+        cut."""
         shown = [button for button in self._buttons if button.isVisibleTo(self)]
         room = self.room() + sum(
             button.sizeHint().width() - button.width_with(words=True) for button in shown
@@ -114,7 +115,7 @@ class Header(ChipRow):
 
 
 class WordOrIcon(QPushButton):
-    """A button that says what it does, or shows it where room is short."""
+    """A button with words, or with an icon where room is short."""
 
     def __init__(self, theme: Theme, name: str, words: str, primary: bool = False) -> None:
         super().__init__(words)
@@ -130,8 +131,8 @@ class WordOrIcon(QPushButton):
         theme.changed.connect(self._refresh)
 
     def width_with(self, words: bool) -> int:
-        """Pixels that it takes as words or as an icon. Measured once: to look at the other form is to lay
-        everything out again."""
+        """The width in pixels with words or with an icon. Measured once, since trying the other form lays out
+        the whole row again."""
         if words not in self._widths:
             before = self._as_words
             self.show_words(words)

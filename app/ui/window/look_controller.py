@@ -1,4 +1,5 @@
-"""How things look: colours, text size, what is shown and what is folded; from the settings and back."""
+"""The look of the window: colours, text size, shown and folded panels; read from the settings and saved
+there."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from app.ui.window.header import Header
 
 
 class LookController(QObject):
-    """Shows the Chat place and the theme as the settings say; what is chosen there is kept."""
+    """Applies the settings to the Chat place and the theme, and saves what the user changes there."""
 
     def __init__(self, theme: Theme, page: ChatPage, header: Header, settings: SettingsInUse) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ class LookController(QObject):
         self._settings.change(text_scale=scale)
 
     def scale_by(self, step: float) -> None:
-        """Make the text larger, or smaller, as far as it goes."""
+        """Make the text larger or smaller, within the limits."""
         low, high = SCALES
         self.set_scale(min(high, max(low, round(self.theme.scale + step, 1))))
 

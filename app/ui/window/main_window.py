@@ -1,4 +1,4 @@
-"""The window: rail, header, places and status bar, and the controllers that make them act."""
+"""The window: rail, header, places and status bar, and their controllers."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _COMMANDS = _MODIFIERS.ControlModifier | _MODIFIERS.AltModifier | _MODIFIERS.Met
 
 
 class MainWindow(QMainWindow):
-    """The one window."""
+    """The main window."""
 
-    shown_first = Signal()  # it is on the screen: loading may begin
+    shown_first = Signal()  # the window is on the screen: loading may begin
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class MainWindow(QMainWindow):
         choose_file: FileChooser = ask_for_model,
         choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
-        """`engine_words` says where the engine lives; `prompts` are those the bundled pair answers well;
+        """`engine_words` says where the engine runs; `prompts` are the demo prompts of the bundled pair;
         `make_places` makes the places between the chat and the settings."""
         super().__init__()
         self.setWindowTitle("Draftscope")
@@ -157,8 +157,8 @@ class MainWindow(QMainWindow):
         header.clear.clicked.connect(self.controller.clear)
         session, shown = self.session, self.controller.shown
         session.changed.connect(self.status.show_engine)
-        session.changed.connect(self._show_context)  # another pair has room for more or less
-        session.stop_overdue.connect(lambda: header.stop.setEnabled(True))  # asked again, it offers again
+        session.changed.connect(self._show_context)  # another pair may have another context size
+        session.stop_overdue.connect(lambda: header.stop.setEnabled(True))  # a second Stop repeats the offer
         shown.answer_shown.connect(self._show_answer)
         shown.context_changed.connect(self._show_context)
         self.controller.actions_changed.connect(self._show_actions)
@@ -170,7 +170,7 @@ class MainWindow(QMainWindow):
         self.settings_page.empty_trash_requested.connect(self.controller.chats.empty_trash)
 
     def _add_shortcuts(self) -> None:
-        # Of what is on the screen in the Chat place: elsewhere these keys do nothing unseen.
+        # These keys act on the Chat place and are disabled elsewhere, where their effect would be invisible.
         in_chat: dict[str, Callable[[], object]] = {
             "Ctrl+F": self.page.transcript.open_find,
             "Ctrl+R": self.controller.regenerate,
@@ -220,7 +220,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def save(self) -> None:
-        """Write the settings down."""
+        """Save the settings, with the geometry of the window."""
         splitters = {**self.settings.now.splitters, "chat": _written(self.page.splitter.saveState())}
         try:
             self.settings.save(geometry=_written(self.saveGeometry()), splitters=splitters)
@@ -231,7 +231,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_answer(self) -> None:
-        """The numbers are about another answer."""
+        """Show the numbers of the chosen answer."""
         shown = self.controller.shown
         self.status.set_answer(shown.answer)
         for part in (self.header, self.status):
@@ -246,15 +246,15 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _measure(self) -> None:
-        self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)  # the button cannot be pressed meanwhile
+        self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)  # the button is disabled meanwhile
         self.baseline.measure()
 
     @Slot()
     def _show_actions(self) -> None:
-        """What can be done now is not what could be done before."""
+        """Show which actions are possible now."""
         activity, header = self.session.activity, self.header
         for button in (header.stop, header.regenerate, self.status.measure):
-            if button.hasFocus():  # it may be gone or unusable now, and Qt would go on to just anything
+            if button.hasFocus():  # it may be disabled now: Qt would move the focus anywhere
                 self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
         header.set_busy(activity in BUSY)
         header.stop.setEnabled(activity is not Activity.STOPPING)
@@ -265,7 +265,7 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def go(self, place: str) -> None:
         """Show a place."""
-        self._stack.setCurrentWidget(next(room.widget for room in self.places if room.name == place))
+        self._stack.setCurrentWidget(next(entry.widget for entry in self.places if entry.name == place))
         self.rail.set_place(place)
         for shortcut in self._chat_keys:
             shortcut.setEnabled(place == "chat")
@@ -284,8 +284,8 @@ class MainWindow(QMainWindow):
         act()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keys that nothing nearer has a use for: in the Chat place Esc stops the answer, and what is typed
-        goes into the prompt box, wherever a click left the keyboard."""
+        """Handle keys that no other widget used: in the Chat place Esc stops the answer, and typed text goes
+        into the prompt box, wherever a click left the focus."""
         if not self.page.isVisible():
             super().keyPressEvent(event)
         elif event.key() == Qt.Key.Key_Escape:
@@ -307,7 +307,7 @@ class MainWindow(QMainWindow):
             self.controller.ask_in_new_chat(self._prompts[0])
 
     def show_notices(self, notices: tuple[str, ...]) -> None:
-        """Tell what could not be taken over at the start."""
+        """Show notices about what could not be restored at the start."""
         for notice in notices:
             self.page.prompt.show_error(notice)
 
@@ -316,7 +316,7 @@ class MainWindow(QMainWindow):
         if self._first:
             self._first = False
             self.page.prompt.setFocus(Qt.FocusReason.OtherFocusReason)
-            # The window is painted before anything is loaded.
+            # Paint the window before anything is loaded.
             QTimer.singleShot(0, self, self.shown_first.emit)
 
     def closeEvent(self, event: QCloseEvent) -> None:

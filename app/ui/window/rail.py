@@ -18,7 +18,7 @@ WIDTH = 56  # pixels at text scale 1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the window can show. Its icon has its name."""
+    """A place of the window. Its icon has the same name."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class Place:
 
 
 class Rail(QWidget):
-    """Chooses among the places; the last stands at the foot."""
+    """The buttons of the places; the last one stands at the foot."""
 
     place_chosen = Signal(str)
 

@@ -1,4 +1,4 @@
-"""The strip along the bottom: what the engine is doing, and the few numbers that matter."""
+"""The strip along the bottom: what the engine is doing, and the main numbers of an answer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Readout(QWidget):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setVisible(label is self.value or bool(label.text()))
             row.addWidget(label)
-        # The figures grow away from what stays in place: the name before, or the unit behind.
+        # A number is aligned to the text beside it, which stays in place: the name or the unit.
         side = Qt.AlignmentFlag.AlignRight if after else Qt.AlignmentFlag.AlignLeft
         self.value.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
 
@@ -73,12 +73,12 @@ class Readout(QWidget):
 
     def _fit(self) -> None:
         metrics = QFontMetrics(self.value.font())
-        # Widths of texts are rounded, each in its own way: a pixel to spare keeps them all inside.
+        # Widths of texts are rounded differently: the spare pixels keep all of them inside.
         self.value.setMinimumWidth(metrics.horizontalAdvance(self._widest) + 2)
 
 
 class StatusBar(QWidget):
-    """Shows what the engine does and the numbers of one answer; asks for one thing, a measured baseline."""
+    """Shows what the engine does and the numbers of an answer, with a button to measure its baseline."""
 
     measure_baseline_requested = Signal()
 
@@ -87,7 +87,7 @@ class StatusBar(QWidget):
         self._theme = theme
         self.answer: AnswerModel | None = None
         self._engine = EngineState()
-        self._measuring: float | None = None  # the share of the baseline that is measured
+        self._measuring: float | None = None  # the share of the baseline measured so far
         self._recorded = False
         self.state = GivingLabel()
         self.state.setAccessibleName("Engine")
@@ -120,13 +120,13 @@ class StatusBar(QWidget):
 
     @Slot(object)
     def show_engine(self, state: EngineState) -> None:
-        """What the engine is doing, in a few words."""
+        """Show what the engine is doing, in a few words."""
         self._engine = state
         self._show_state()
         self._show_baseline()
 
     def set_answer(self, answer: AnswerModel | None) -> None:
-        """Show the numbers of another answer; None: there is none."""
+        """Show the numbers of another answer; None where there is none."""
         for model, connect in ((self.answer, False), (answer, True)):
             for signal, slot in self._signals(model) if model is not None else ():
                 signal.connect(slot) if connect else signal.disconnect(slot)
@@ -141,13 +141,13 @@ class StatusBar(QWidget):
 
     @Slot(object)
     def set_measuring(self, fraction: float | None) -> None:
-        """The baseline is being measured, `fraction` of it done; None: no longer."""
+        """Show that `fraction` of the baseline is measured; None: no measurement runs."""
         self._measuring = fraction
         self._show_state()
         self._show_baseline()
 
     def set_context(self, used: int | None, size: int | None) -> None:
-        """Tokens in the target's cache, of how many."""
+        """Show how many tokens are in the target's cache, and its size; None where unknown."""
         known = used is not None and size is not None
         if known:
             self.context.make_room(f"{numbers.count(size)} / {numbers.count(size)}")
@@ -155,13 +155,13 @@ class StatusBar(QWidget):
         self.context.set_value(shown)
 
     def set_recorded(self, recorded: bool) -> None:
-        """Offer no measurement, and name no device, while a recording is on the screen."""
+        """Hide the measurement button and the device while a recording is on the screen."""
         self._recorded = recorded
         self._show_baseline()
         self._fit()
 
     def set_device(self, text: str) -> None:
-        """Threads and devices in use, such as "1 thread · CPU"."""
+        """Show the threads and devices in use, such as "1 thread · CPU"."""
         self.device.setText(text)
 
     def _show_numbers(self) -> None:
@@ -182,7 +182,7 @@ class StatusBar(QWidget):
         self.measure.setVisible(measurement is None and not self._recorded)
         self.speed_up.setVisible(measurement is not None)
         if measurement is not None:
-            # The run beside the baseline has a speed of its own, which the factor is about.
+            # The factor compares the two measured runs; the answer itself may have run at another speed.
             measured, baseline = map(
                 numbers.significant, (measurement.strategy_speed, measurement.baseline_speed)
             )
@@ -244,7 +244,7 @@ class StatusBar(QWidget):
         return super().event(event)
 
     def _fit(self) -> None:
-        """Where the strip is short of room, what is least about the answer goes first."""
+        """Hide readouts where the strip is short of room, those least about the answer first."""
         shown = [self.state, self.alpha, self.tau, self.speed, self.context, self.device]
         shown.append(self.speed_up if self.speed_up.isVisibleTo(self) else self.measure)
         for part in (self.device, self.context, self.tau):
@@ -269,7 +269,7 @@ class StatusBar(QWidget):
 
 
 def state_words(state: EngineState) -> str:
-    """What the engine does, and how far it is."""
+    """What the engine does, and its progress."""
     match state.reading:
         case PromptProgress(done=done, total=total):
             return f"Reading prompt {100 * done // total if total else 0} %"

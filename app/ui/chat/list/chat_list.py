@@ -34,7 +34,7 @@ EMPTY = "No chats yet. Each one is saved here as it happens."
 
 
 class ChatList(QWidget):
-    """Shows what it is given; what the user wants is told by signals and done elsewhere."""
+    """Shows the chats it is given and emits a signal for everything the user asks for."""
 
     chat_chosen = Signal(str)
     new_requested = Signal()
@@ -82,7 +82,7 @@ class ChatList(QWidget):
     # ------------------------------------------------------------------ what the window says
 
     def set_chats(self, heads: Sequence[ChatHead]) -> None:
-        """All chats, newest first; a search that is going on is done again."""
+        """All chats, newest first; a search in progress is repeated."""
         self._all = tuple(heads)
         self._show_rows()
 
@@ -102,7 +102,7 @@ class ChatList(QWidget):
 
     @Slot()
     def hide_deleted(self) -> None:
-        """The deletion can no longer be undone from here."""
+        """Hide the offer to undo a deletion."""
         self._undo_timer.stop()
         self._toast.hide()
 
@@ -180,7 +180,7 @@ class ChatList(QWidget):
 
     @Slot()
     def undo(self) -> None:
-        """Take the deletion back that is told at the moment, if there is one."""
+        """Undo the deletion that is shown at the moment, if there is one."""
         if not self._toast.isHidden():
             self.hide_deleted()
             self.undo_requested.emit()
@@ -194,8 +194,8 @@ class ChatList(QWidget):
             menu.popup(self._view.viewport().mapToGlobal(place))
 
     def menu_for(self, index: QModelIndex) -> QMenu:
-        """What can be done with a chat."""
-        chat_id = index.data(ID)  # the list may be another one when something is chosen
+        """The context menu of a chat."""
+        chat_id = index.data(ID)  # the list may have changed when an action is chosen
         menu = QMenu(self)
         menu.addAction("Open", lambda: self.chat_chosen.emit(chat_id))
         rename = menu.addAction("Rename", lambda: self._rename(chat_id))
@@ -237,7 +237,7 @@ class ChatList(QWidget):
 
     def _view_key(self, event: QKeyEvent) -> bool:
         if self._renaming():
-            return False  # keys that the title's editor did not take
+            return False  # the title's editor left this key unused
         index = self._view.currentIndex()
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._choose(index)
@@ -256,7 +256,7 @@ class ChatList(QWidget):
     def _show_rows(self) -> None:
         self._search_timer.stop()
         if self._renaming():
-            self._waiting = True  # new rows would take the editor away, with what was typed
+            self._waiting = True  # new rows would close the editor and lose what was typed
             return
         words = self._field.text().strip()
         current = self._view.currentIndex()

@@ -1,4 +1,4 @@
-"""Makes the list of chats act: renaming, deleting and taking that back, searching, the trash."""
+"""Renames, deletes, restores and finds the chats of the list, and empties the trash."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from app.ui.chat.shown_chat import ShownChat
 from app.ui.state.engine_session import EngineSession
 
 LOOK_MS = 1000
-"""How often another window's changes are looked for: one look at one file's time."""
+"""How often the store is checked for changes by another window; a check reads the time of a single file."""
 
 
 class ChatListController(QObject):
-    """Between the list and the store. Which chat is on the screen is the Chat place's to choose."""
+    """Connects the list of chats with the store. The Chat place chooses which chat is shown."""
 
-    deleted = Signal(str)  # id of a chat that is in the trash now
-    restored = Signal(str)  # and of one that was taken back from there
+    deleted = Signal(str)  # id of a chat that was put into the trash
+    restored = Signal(str)  # id of a chat that was taken out of the trash
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ChatListController(QObject):
 
     @Slot()
     def _look(self) -> None:
-        """Another window may have saved, renamed or deleted a chat."""
+        """Read the list again where another window saved, renamed or deleted a chat."""
         if self._store.version() != self._version:
             self._read()
 
@@ -65,7 +65,7 @@ class ChatListController(QObject):
         self._page.chats.set_chats(self.heads())
 
     def heads(self) -> list[ChatHead]:
-        """All chats; none, and why is said, where the folder cannot be read."""
+        """All chats; empty where the folder cannot be read, and the error is shown."""
         try:
             return self._store.heads()
         except UserError as error:
@@ -123,5 +123,5 @@ class ChatListController(QObject):
 
 
 def heads_found(store: ChatStore, words: str) -> Sequence[ChatHead]:
-    """The search of the list of chats."""
+    """The chats that hold the words, newest first."""
     return store.search(words) if words.strip() else store.heads()

@@ -1,4 +1,4 @@
-"""The rows of the chat list: a model of chat heads, and how one is painted."""
+"""The rows of the chat list: a model of chat heads, and the painter of a row."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ChatRows(QAbstractListModel):
     """The chats in the order in which they are given."""
 
     renamed = Signal(str, str)
-    """(id, title): the user typed another title, which is shown already."""
+    """(id, title): the user changed the title, and the list shows it already."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,12 +57,12 @@ class ChatRows(QAbstractListModel):
         self.endResetModel()
 
     def set_open(self, chat_id: str) -> None:
-        """Mark the chat that is on the screen; the view is to be painted again."""
-        # Not by dataChanged, here and below: it would put the old title back into an open editor.
+        """Mark the chat that is on the screen; the caller repaints the view."""
+        # No dataChanged, here and in tick(): it would put the old title back into an open editor.
         self._open = chat_id
 
     def tick(self) -> None:
-        """Time has passed; the view is to be painted again."""
+        """Take the time anew, for the ages of the chats; the caller repaints the view."""
         self._now = datetime.now(UTC).astimezone()
 
     def row_of(self, chat_id: str) -> int:

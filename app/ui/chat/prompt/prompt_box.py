@@ -40,7 +40,7 @@ FRAME = SIDES[0] + SIDES[2]
 
 
 class PromptBox(QWidget):
-    """Sending clears the field and remembers the text: Up in the empty field brings it back."""
+    """The prompt box. Sending clears the field; Up in the empty field brings the text back."""
 
     submitted = Signal(str)
     stop_requested = Signal()
@@ -48,7 +48,7 @@ class PromptBox(QWidget):
     system_changed = Signal(str)
     """The user edited the system prompt; comes shortly after the last key, and before `submitted`."""
     options_changed = Signal(dict)
-    """The user chose what the chat template is told."""
+    """The user chose options of the chat template."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,7 +57,7 @@ class PromptBox(QWidget):
         self.suggestion = ""  # what Enter sends from the empty field
         self._last = ""
         self.notices = Notices(theme)
-        self.remark = Remark(theme)  # on what is asked
+        self.remark = Remark(theme)  # about the question on the screen
         self.try_panel = TryPanel(theme)
         self.try_this = PanelButton(theme, "demos", TRY_HELP, Popover(theme, self.try_panel, TRY_WIDTH))
         self.try_this.setText("Try this")
@@ -100,12 +100,12 @@ class PromptBox(QWidget):
         self._edit.set_text(text)
 
     def take_key(self, event: QKeyEvent) -> None:
-        """Take the keyboard, and a key that was pressed while nothing had a use for it."""
+        """Take the focus and a key press that no other widget used."""
         self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self._edit.keyPressEvent(event)
 
     def put_back(self, text: str) -> None:
-        """A text that could not be sent comes before what was typed since."""
+        """Put a text that could not be sent before what was typed since."""
         typed = self.text()
         self.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
 
@@ -121,33 +121,33 @@ class PromptBox(QWidget):
     def set_busy(self, busy: bool) -> None:
         """While an answer streams, Send is Stop, and Enter keeps the text."""
         if busy == self._busy:
-            return  # still stopping, perhaps: the button says so
+            return  # the engine may still be stopping: the button says so
         self._busy = busy
         self._button.setEnabled(True)
         self._refresh()
 
     def set_mode(self, mode: str) -> None:
-        """Show "chat" or "completion", without telling anyone."""
+        """Show "chat" or "completion", without a signal."""
         self._mode.set_choice(mode)
         self._refresh()
 
     def set_system(self, text: str) -> None:
-        """Show a chat's system prompt, without telling anyone."""
+        """Show a chat's system prompt, without a signal."""
         self._system.show_text(text)
         self._refresh()
 
     def set_template_options(self, options: TemplateOptions) -> None:
-        """Show what a chat's template is told, without telling anyone."""
+        """Show the options of a chat's template, without a signal."""
         self.thinking.set_options(options)
         self._refresh()
 
     def set_thinking(self, thinking: Thinking | None) -> None:
-        """Offer what the template of the loaded target can be told about thinking."""
+        """Offer the thinking options of the loaded target's template."""
         self.thinking.set_thinking(thinking)
         self._refresh()
 
     def tell_system(self) -> None:
-        """Tell now, if it was edited, and not when typing has paused for a moment."""
+        """Report an edited system prompt now instead of after a pause in typing."""
         self._system.tell()
 
     def give_back(self, text: str | None, message: str, hint: str) -> None:
@@ -161,7 +161,7 @@ class PromptBox(QWidget):
         self.notices.tell(message, hint)
 
     def set_try_offered(self, offered: bool) -> None:
-        """Show the way to the prompts to try, where there are any for the pair."""
+        """Show the button for the prompts to try, where the pair has any."""
         if offered == self.try_this.isHidden():
             self.try_this.close_panel()
             self.try_this.setVisible(offered)
@@ -233,7 +233,7 @@ class PromptBox(QWidget):
 
     @Slot()
     def stop(self) -> None:
-        """Ask for an end of what is going on, if there is something; asked twice it is told once."""
+        """Ask to stop the answer in progress, if there is one; asking twice sends one signal."""
         if self._busy and self._button.isEnabled():
             self._button.setEnabled(False)
             self._hint.setText(STOPPING_HINT)
@@ -246,7 +246,7 @@ class PromptBox(QWidget):
     @Slot(str)
     def _mode_chosen(self, mode: str) -> None:
         self._refresh()
-        if by_mouse(self._mode):  # what is typed next is the prompt
+        if by_mouse(self._mode):  # the user types the next prompt
             self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.mode_changed.emit(mode)
 
@@ -278,12 +278,12 @@ class PromptBox(QWidget):
         what = "Ask" if chat else "Begin a text (only this is sent)"
         demo = ", or press Enter for a demo prompt" if self.suggestion else ""
         self._edit.setPlaceholderText(what + demo)
-        self._edit.viewport().update()  # Qt shows other words only when the field is painted again
+        self._edit.viewport().update()  # Qt shows a changed placeholder only after a repaint
         self._fit()
 
     def _fit(self) -> None:
-        """Where the row is short of room the hint goes first, then words of the buttons beside it, and
-        thinking goes below."""
+        """Fit the row to its width: first the hint goes, then the words of the buttons; thinking moves
+        below."""
         given = " · set" if self._system.told.strip() else ""
         folds = [button for button in (self._system_button, self.try_this) if button.isVisibleTo(self)]
         room = self.width() - FRAME - self._mode.sizeHint().width() - self._button.sizeHint().width()
@@ -311,11 +311,11 @@ class PromptBox(QWidget):
         self._hint.setVisible(self._hint.sizeHint().width() + SPACING <= left)
 
     def _place_thinking(self, beside: bool) -> None:
-        """In the row of the other controls, behind those of the prompt, or below them."""
+        """Put the thinking choice into the row of the other controls, or below them."""
         row, place = (self._foot, 2) if beside else (self._below, 0)
         if row.indexOf(self.thinking) < 0:
-            for other in (self._foot, self._below):
-                other.removeWidget(self.thinking)
+            for layout in (self._foot, self._below):
+                layout.removeWidget(self.thinking)
             row.insertWidget(place, self.thinking)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -328,7 +328,7 @@ class PromptBox(QWidget):
         metrics = self._system_button.fontMetrics()
         width += self._system_button.iconSize().width() + metrics.horizontalAdvance("set") + 24
         if not self.try_this.isHidden():
-            width += CLOSE + self.try_this.iconSize().width() + 12  # with what the style sheet puts around it
+            width += CLOSE + self.try_this.iconSize().width() + 12  # with the padding of the style sheet
         return QSize(width, super().minimumSizeHint().height())
 
     @Slot()

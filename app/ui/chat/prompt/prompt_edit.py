@@ -72,7 +72,7 @@ class PromptEdit(QPlainTextEdit):
             and event.matches(QKeySequence.StandardKey.Undo)
             and not self.document().isUndoAvailable()
         ):
-            event.ignore()  # the window may have something else to undo
+            event.ignore()  # the window may have another action to undo
             return True
         return super().event(event)
 
@@ -87,7 +87,7 @@ class PromptEdit(QPlainTextEdit):
                 self.entered.emit()
         elif key == Qt.Key.Key_Escape:
             self.escaped.emit()
-            event.ignore()  # the window may want it too
+            event.ignore()  # the window may use it too
         elif key == Qt.Key.Key_Up and self.is_empty():
             self.recall_requested.emit()
         else:

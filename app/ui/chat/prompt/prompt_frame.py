@@ -33,7 +33,7 @@ class PromptFrame(QWidget):
         painter.setBrush(QColor(colours.panel))
         border, width = blend(colours.text, colours.ground, 0.15), 1.0
         if any(edit.hasFocus() for edit in self._edits):
-            # The caret tells where typing goes; this is on the screen nearly always, and stays quiet.
+            # Quiet, because it is nearly always on the screen: the caret shows where typing goes.
             border, width = colours.faint, 1.0
         painter.setPen(QPen(QColor(border), width))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)

@@ -17,7 +17,7 @@ class SystemPrompt(QWidget):
     edited = Signal(str)
     """The user edited the text; comes shortly after the last key."""
     left = Signal()
-    """Enter: back to the prompt."""
+    """Enter was pressed: the focus returns to the prompt."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class SystemPrompt(QWidget):
         self.edit.setPlaceholderText("How the model should answer in this chat")
         self.edit.focus_changed.connect(self.tell)
         self.edit.entered.connect(self.left)
-        self.told = ""  # what is known outside
+        self.told = ""  # the text that was last reported
         self._timer = QTimer(self, singleShot=True, interval=DELAY_MS)
         self._timer.timeout.connect(self.tell)
         self.edit.textChanged.connect(self._timer.start)
@@ -44,7 +44,7 @@ class SystemPrompt(QWidget):
         self.setFocusProxy(self.edit)
 
     def show_text(self, text: str) -> None:
-        """Show a chat's system prompt, without telling anyone."""
+        """Show a chat's system prompt, without a signal."""
         self.told = text
         if text != self.edit.text():
             self.edit.set_text(text)
@@ -52,7 +52,7 @@ class SystemPrompt(QWidget):
 
     @Slot()
     def tell(self) -> None:
-        """Tell now what was edited, if it was."""
+        """Report an edit now, if there was one."""
         self._timer.stop()
         text = self.edit.text()
         if text != self.told:

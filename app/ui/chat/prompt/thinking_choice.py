@@ -1,4 +1,5 @@
-"""Whether, or how much, the model thinks: what a chat template can be told of it, by the prompt box."""
+"""Whether, or how much, the model thinks: the options of the chat template for it, chosen beside the prompt
+box."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _BESIDE = 8  # pixels
 
 
 class _Efforts(QuietCombo):
-    """A list that a click opens gives the keyboard up when it closes: letters would go on choosing in it."""
+    """The list of efforts. Where a click opened it, it gives the focus up when it closes: typing would
+    otherwise still choose in it."""
 
     left = Signal()
 
@@ -43,17 +45,17 @@ class ThinkingChoice(QWidget):
     """A switch, or a choice of efforts where the template has no switch. Shown where it has either."""
 
     picked = Signal(dict)
-    """The user chose: what the template is to be told."""
+    """The options of the chat template that the user chose."""
     changed = Signal()
-    """What the template is told is another, whoever chose it."""
+    """The options of the chat template changed, by the user or otherwise."""
     left = Signal()
-    """A click is over: what is typed next is the prompt."""
+    """The user has clicked a choice; the focus returns to the prompt."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._thinking: Thinking | None = None
         self.options: TemplateOptions = {}
-        """What the template is told."""
+        """The options of the chat template."""
         self.switch = QuietSwitch(theme, WORD)
         self.switch.setToolTip(SWITCH_HELP)
         self.switch.clicked.connect(self._switched)
