@@ -283,7 +283,7 @@ def test_wrong_usage_is_one_line(measure: Command, words: list[str], message: st
 def test_a_suite_that_is_not_there(command: Command) -> None:
     ended = command("bench", "--suite", "nosuch", "--strategy", "suffix")
     assert ended.code == 2
-    assert "Allowed: bundled, general" in ended.err
+    assert "Allowed: bundled, fim, general" in ended.err
 
 
 def test_an_output_that_cannot_be_written_is_told_before_anything_runs(

@@ -56,7 +56,7 @@ def test_a_pair_fetched_by_clicks_chats(windows: Windows, stocked: FakeHub) -> N
     for info, name in ((pair.target, "SmolLM2-1.7B"), (pair.draft, "SmolLM2-135M")):
         assert name in info.path and "/snapshots/" in info.path
     answer = desk.ask("Hello")
-    assert answer.rounds and any(one.drafted for one in answer.rounds)
+    assert any(each.drafted for each in answer.answer.rounds)
     saved = desk.saved()
     assert "SmolLM2-1.7B" in saved["target"]["path"]  # type: ignore[index]
 

@@ -92,7 +92,7 @@ def test_a_drafter_is_offered_used_kept_and_taken_away(windows: Windows, tmp_pat
     assert desk.error() == ""
     assert desk.trace is not None
     assert desk.trace.header.strategy == "phrase-trie:n_max=3"
-    assert answer.rounds
+    assert answer.answer.rounds
     windows.close(desk)
 
     again = windows.open()
@@ -104,7 +104,7 @@ def test_a_drafter_is_offered_used_kept_and_taken_away(windows: Windows, tmp_pat
     assert again.saved()["strategy"] == "draft-simple:n_max=4"
     assert again.header.strategy_panel.spec() == "draft-simple:n_max=4"
     assert "phrase-trie:n_max=3 was in use." in words(shown)
-    assert again.ask("and on").rounds
+    assert again.ask("and on").answer.rounds
 
 
 def test_an_answer_outlives_its_drafter(windows: Windows, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_used_says_so_in_its_row_until_it_is_mended(
     shown = add(desk, file)
     said = "mine.py cannot be used: ModuleNotFoundError: No module named 'nowhere' (mine.py, line 2)."
     assert any(text.startswith(said) for text in words(shown))
-    assert desk.ask("nothing else is lost").rounds
+    assert desk.ask("nothing else is lost").answer.rounds
     desk.window.save()
     windows.close(desk)
     again = windows.open()
@@ -167,7 +167,7 @@ def test_a_file_that_ends_its_process_is_left_out_and_the_window_opens(
     assert desk.error().startswith(said)
     shown = desk.window.settings_page.drafters
     assert any(text.startswith(said) for text in words(shown))
-    assert desk.ask("aaaa").rounds, "the engine does not read it either"
+    assert desk.ask("aaaa").answer.rounds, "the engine does not read it either"
     assert desk.saved()["drafters"] == [str(bad), str(good)]
     write_drafter(tmp_path, name="mended", file="mine.py")
     press(shown, "Reload the drafter files")

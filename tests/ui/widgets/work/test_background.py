@@ -120,7 +120,7 @@ def test_after_closing_nothing_is_delivered_and_the_threads_end(qtbot: QtBot) ->
     mailbox.close()
     askers.close()
     qtbot.waitUntil(lambda: not any(one.is_alive() for one in ours))
-    open_one, told = Mailbox(), []
+    open_one, told = Mailbox(call_each), []
     open_one.post(lambda: told.append(True))
     qtbot.waitUntil(lambda: told == [True])
     open_one.close()
