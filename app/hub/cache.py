@@ -1,8 +1,9 @@
-"""The standard Hugging Face cache: where a file lies, how it gets there, and how it leaves without a trace.
+"""The standard Hugging Face cache: where files are stored, and how they are added and removed without a
+trace.
 
 The layout is the documented one: `blobs/<etag>` hold the bytes, `snapshots/<commit>/<name>` point to them,
-`refs/<revision>` name a commit. huggingface_hub cannot go on with a file that another process began; here
-what came of one is `blobs/<etag>.<key>.incomplete`, which its own tools know how to clean.
+`refs/<revision>` name a commit. huggingface_hub cannot resume a file that another process began; here partial
+files are `blobs/<etag>.<key>.incomplete`, which its own tools know how to clean up.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ class Cache:
         self.folder = Path(folder or constants.HF_HUB_CACHE)
 
     def free_bytes(self) -> int:
-        """Bytes free on the disk of the cache, which need not be there yet."""
+        """Bytes free on the disk of the cache, whose folder need not exist yet."""
         folder = self.folder
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
         return shutil.disk_usage(folder).free
 
     def find(self, repo: str, name: str, size: int = 0, sha256: str = "") -> Path | None:
-        """Where a file lies that is here already, whichever commit brought it; None where it is not, or
-        cannot be looked at.
+        """Path of a file that is in the cache, whichever commit brought it; None where it is missing or
+        cannot be read.
 
-        With `sha256` (and with `size`, where it is known) only that very file counts.
+        With `sha256` (and with `size`, where it is known) only a file that matches counts.
         """
         return self._first(repo, [(name, size, sha256)])
 
     def find_first(self, repo: str, files: Sequence[HubFile]) -> Path | None:
-        """Where the first of these files lies in a commit that has all of them: the parts of a model are
-        looked for beside the first one. None where no commit has."""
-        return self._first(repo, [(one.name, one.size, one.sha256) for one in files])
+        """Path of the first of these files, in a commit that has all of them; None where no commit has. The
+        parts of a model are looked for beside the first one."""
+        return self._first(repo, [(file.name, file.size, file.sha256) for file in files])
 
     def _first(self, repo: str, files: Sequence[tuple[str, int, str]]) -> Path | None:
         if not files or not all(is_safe(name) for name, _, _ in files):
@@ -65,7 +66,7 @@ class Cache:
         return None
 
     def came(self, repo: str, name: str, sha256: str) -> int:
-        """Bytes that are here of a file that is not whole; 0 where the Hub does not tell its checksum."""
+        """Bytes downloaded so far of an incomplete file; 0 where the Hub does not give its checksum."""
         if not _ETAG.fullmatch(sha256):
             return 0
         try:
@@ -74,21 +75,21 @@ class Cache:
             return 0
 
     def find_all(self, repo: str, models: Sequence[Sequence[HubFile]]) -> list[Path | None]:
-        """`find_first` for each of many models; a commit's folder is listed once."""
+        """`find_first` for each of many models; each commit's folder is listed once."""
         found: list[Path | None] = [None] * len(models)
         for commit in _folders(self._repo(repo) / "snapshots"):
             here = set(_files(commit))
             for index, files in enumerate(models):
                 if found[index] is None and all(
-                    one.name in here and _is(_pointer(commit, one.name), one.size, one.sha256)
-                    for one in files
+                    file.name in here and _is(_pointer(commit, file.name), file.size, file.sha256)
+                    for file in files
                 ):
                     found[index] = _pointer(commit, files[0].name)
         return found
 
     def files(self) -> Iterator[tuple[str, Path, str]]:
-        """Every file that is here whole, as (repository, folder of its commit, name in it); the newest commit
-        of a repository first."""
+        """Every complete file, as (repository, folder of its commit, name in it); the newest commit of a
+        repository first."""
         for folder in _folders(self.folder):
             kind, _, repo = folder.name.partition("--")
             if kind != "models" or not repo:
@@ -97,15 +98,15 @@ class Cache:
                 yield from ((repo.replace("--", "/"), commit, name) for name in _files(commit))
 
     def commits(self, repo: str, revision: str = "main") -> Iterator[tuple[Path, tuple[str, ...]]]:
-        """Folder and file names of each commit that is here, the newest first; of another revision than
-        "main" only of the commit that it last meant."""
+        """Folder and file names of each commit in the cache, the newest first; for a revision other than
+        "main", only of the commit that it last pointed to."""
         known = None if revision == "main" else self._commit_of(repo, revision)
         for commit in sorted(_folders(self._repo(repo) / "snapshots"), key=_age):
             if known in (None, commit.name):
                 yield commit, tuple(_files(commit))
 
     def _commit_of(self, repo: str, revision: str) -> str:
-        """The commit that a branch, tag or commit last meant here; "" where it was never asked for."""
+        """The commit that a branch, tag or commit last pointed to here; "" where it was never asked for."""
         if _COMMIT.fullmatch(revision):
             return revision
         try:
@@ -124,12 +125,12 @@ class Cache:
         return FilePlace(self.folder, self._repo(repo), name, etag, commit)
 
     def forget(self, repo: str, name: str) -> None:
-        """Remove what came so far of a file that is not whole, unless another program is at it."""
+        """Remove the partial files of an incomplete download, unless another program is downloading it."""
         remove_partials(self._repo(repo) / "blobs", self._locks(repo), name)
         self.tidy(repo)
 
     def unlock(self, repo: str, etag: str) -> None:
-        """Remove the lock that a download left which was ended before it wrote anything."""
+        """Remove the lock of a download that was ended before it wrote anything."""
         with held_alone(self._locks(repo), etag):
             pass
         self.tidy(repo)
@@ -140,8 +141,8 @@ class Cache:
         self.tidy(repo)
 
     def remove(self, repo: str, name: str, etag: str, commit: str) -> None:
-        """Remove one file that a download brought, unless another program is at it; its bytes stay where
-        another commit or name needs them too."""
+        """Remove one file that a download brought, unless another program is downloading it; its bytes stay
+        where another commit or name needs them."""
         place = self.place(repo, name, etag, commit)
         with held_alone(self._locks(repo), etag) as alone:
             if alone:
@@ -152,8 +153,8 @@ class Cache:
         self.tidy(repo)
 
     def remains(self, repo: str, name: str, etag: str, commit: str) -> Path | None:
-        """Where something lies of a file that could not be removed: under its name, else its bytes, else what
-        came of them; None where nothing does."""
+        """Path of what is left of a file that could not be removed: its name, else its bytes, else its
+        partial file; None where nothing is left."""
         place = self.place(repo, name, etag, commit)
         return next(filter(os.path.lexists, (place.pointer, place.blob, place.partial)), None)
 
@@ -162,7 +163,7 @@ class Cache:
         bytes freed. Raises OSError."""
         pointers = tuple(pointers)
         freed = self._delete_scanned({pointer.resolve() for pointer in pointers})
-        # It passes over a repository that has anything odd in it, and only logs what it may not delete.
+        # It skips a repository with anything unexpected in it, and only logs what it may not delete.
         return freed + sum(self._delete_one(pointer) for pointer in pointers if pointer.is_file())
 
     def _delete_scanned(self, wanted: set[Path]) -> int:
@@ -187,36 +188,36 @@ class Cache:
         return strategy.expected_freed_size
 
     def _delete_one(self, pointer: Path) -> int:
-        """Delete a file in every commit that has it, and its bytes, by hand."""
+        """Delete a file in every commit that has it, and its bytes, without huggingface_hub."""
         repo = pointer.relative_to(self.folder).parts[0].partition("--")[2].replace("--", "/")
         size = pointer.stat().st_size
         bytes_at = pointer.resolve()
-        # As the repository has it: what it points to may be in a store that all repositories share.
+        # Only one link is followed: the blob may itself link into a store that all repositories share.
         blob = Path(os.path.normpath(pointer.parent / os.readlink(pointer))) if pointer.is_symlink() else None
-        for one in list(self._all_pointers(repo)):
-            if one.is_file() and one.resolve() == bytes_at:
-                one.unlink()
+        for same in list(self._all_pointers(repo)):
+            if same.is_file() and same.resolve() == bytes_at:
+                same.unlink()
         if blob is not None:
             blob.unlink(missing_ok=True)
         self.tidy(repo)
         return size
 
     def tidy(self, repo: str) -> None:
-        """Remove what is empty of a repository's folder, and references to commits that are gone."""
+        """Remove the empty folders of a repository, and references to commits that are gone."""
         folder = self._repo(repo)
         if others_at(folder / "blobs"):
-            return  # it has made the folders that its file goes to
+            return  # another program needs the folders that it has made
         snapshots = folder / "snapshots"
         for commit in _folders(snapshots):
             _remove_empty(commit)
         left = os.listdir(snapshots) if snapshots.is_dir() else []
-        for ref in [one for one in (folder / "refs").rglob("*") if one.is_file()]:
+        for ref in [path for path in (folder / "refs").rglob("*") if path.is_file()]:
             if ref.read_text(encoding="utf-8", errors="replace") not in left:
                 ref.unlink()
         _remove_empty(folder)
         _remove_empty(self.folder / ".locks" / folder.name)
         with contextlib.suppress(OSError):
-            (self.folder / ".locks").rmdir()  # of other repositories there are none
+            (self.folder / ".locks").rmdir()  # fails where other repositories have locks
 
     def _repo(self, repo: str) -> Path:
         folder: str = repo_folder_name(repo_id=repo, repo_type="model")
@@ -234,7 +235,7 @@ def _pointer(commit: Path, name: str) -> Path:
 
 
 def _is(pointer: Path, size: int, sha256: str) -> bool:
-    """Whether a file is here, and is that one, as far as it is known."""
+    """Whether a file is in the cache, and matches what is known of it."""
     try:
         # The blob itself may be a link, into a store that all repositories share.
         if sha256 and pointer.is_symlink() and Path(os.readlink(pointer)).name != sha256:
@@ -252,19 +253,19 @@ def _age(folder: Path) -> float:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """The folders in a folder; what cannot be looked at is none, and has none."""
+    """The folders in a folder; those that cannot be read are left out."""
     found = []
     with contextlib.suppress(OSError):
-        for one in folder.iterdir():
+        for path in folder.iterdir():
             with contextlib.suppress(OSError):
-                if one.is_dir():
-                    found.append(one)
+                if path.is_dir():
+                    found.append(path)
     return found
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """The names, with slashes, of the files in a folder and those below it; what cannot be looked at has
-    none."""
+    """The names, with slashes, of the files in a folder and those below it; folders that cannot be read are
+    left out."""
     for inner, _, names in os.walk(folder):
         below = os.path.relpath(inner, folder).replace(os.sep, "/")
         prefix = "" if below == "." else f"{below}/"
@@ -272,7 +273,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove a folder and those in it, as far as they hold nothing."""
+    """Remove a folder and those in it, where they are empty."""
     for inner in _folders(folder):
         if not inner.is_symlink():
             _remove_empty(inner)

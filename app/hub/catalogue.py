@@ -21,13 +21,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     repo: str
     file: str
-    size: int  # bytes, about: the Hub says exactly
+    size: int  # bytes, approximate: the Hub gives the exact size
     licence: str = ""
     role: str = "target"  # or "draft"
 
 
 class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A target and its draft that are known to go together."""
+    """A target and a draft that are known to work together."""
 
     id: str
     title: str
@@ -37,16 +37,16 @@ class CataloguePair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
-        return sum(one.size for one in self.models)
+        """Bytes, approximate."""
+        return sum(model.size for model in self.models)
 
     @property
     def target(self) -> Entry:
-        return next(one for one in self.models if one.role == "target")
+        return next(model for model in self.models if model.role == "target")
 
     @property
     def draft(self) -> Entry | None:
-        return next((one for one in self.models if one.role == "draft"), None)
+        return next((model for model in self.models if model.role == "draft"), None)
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -56,13 +56,13 @@ class _File(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """An entry as the Hub has it now: what to download, or why it cannot be."""
+    """An entry as the Hub has it now: what to download, or why it cannot be downloaded."""
 
     entry: Entry
     repo: Repo | None = None
     quantisation: Quantisation | None = None
     problem: HubError | None = None
-    replaced: str = ""  # the listed file, where another of its quantisation took its place
+    replaced: str = ""  # the listed file, where another file of its quantisation replaced it
 
 
 _file = msgspec.json.Decoder(_File)
@@ -72,9 +72,9 @@ def load_catalogue(path: Path) -> tuple[CataloguePair, ...]:
     """The pairs of resources/catalogue.json, the first choice first."""
     pairs = decode(_file, path.read_bytes()).pairs
     for pair in pairs:
-        roles = sorted(one.role for one in pair.models)
+        roles = sorted(model.role for model in pair.models)
         if roles not in (["target"], ["draft", "target"]) or not all(
-            is_safe(one.file) for one in pair.models
+            is_safe(model.file) for model in pair.models
         ):
             raise ValueError(f"{path.name}: {pair.id} is no pair")
     return pairs
@@ -85,7 +85,7 @@ def confirm(hub: Hub, pair: CataloguePair) -> Iterator[Confirmed]:
 
     Never raises for what the Hub says: a problem is part of the answer.
     """
-    for entry in sorted(pair.models, key=lambda one: one.role != "target"):
+    for entry in sorted(pair.models, key=lambda model: model.role != "target"):
         try:
             repo = read_repo(hub, entry.repo)
             yield _confirmed(entry, repo)
@@ -94,13 +94,13 @@ def confirm(hub: Hub, pair: CataloguePair) -> Iterator[Confirmed]:
 
 
 def wanted_pair(confirmed: Iterable[Confirmed]) -> tuple[Wanted, ...]:
-    """What to download of a confirmed pair: all of it. Raises HubError where one of its models cannot be."""
+    """All models of a confirmed pair, to download. Raises HubError where one of them cannot be downloaded."""
     wanted = []
-    for one in confirmed:
-        if one.problem is not None:
-            raise one.problem
-        assert one.repo is not None and one.quantisation is not None
-        wanted.append(Wanted.of(one.repo, one.quantisation))
+    for entry in confirmed:
+        if entry.problem is not None:
+            raise entry.problem
+        assert entry.repo is not None and entry.quantisation is not None
+        wanted.append(Wanted.of(entry.repo, entry.quantisation))
     return tuple(wanted)
 
 

@@ -1,4 +1,4 @@
-"""Which blobs of the cache were read to the end and had their checksum: each needs it once."""
+"""Which blobs of the cache have had their checksum verified: each is read only once for that."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.hub.kept_file import NewerError, decode_kept
 
 VERSION = 1
 MOST = 10_000
-"""Blobs that are remembered, the latest ones."""
+"""How many blobs are remembered: the latest."""
 
 
 class _Stamp(msgspec.Struct, frozen=True, array_like=True):
@@ -32,8 +32,8 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class Checked:
-    """The list of them, by checksum. Losing an entry costs only the time to read a blob again, so two
-    downloads that write at once need no lock, and a list that cannot be kept is no error."""
+    """The list of verified blobs, by checksum. Losing an entry costs only the time to read a blob again, so
+    two downloads that write at once need no lock, and a list that cannot be saved is no error."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
@@ -60,7 +60,7 @@ class Checked:
         try:
             return decode_kept(self._file.read_bytes(), _File, VERSION).sound
         except NewerError:
-            self._file = None  # of use to who wrote it
+            self._file = None  # kept for the newer version that wrote it
         except (OSError, ValueError):
             pass  # nothing is lost: files are checked against their checksums once more
         return {}

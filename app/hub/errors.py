@@ -1,4 +1,5 @@
-"""What can go wrong with the Hub and with downloads, in sentences; the only place that reads its errors."""
+"""What can go wrong with the Hub and with downloads, in sentences; the only module that interprets its
+errors."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from huggingface_hub.utils import parse_ratelimit_headers
 from app.base.files import reason
 from app.engine.errors import UserError
 
-LONGEST_WAIT = 3600.0  # seconds; what a server may ask for at most
+LONGEST_WAIT = 3600.0  # seconds; the longest wait that a server may ask for
 
 
 class Trouble(StrEnum):
@@ -34,27 +35,27 @@ class Trouble(StrEnum):
 
     OFFLINE = "offline"  # offline mode is on
     GATED = "gated"  # a token is needed, and the repo's conditions accepted
-    DENIED = "denied"  # there is a token, and it does not open this
+    DENIED = "denied"  # there is a token, but it does not give access
     NOT_FOUND = "not found"
     BUSY = "busy"  # 429
     UNREACHABLE = "unreachable"  # no connection, a cut one, no answer in time
     SERVER = "server"  # 5xx, or an answer that cannot be used
-    CHANGED = "changed"  # the file is another one than it was a moment ago
+    CHANGED = "changed"  # the file has changed since it was looked up
     LOCKED = "locked"  # another program is downloading the same file
     NO_SPACE = "no space"
     DISK = "disk"  # the folder cannot be written
     CHECKSUM = "checksum"
-    LEFT = "left"  # it was cancelled, and something of it could not be deleted
+    LEFT = "left"  # it was cancelled, but something could not be deleted
     NAME = "name"  # a name that would leave the folder
     CRASHED = "crashed"  # the download process ended
 
 
 PASSING = frozenset({Trouble.BUSY, Trouble.UNREACHABLE, Trouble.SERVER, Trouble.CHANGED, Trouble.LOCKED})
-"""Trouble that may be over when one tries again."""
+"""Trouble that may be over at the next try."""
 
 
 class HubError(UserError):
-    """Something the Hub, the network or the disk refuses.
+    """Something failed at the Hub, in the network or on the disk.
 
     `wait` is how many seconds the server asked to wait before the next try, None where it did not say.
     """
@@ -74,17 +75,19 @@ def offline_error() -> HubError:
     )
 
 
-def unusable_answer(what: str) -> HubError:
+def unusable_answer(problem: str) -> HubError:
     return HubError(
-        Trouble.SERVER, f"The Hub's answer cannot be used: {what}.", "Try again later, or check HF_ENDPOINT."
+        Trouble.SERVER,
+        f"The Hub's answer cannot be used: {problem}.",
+        "Try again later, or check HF_ENDPOINT.",
     )
 
 
 def explain(error: Exception, subject: str) -> HubError | None:
-    """The sentence for an error of the client, the network or the disk; None for what is a bug.
+    """The sentence for an error of the client, the network or the disk; None for a bug.
 
-    `subject` is what was asked for, such as "owner/name". Nothing of the error's own text is used: it may
-    hold an address with a signature in it.
+    `subject` is what was asked for, such as "owner/name". The error's own text is not used: it may hold an
+    address with a signature in it.
     """
     match error:
         case HubError():
@@ -108,7 +111,7 @@ def explain(error: Exception, subject: str) -> HubError | None:
         case HfHubHTTPError():
             return _status(error, subject)
         case FileMetadataError():
-            return unusable_answer("it lacks what a Hub says of a file")
+            return unusable_answer("it does not describe the file")
         case httpx2.TimeoutException():
             return HubError(
                 Trouble.UNREACHABLE, "The Hub does not answer.", "Check the connection, or try again later."
@@ -144,7 +147,7 @@ def disk_error(error: OSError) -> HubError:
 
 
 def left_error(why: OSError, where: Sequence[Path]) -> HubError:
-    """The sentence for what a cancelled download brought and could not be deleted."""
+    """The sentence for files of a cancelled download that could not be deleted."""
     return HubError(
         Trouble.LEFT,
         f"Cancelled, but not all of it could be deleted: {reason(why)}.",

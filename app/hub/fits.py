@@ -9,7 +9,7 @@ from enum import StrEnum
 from app.base.numbers import file_size
 from app.engine.devices.memory import CPU, Device
 
-RESERVE = 0.05  # of what is free: the system, and other programs, go on needing some
+RESERVE = 0.05  # of what is free: the system and other programs need some
 _CONTEXT_SHARE = 0.1
 _CONTEXT_LEAST = 200_000_000
 _METAL = ("MTL", "Metal")  # the backend's names: Apple's GPUs have no memory of their own
@@ -36,12 +36,12 @@ class Room:
     def of(cls, devices: Iterable[Device]) -> Room:
         """From this machine's devices. Layers can be split over several GPUs: their memory is added up."""
         memory, gpus, shared = 0, [], False
-        for one in devices:
-            if one.name == CPU:
-                memory = one.free
-            elif "GPU" in one.kind:
-                gpus.append(one.free)
-                shared |= one.kind == "integrated GPU" or one.backend in _METAL
+        for device in devices:
+            if device.name == CPU:
+                memory = device.free
+            elif "GPU" in device.kind:
+                gpus.append(device.free)
+                shared |= device.kind == "integrated GPU" or device.backend in _METAL
         return cls(memory, sum(gpus) if gpus else None, shared)
 
     @property
@@ -76,8 +76,8 @@ class Fit:
 
 
 def rough_context(size: int) -> int:
-    """What context and buffers take beside a file of `size` bytes, where nothing else of it is known: a tenth
-    of it, and at least 200 MB. A stand-in for an estimate from the model's own numbers."""
+    """Bytes of context and buffers beside a file of `size` bytes, where only its size is known: a tenth of
+    it, and at least 200 MB. A stand-in for an estimate from the model's own numbers."""
     return max(_CONTEXT_LEAST, int(size * _CONTEXT_SHARE))
 
 

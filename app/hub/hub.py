@@ -1,4 +1,4 @@
-"""The door to the Hub: one client, offline mode, a time limit, and every failure as a sentence."""
+"""Access to the Hub: one client, offline mode, a time limit, and every failure as a sentence."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class Hub:
         try:
             yield self._api
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise unusable_answer(f"it says something else about {subject}") from error
+            raise unusable_answer(f"its data about {subject} has an unknown form") from error
         except Exception as error:
             if isinstance(error, ValueError) and not isinstance(error, OSError):
-                raise unusable_answer(f"it says something else about {subject}") from error
+                raise unusable_answer(f"its data about {subject} has an unknown form") from error
             if (known := explain(error, subject)) is None:
                 raise
             raise known from error
 
     def get(self, path: str, query: Mapping[str, Any]) -> bytes:
-        """One GET, within `asking`: a JSON text. The client's own listings try again for half a minute before
-        they say that there is no connection; here a person waits, and can press again. And of a repository
-        with 100,000 files they take ten times as long to read as the text takes."""
+        """One GET, within `asking`; returns JSON. The client's own listings try again for half a minute
+        before they report a missing connection; here a person waits, and can try again. They also take ten
+        times as long for a repository with 100,000 files."""
         headers = build_hf_headers(library_name="draftscope", library_version=__version__)
         response = get_session().get(f"{self.endpoint}{path}", params=dict(query), headers=headers)
         hf_raise_for_status(response)
@@ -58,8 +58,8 @@ class Hub:
 
 
 def _limit_waiting() -> None:
-    """The client waits for ever where it is not told a limit, and not all of it can be told. It is looked at
-    each time, because it can be made anew."""
+    """Set a time limit for requests that have none: the client would wait for ever, and not all of its calls
+    take a limit. Its session is looked up each time, because it can be replaced."""
     session = get_session()
     hooks = session.event_hooks
     if _set_limit not in hooks["request"]:

@@ -1,4 +1,4 @@
-"""Files that are read again at the next start: what cannot be used is set aside and named, never lost."""
+"""Files that are read again at the next start: one that cannot be used is set aside and named, never lost."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def decode_kept(data: bytes, kind: type[T], newest: int) -> T:
     return decode(msgspec.json.Decoder(kind), data)
 
 
-def put_aside(path: Path, what: str, error: OSError | ValueError) -> str:
-    """Rename a file that could not be read, so that nothing overwrites it; returns the sentence about `what`
-    it is. Never raises."""
+def put_aside(path: Path, subject: str, error: OSError | ValueError) -> str:
+    """Rename a file that could not be read, so that nothing overwrites it; returns the sentence about it,
+    which begins with `subject`. Never raises."""
     if isinstance(error, NewerError):
         word, why = "newer", "a newer version of Draftscope wrote it"
     else:
@@ -42,4 +42,4 @@ def put_aside(path: Path, what: str, error: OSError | ValueError) -> str:
         kept = f"; it is kept as {set_aside(path, word).name}"
     except OSError:
         kept = ""
-    return f"{what} could not be read ({why}){kept}."
+    return f"{subject} could not be read ({why}){kept}."

@@ -22,7 +22,7 @@ _OTHER_KINDS = (
     "spaces",
     "collections",
 )  # of repositories; the first word of their addresses
-# Beside the weights of a model that sees or hears, and what quantising was steered by: no models.
+# No models: files beside the weights of a multimodal model, and importance matrices.
 _BESIDE = re.compile(r"(?:^|[-._/])(mmproj|imatrix)", re.IGNORECASE)
 
 
@@ -105,7 +105,7 @@ def is_model(name: str) -> bool:
 
 
 def shard_of(name: str) -> Shard | None:
-    """The part of a model that `…-00001-of-00003.gguf` is; None for a file that is a whole one."""
+    """The shard that a name such as `…-00001-of-00003.gguf` stands for; None for a model in one file."""
     found = _SHARD.match(name)
     if found is None or not 1 <= int(found["index"]) <= int(found["count"]):
         return None
@@ -113,7 +113,7 @@ def shard_of(name: str) -> Shard | None:
 
 
 def quantisation_of(name: str) -> str:
-    """The quantisation that a file name tells, such as "Q4_K_M"; "?" where it tells none."""
+    """The quantisation in a file name, such as "Q4_K_M"; "?" where it has none."""
     shard = shard_of(name)
     stem = shard.stem if shard else name.removesuffix(".gguf")
     for part in reversed(stem.split("/")):  # the file's own name first, then its folders

@@ -1,4 +1,5 @@
-"""Where one file belongs in the cache, what came of it so far, and the lock that keeps others from it."""
+"""The place of one file in the cache, its partial download, and the lock that keeps other programs from
+it."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ class FilePlace:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other programs, huggingface_hub's own downloads among them, from this file; raises HubError
-        where one is at it."""
+        """Keep other programs, including huggingface_hub's own downloads, from this file; raises HubError
+        where one is downloading it."""
         self._lock.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self._lock, timeout=0, mode=0o664):
@@ -49,23 +50,24 @@ class FilePlace:
             ) from None
 
     def begin(self) -> int:
-        """Make ready for writing, and remove what came of an older file; returns how many bytes came."""
+        """Prepare for writing, and remove partial files of an older version; returns the bytes that are here
+        already."""
         self.partial.parent.mkdir(parents=True, exist_ok=True)
         remove_partials(self.blob.parent, self._lock.parent, self._name, keep=self.partial)
         return self.partial.stat().st_size if self.partial.exists() else 0
 
     def settle(self) -> None:
-        """The partial file is whole: make it the blob, in place of a damaged one. It is on the disk before
-        it has its name: after a loss of power a blob is whole, or is not there."""
+        """Make the complete partial file the blob, in place of a damaged one. It is synced to the disk before
+        it is renamed: after a power loss a blob is complete, or missing."""
         with self.partial.open("r+b") as file:
             os.fsync(file.fileno())
         os.replace(self.partial, self.blob)
         _sync(self.blob.parent)
         if self.pointer.is_file() and not self.pointer.is_symlink():
-            self.pointer.unlink()  # the damaged one itself, where there are no links
+            self.pointer.unlink()  # the damaged file itself, where there are no links
 
     def link(self) -> Path:
-        """Let the commit's name point to the blob; returns the path."""
+        """Make the commit's name point to the blob; returns the path."""
         if not self.pointer.exists():
             self.pointer.unlink(missing_ok=True)  # a link to a blob that is gone
             self.pointer.parent.mkdir(parents=True, exist_ok=True)
@@ -73,13 +75,14 @@ class FilePlace:
                 if constants.HF_HUB_DISABLE_SYMLINKS:
                     raise OSError
                 self.pointer.symlink_to(os.path.relpath(self.blob, self.pointer.parent))
-            except OSError:  # no links here: the file itself, as huggingface_hub does
+            except OSError:  # no links here: move the file itself, as huggingface_hub does
                 shutil.move(self.blob, self.pointer)
             _sync(self.pointer.parent)
         return self.pointer
 
     def refer(self, revision: str, *, unless_known: bool) -> None:
-        """Let the revision mean this commit; `unless_known`: not where it means one that is here."""
+        """Make the revision point to this commit; with `unless_known`, not where it points to another commit
+        that is here."""
         if revision == self._commit or not is_safe(revision):
             return
         ref = self._repo.joinpath("refs", *revision.split("/"))
@@ -93,7 +96,7 @@ class FilePlace:
 
 @contextlib.contextmanager
 def held_alone(locks: Path, etag: str) -> Iterator[bool]:
-    """Hold the lock of some bytes and leave none behind; gives False where another program is at them."""
+    """Hold the lock of a blob and leave no lock file behind; yields False where another program holds it."""
     locks.mkdir(parents=True, exist_ok=True)
     path = locks / f"{etag}.lock"
     lock = FileLock(path, timeout=0)
@@ -111,7 +114,8 @@ def held_alone(locks: Path, etag: str) -> Iterator[bool]:
 
 
 def remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = None) -> None:
-    """Remove what came of a file, whatever its contents were then, unless another program is at it."""
+    """Remove the partial files of a file, whatever its contents were then, unless another program is
+    downloading it."""
     for partial in blobs.glob(f"*.{_key(name)}.incomplete"):
         if partial != keep:
             with held_alone(locks, partial.name.split(".")[0]) as alone:
@@ -120,12 +124,13 @@ def remove_partials(blobs: Path, locks: Path, name: str, keep: Path | None = Non
 
 
 def others_at(blobs: Path) -> bool:
-    """Whether another program is downloading here, or broke off: its files have keys of other lengths."""
-    return any(not _OURS.fullmatch(one.name) for one in blobs.glob("*.incomplete"))
+    """Whether another program is downloading here, or was interrupted: its partial files have keys of other
+    lengths."""
+    return any(not _OURS.fullmatch(path.name) for path in blobs.glob("*.incomplete"))
 
 
 def _sync(folder: Path) -> None:
-    """Bring the names in a folder onto the disk, where the system can."""
+    """Sync the names in a folder to the disk, where the system can."""
     with contextlib.suppress(OSError):  # Windows opens no folders
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -139,5 +144,5 @@ def partial_of(repo: Path, name: str, etag: str) -> Path:
 
 
 def _key(name: str) -> str:
-    """Short, and the same for the same file of a repository whatever its contents are by now."""
+    """A short key, the same for a file of a repository whatever its contents are."""
     return hashlib.sha256(name.encode()).hexdigest()[:_KEY]

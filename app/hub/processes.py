@@ -28,7 +28,8 @@ def start_child(
 
 
 def hear(connection: Connection, decode: Callable[[bytes], T]) -> T:
-    """The next message; raises EOFError or OSError where the process is gone, or says what cannot be read."""
+    """The next message; raises EOFError or OSError where the process is gone or its message cannot be
+    read."""
     try:
         return decode(connection.recv_bytes(_LONGEST))
     except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
@@ -37,8 +38,8 @@ def hear(connection: Connection, decode: Callable[[bytes], T]) -> T:
 
 @contextlib.contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Ctrl+C is for the parent to handle, also while the child is still being started: a process begins
-    with the signals blocked that its parent's thread blocks."""
+    """Block Ctrl+C while a child starts: it is for the parent to handle, and a process begins with the
+    signals blocked that its parent's thread blocks."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -32,13 +32,13 @@ class _Sibling(msgspec.Struct):
 
 
 class _Info(msgspec.Struct):
-    """What the Hub answers about a repository, as far as it matters here."""
+    """The fields of the Hub's answer about a repository that are used here."""
 
     sha: str = ""
     gated: bool | str | None = False
     tags: tuple[str, ...] | None = ()
     cardData: dict[str, Any] | None = None  # noqa: N815 # the Hub's name
-    gguf: dict[str, Any] | None = None  # what it read from the GGUF files
+    gguf: dict[str, Any] | None = None  # what the Hub read from the GGUF files
     siblings: tuple[_Sibling, ...] = ()
 
 
@@ -78,23 +78,27 @@ class Repo:
     repo: str
     commit: str
     gated: bool
-    licence: str  # as the Hub names it, such as "apache-2.0"; empty where it tells none
+    licence: str  # as the Hub names it, such as "apache-2.0"; empty where there is none
     quantisations: tuple[Quantisation, ...]
     architecture: str = ""
     parameters: int | None = None
     context: int | None = None  # tokens
     notices: tuple[str, ...] = ()  # files that are left out, and why
-    revision: str = "main"  # that was asked for
+    revision: str = "main"  # as requested
 
     def matching(self, file: str) -> tuple[Quantisation, ...]:
-        """The quantisation that has `file`, else all that have it as their name."""
-        holds = (one for one in self.quantisations if file in [other.name for other in one.files])
+        """The quantisation that contains `file`, else all that have it as their name."""
+        holds = (
+            quantisation
+            for quantisation in self.quantisations
+            if file in [part.name for part in quantisation.files]
+        )
         if found := next(holds, None):
             return (found,)
-        return tuple(one for one in self.quantisations if file.upper() == one.name)
+        return tuple(quantisation for quantisation in self.quantisations if file.upper() == quantisation.name)
 
     def chosen(self, file: str = "") -> Quantisation:
-        """`holding`; where nothing is named, Q4_K_M, else Q8_0, as llama.cpp chooses, else the smallest.
+        """`holding(file)`; without a file Q4_K_M, else Q8_0, as llama.cpp chooses, else the smallest.
 
         Raises HubError.
         """
@@ -106,12 +110,12 @@ class Repo:
     def holding(self, file: str) -> Quantisation:
         """The quantisation that `file` (any shard of it, or the quantisation's own name) belongs to.
 
-        Raises HubError where there is none, or where several files are of that quantisation.
+        Raises HubError where there is none, or where several files have that quantisation.
         """
         named = self.matching(file)
         if len(named) == 1:
             return named[0]
-        names = ", ".join(one.file for one in named or self.quantisations) or "no GGUF file"
+        names = ", ".join(quantisation.file for quantisation in named or self.quantisations) or "no GGUF file"
         if named:
             raise HubError(
                 Trouble.NOT_FOUND,
@@ -130,7 +134,8 @@ def read_repo(hub: Hub, repo: str, revision: str = "main") -> Repo:
     if not _COMMIT.fullmatch(info.sha):
         raise unusable_answer(f"{repo} has no commit")
     files = (
-        HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else "") for one in info.siblings
+        HubFile(sibling.rfilename, sibling.size or 0, sibling.lfs.sha256 if sibling.lfs else "")
+        for sibling in info.siblings
     )
     quantisations, notices = group_files(files)
     facts = info.gguf or {}
@@ -168,11 +173,11 @@ def group_files(files: Iterable[HubFile]) -> tuple[tuple[Quantisation, ...], tup
             wholes.append(Quantisation(quantisation_of(joined[0].name), joined))
         else:
             notices.append(f"{stem} is left out: {len(parts)} of {count} parts are there.")
-    return tuple(sorted(wholes, key=lambda one: (one.size, one.file))), tuple(notices)
+    return tuple(sorted(wholes, key=lambda whole: (whole.size, whole.file))), tuple(notices)
 
 
 def licence_of(tags: Iterable[str] | None, card: Any) -> str:
-    """The licence a repository is tagged with, or that its model card names; empty where there is none."""
+    """The licence in a repository's tags, else in its model card; empty where there is none."""
     for tag in tags or ():
         if tag.startswith("license:") and tag != "license:other":
             return tag.removeprefix("license:")

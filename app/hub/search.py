@@ -44,8 +44,8 @@ class RepoHit:
 
 
 def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
-    """GGUF repositories whose names have these words, most downloaded first; a pasted address gives exactly
-    its repository. Raises HubError, and UserError for no words."""
+    """GGUF repositories whose names contain these words, most downloaded first; a pasted address gives
+    exactly its repository. Raises HubError, and UserError for no words."""
     words = words.strip()
     if not words:
         raise UserError("There is nothing to search for.", "Type a model's name, or paste its address.")
@@ -60,7 +60,7 @@ def search(hub: Hub, words: str, limit: int = LIMIT) -> tuple[RepoHit, ...]:
     query = {"search": words, "filter": "gguf", "sort": "downloads", "limit": limit, "expand": _ASKED}
     with hub.asking("the search"):
         found = decode(_hits, hub.get("/api/models", query))
-        return tuple(_hit(ModelInfo(**one)) for one in found[:limit])  # type: ignore[no-untyped-call]
+        return tuple(_hit(ModelInfo(**entry)) for entry in found[:limit])  # type: ignore[no-untyped-call]
 
 
 def _read(hub: Hub, repo: str) -> RepoHit:

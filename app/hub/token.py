@@ -22,7 +22,7 @@ _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 @dataclass(frozen=True, slots=True)
 class KeptToken:
-    """Where the token that is used comes from; never the token itself."""
+    """Where the token in use comes from; never the token itself."""
 
     place: str  # a file, or the name of an environment variable
     by_variable: bool
@@ -32,7 +32,7 @@ class KeptToken:
 
 
 def kept_token() -> KeptToken | None:
-    """Where there is a token; None where there is none. Quick, and asks nobody."""
+    """Where the token in use comes from; None where there is none. Quick, without a request."""
     for name in _VARIABLES:
         if os.environ.get(name, "").strip():
             return KeptToken(name, by_variable=True)
@@ -41,13 +41,15 @@ def kept_token() -> KeptToken | None:
 
 
 def save_token(hub: Hub, token: str) -> None:
-    """Try a token out on the Hub and keep it. Raises UserError where it is refused, HubError where the Hub
+    """Check a token with the Hub, and save it. Raises UserError where it is refused, HubError where the Hub
     cannot be asked."""
     token = token.strip()
     if not token or not token.isascii() or any(letter.isspace() for letter in token):
         raise UserError("That is not a token.", "It begins with hf_; copy it from your settings on the Hub.")
     if (kept := kept_token()) and kept.by_variable:
-        raise UserError(f"{kept.place} is set, and comes before any other token.", "Change it there.")
+        raise UserError(
+            f"{kept.place} is set, and takes precedence over any other token.", "Change it there."
+        )
     with hub.asking("the token"):
         try:
             huggingface_hub.login(token, add_to_git_credential=False)
@@ -55,15 +57,13 @@ def save_token(hub: Hub, token: str) -> None:
             code = getattr(getattr(error, "response", None), "status_code", 401)
             if code not in (400, 401, 403):
                 raise
-            # Without its cause: that one's text could hold the token.
+            # Without its cause, whose text could hold the token.
             raise UserError("The Hub does not know this token.", "Make a new one with read access.") from None
 
 
 def forget_token() -> None:
-    """Remove the token that is used from this computer; others that huggingface_hub keeps by name stay.
-
-    Raises UserError where a variable gives it, and where its file cannot be changed.
-    """
+    """Remove the token in use from this computer; others that huggingface_hub keeps by name stay. Raises
+    UserError where an environment variable sets it, and where its file cannot be changed."""
     from huggingface_hub.utils import get_stored_tokens  # which loads all of the client
 
     kept = kept_token()
@@ -73,14 +73,14 @@ def forget_token() -> None:
     token = _read(path)
     for name, stored in get_stored_tokens().items():
         if token and stored.strip() == token:
-            with contextlib.suppress(OSError):  # at last it asks git, which need not be there
+            with contextlib.suppress(OSError):  # its last step needs git, which may be missing
                 huggingface_hub.logout(name)
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise _not_removed(path, reason(error)) from error
     if token and token in get_stored_tokens().values():
-        raise _not_removed(Path(constants.HF_STORED_TOKENS_PATH), "it is kept by name as well")
+        raise _not_removed(Path(constants.HF_STORED_TOKENS_PATH), "it is stored under a name as well")
 
 
 def _not_removed(path: Path, why: str) -> UserError:

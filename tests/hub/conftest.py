@@ -59,6 +59,6 @@ def left(cache: Cache) -> Callable[[], list[str]]:
     """Everything that lies in the cache, folders too."""
 
     def look() -> list[str]:
-        return sorted(str(one.relative_to(cache.folder)) for one in cache.folder.rglob("*"))
+        return sorted(str(path.relative_to(cache.folder)) for path in cache.folder.rglob("*"))
 
     return look

@@ -86,7 +86,7 @@ class FakeHub:
     cdn: str = ""
 
     def requests(self, kind: str, method: str = "GET") -> list[Asked]:
-        return [one for one in self.asked if (one.kind, one.method) == (kind, method)]
+        return [request for request in self.asked if (request.kind, request.method) == (kind, method)]
 
     def fault(self, kind: str) -> Fault:
         waiting = self.faults[kind]
@@ -104,7 +104,7 @@ def running() -> Iterator[FakeHub]:
     hub = FakeHub()
     servers = [_server(hub, port_is_cdn) for port_is_cdn in (False, True)]
     hub.address, hub.cdn = (f"http://127.0.0.1:{server.server_address[1]}" for server in servers)
-    threads = [threading.Thread(target=one.serve_forever, args=(0.02,), daemon=True) for one in servers]
+    threads = [threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True) for server in servers]
     for thread in threads:
         thread.start()
     try:
@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
             words = query.get("search", [""])[0].lower().split()
             found = [
                 self._info(name, query)
-                for name, repo in sorted(self.fake.repos.items(), key=lambda one: -one[1].downloads)
+                for name, repo in sorted(self.fake.repos.items(), key=lambda named: -named[1].downloads)
                 if all(word in name.lower() for word in words)
             ]
             self._json(found[: int(query.get("limit", ["1000"])[0])])
@@ -197,12 +197,12 @@ class _Handler(BaseHTTPRequestHandler):
         repo = self.fake.repos[name]
         siblings: list[dict[str, Any]] = [{"rfilename": file} for file in repo.files]
         if "blobs" in query:
-            for one in siblings:
-                data = repo.files[one["rfilename"]]
-                one |= {"size": len(data), "blobId": hashlib.sha1(data).hexdigest()}
+            for sibling in siblings:
+                data = repo.files[sibling["rfilename"]]
+                sibling |= {"size": len(data), "blobId": hashlib.sha1(data).hexdigest()}
                 if repo.lfs:
                     sha256 = hashlib.sha256(data).hexdigest()
-                    one["lfs"] = {"sha256": sha256, "size": len(data), "pointerSize": 134}
+                    sibling["lfs"] = {"sha256": sha256, "size": len(data), "pointerSize": 134}
         return {
             "id": name,
             "modelId": name,

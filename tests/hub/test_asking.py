@@ -29,7 +29,7 @@ def everything(server: FakeHub) -> None:
 
 def test_words_find_repositories_most_downloaded_first(hub: Hub) -> None:
     found = search(hub, " llama ")
-    assert [(one.repo, one.gated) for one in found] == [
+    assert [(hit.repo, hit.gated) for hit in found] == [
         ("other/Llama-small-GGUF", True),
         ("owner/Llama-GGUF", False),
     ]
@@ -54,11 +54,11 @@ def test_only_gguf_repositories_are_asked_for(hub: Hub, server: FakeHub) -> None
     "text", ["owner/Llama-GGUF", "https://huggingface.co/owner/Llama-GGUF/blob/main/Llama-Q8_0.gguf"]
 )
 def test_an_address_finds_its_repository(hub: Hub, text: str) -> None:
-    assert [one.repo for one in search(hub, text)] == ["owner/Llama-GGUF"]
+    assert [hit.repo for hit in search(hub, text)] == ["owner/Llama-GGUF"]
 
 
 def test_the_beginning_of_a_name_is_searched_for(hub: Hub) -> None:
-    assert [one.repo for one in search(hub, "owner/Llama")] == ["owner/Llama-GGUF"]
+    assert [hit.repo for hit in search(hub, "owner/Llama")] == ["owner/Llama-GGUF"]
     error = trouble(lambda: search(hub, "https://huggingface.co/owner/Llama"))
     assert error.trouble is Trouble.NOT_FOUND
 
@@ -73,7 +73,9 @@ def test_no_words() -> None:
 
 def test_a_repository_has_its_quantisations_smallest_first(hub: Hub, server: FakeHub) -> None:
     repo = read_repo(hub, "owner/Llama-GGUF")
-    assert [(one.name, one.size, one.file) for one in repo.quantisations] == [
+    assert [
+        (quantisation.name, quantisation.size, quantisation.file) for quantisation in repo.quantisations
+    ] == [
         ("Q4_K_M", len(SMALL), "Llama-Q4_K_M.gguf"),
         ("Q8_0", len(LARGE), "Llama-Q8_0.gguf"),
     ]
@@ -106,9 +108,9 @@ def test_parts_are_one_and_what_lacks_parts_is_named(hub: Hub, server: FakeHub) 
     broken = ["half-00001-of-00002.gguf"]
     server.repos["a/b"] = FakeRepo(dict.fromkeys(names + broken, SMALL))
     repo = read_repo(hub, "a/b")
-    (one,) = repo.quantisations
-    assert [file.name for file in one.files] == sorted(names)
-    assert (one.name, one.size, one.file) == ("Q8_0", 3 * len(SMALL), min(names))
+    (quantisation,) = repo.quantisations
+    assert [file.name for file in quantisation.files] == sorted(names)
+    assert (quantisation.name, quantisation.size, quantisation.file) == ("Q8_0", 3 * len(SMALL), min(names))
     assert repo.notices == ("half is left out: 1 of 2 parts are there.",)
 
 
@@ -116,7 +118,7 @@ def test_names_that_leave_the_folder_are_left_out(hub: Hub, server: FakeHub) -> 
     names = ["../../up.gguf", "/abs.gguf", "C:\\x.gguf", "fine.gguf"]
     server.repos["a/b"] = FakeRepo(dict.fromkeys(names, SMALL))
     repo = read_repo(hub, "a/b")
-    assert [one.file for one in repo.quantisations] == ["fine.gguf"]
+    assert [quantisation.file for quantisation in repo.quantisations] == ["fine.gguf"]
     assert len(repo.notices) == 3
 
 
@@ -198,7 +200,7 @@ def test_a_hub_that_lists_more_than_was_asked_for(hub: Hub, server: FakeHub) -> 
 def test_a_model_of_two_files_of_one_quantisation_is_titled_by_its_file(hub: Hub, server: FakeHub) -> None:
     server.repos["owner/two"] = FakeRepo({"a-Q4_0.gguf": b"1", "b-Q4_0.gguf": b"12", "c-Q8_0.gguf": b"123"})
     repo = read_repo(hub, "owner/two")
-    assert [Wanted.of(repo, one).title for one in repo.quantisations] == [
+    assert [Wanted.of(repo, quantisation).title for quantisation in repo.quantisations] == [
         "owner/two a-Q4_0.gguf",
         "owner/two b-Q4_0.gguf",
         "owner/two Q8_0",

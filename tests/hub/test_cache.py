@@ -56,13 +56,13 @@ def test_a_commit_that_goes_while_it_is_listed(filled: Cache, monkeypatch: pytes
 
     def iterdir(folder: Path) -> object:
         found = list(listed(folder))
-        for one in found:
-            if one.name == COMMITS[0]:
-                yield one
-                (one / "a.gguf").unlink()
-                one.rmdir()
+        for snapshot in found:
+            if snapshot.name == COMMITS[0]:
+                yield snapshot
+                (snapshot / "a.gguf").unlink()
+                snapshot.rmdir()
             else:
-                yield one
+                yield snapshot
 
     monkeypatch.setattr("app.hub.cache.Path.iterdir", iterdir)
     assert [name for _, _, name in filled.files()] == ["b.gguf"]
@@ -70,7 +70,7 @@ def test_a_commit_that_goes_while_it_is_listed(filled: Cache, monkeypatch: pytes
 
 def test_the_parts_of_a_model_are_of_one_commit(filled: Cache) -> None:
     parts = [HubFile("a.gguf", 4), HubFile("b.gguf", 4)]
-    assert all(filled.find("a/b", one.name, one.size) for one in parts)
+    assert all(filled.find("a/b", part.name, part.size) for part in parts)
     assert filled.find_first("a/b", parts) is None  # the parts are looked for beside the first one
     second = filled.folder / "models--a--b" / "snapshots" / COMMITS[1]
     (second / "a.gguf").write_bytes(b"GGUF")

@@ -27,13 +27,15 @@ def test_the_catalogue_that_comes_along() -> None:
     assert len({pair.id for pair in pairs}) == len(pairs) >= 8
     for pair in pairs:
         assert pair.draft is not None and pair.draft.size < pair.target.size
-        assert all(one.licence and one.size and one.file.endswith(".gguf") for one in pair.models)
+        assert all(model.licence and model.size and model.file.endswith(".gguf") for model in pair.models)
         assert pair.good_for.endswith(".") and "/" not in pair.id
         # A number that was not measured here names who published it, and where it was measured.
         assert "Published" not in pair.note or re.search(r", on an? .+ \(\w+\.com[^)]*\)\.$", pair.note)
     assert max(pair.size for pair in pairs) > 40e9, "up to 70B"
-    by_file = {one.file: one for pair in pairs for one in pair.models}
-    assert all(by_file[one.file] == one for pair in pairs for one in pair.models), "one size for one file"
+    by_file = {model.file: model for pair in pairs for model in pair.models}
+    assert all(by_file[model.file] == model for pair in pairs for model in pair.models), (
+        "one size for one file"
+    )
 
 
 def test_a_catalogue_that_is_none(tmp_path: Path) -> None:
@@ -49,7 +51,7 @@ def test_sizes_and_names_are_confirmed(hub: Hub) -> None:
     assert target.quantisation is not None and target.quantisation.size == len(LARGE)
     assert target.replaced == "" and target.problem is None
     wanted = wanted_pair([target, draft])
-    assert [(one.repo, one.files[0].name, one.size) for one in wanted] == [
+    assert [(item.repo, item.files[0].name, item.size) for item in wanted] == [
         ("owner/Llama-GGUF", "Llama-Q8_0.gguf", len(LARGE)),
         ("owner/Qwen-GGUF", "q.gguf", len(SMALL)),
     ]

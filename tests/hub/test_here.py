@@ -26,7 +26,7 @@ def put(cache: Cache, commit: str, *names: str) -> Path:
     return folder
 
 
-def test_a_file_or_its_quantisation_is_found_in_the_newest_commit_that_has_it(cache: Cache) -> None:
+def test_a_file_is_found_in_the_newest_commit_that_has_it(cache: Cache) -> None:
     old = put(cache, OLD, "m-Q8_0.gguf", "m-Q4_0.gguf", "mmproj-m-F16.gguf")
     new = put(cache, NEW, "m-Q8_0.gguf")
     assert find_here(cache, REPO, "m-Q8_0.gguf") == find_here(cache, REPO, "q8_0") == new / "m-Q8_0.gguf"

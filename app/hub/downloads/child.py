@@ -13,14 +13,15 @@ from app.hub.errors import HubError, Trouble
 
 
 def serve(connection: Connection, job: bytes) -> None:
-    """The process: reports until Finished or Failed. It ends as soon as nobody listens any more."""
+    """Run the job and report on it, until DownloadFinished or DownloadFailed; the process ends early when
+    nothing reads its reports."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
     # Addresses in the client's messages may carry signatures; what matters is reported.
     logging.disable(logging.CRITICAL)
 
-    def report(one: Report) -> None:
+    def send(report: Report) -> None:
         try:
-            connection.send_bytes(encode(one))
+            connection.send_bytes(encode(report))
         except OSError:
             os._exit(0)
 
@@ -28,20 +29,20 @@ def serve(connection: Connection, job: bytes) -> None:
     try:
         from app.hub.downloads.fetch import Fetcher
 
-        Fetcher(decode_job(job), report).run()
-        report(DownloadFinished())
+        Fetcher(decode_job(job), send).run()
+        send(DownloadFinished())
     except HubError as error:
-        report(DownloadFailed(error.trouble, error.message, error.hint))
+        send(DownloadFailed(error.trouble, error.message, error.hint))
     except BaseException as error:
-        # Only its kind: its text could hold an address with a signature.
+        # Only its type: its text could hold an address with a signature.
         kind = type(error).__name__
-        report(DownloadFailed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it."))
+        send(DownloadFailed(Trouble.CRASHED, f"The download failed unexpectedly ({kind}).", "Resume it."))
     connection.close()
     os._exit(0)
 
 
 def _leave_with_parent(connection: Connection) -> None:
-    """Nothing is ever sent to the child: the pipe's end is the parent's."""
+    """End the process when the parent closes its end of the pipe: nothing else ever arrives here."""
     try:
         connection.recv_bytes()
     except (EOFError, OSError):

@@ -1,7 +1,7 @@
-"""Fetches the files of one item into the cache: looks, goes on where it stood, checks, and tries again.
+"""Fetches the files of one item into the cache: looks them up, resumes, verifies checksums and tries again.
 
-The requests are huggingface_hub's, the transfer is plain HTTP with ranges: its own downloads begin at zero in
-every process, and Xet transfers can be neither paused nor watched.
+Requests go through huggingface_hub; the transfer is plain HTTP with ranges, because huggingface_hub's own
+downloads begin at zero in every process, and Xet transfers can be neither paused nor watched.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from app.hub.place import FilePlace
 
 _REPORT_SECONDS = 0.1
 _BLOCK = 1 << 20  # bytes read at once for the checksum
-_HUB = ("https", "huggingface.co", None)  # a mirror may send there
+_HUB = ("https", "huggingface.co", None)  # a mirror may redirect there
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _KEPT_FREE = 64_000_000  # bytes that a download leaves on the disk
 LARGEST = 50_000_000_000  # bytes; what the Hub hands out in one file over HTTP
@@ -44,7 +44,7 @@ class _Hash(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Remote:
-    """A file as the server has it at this moment."""
+    """A file as the server has it now."""
 
     address: str
     headers: dict[str, str]
@@ -75,12 +75,12 @@ class Fetcher:
         self._free_bytes = free_bytes or self._cache.free_bytes
         self._sleep = sleep
         self._patience = job.patience
-        # All files of an item are of one commit, also after a restart.
+        # All files of an item come from one commit, also after a restart.
         self._commit = next((file.commit for file in job.files if file.commit), "")
-        self._goes_on = bool(self._commit)  # the revision may mean a newer one by now
+        self._goes_on = bool(self._commit)  # the revision may point to a newer commit now
         self._before = 0  # bytes of the files that are done
         self._next_report = 0.0
-        self._furthest = 0  # how much of the file at work was here, ever
+        self._furthest = 0  # the most bytes of the current file that were ever here
 
     def run(self) -> None:
         """Fetch every file; raises HubError where it gives up."""
@@ -91,7 +91,7 @@ class Fetcher:
             self._report(DownloadProgress(self._before))
 
     def _persist(self, index: int, file: ItemFile) -> tuple[Path, int]:
-        """Fetch one file, again and again while that may help."""
+        """Fetch one file, trying again while that may help."""
         fruitless = self._furthest = 0
         while True:
             furthest = self._furthest
@@ -118,10 +118,10 @@ class Fetcher:
     def _fetch(self, index: int, file: ItemFile) -> tuple[Path, int]:
         remote = self._look(file)
         place = self._cache.place(self._job.repo, file.name, remote.etag, remote.commit)
-        self._begun(index, remote, found=True)  # until its lock is held, it is somebody else's
+        self._begun(index, remote, found=True)  # until its lock is held, it belongs to another program
         if not self._is_here(file, remote, place):
             with place.locked():
-                # Somebody else may have brought it while this one waited: only now it is known whose it is.
+                # Another program may have downloaded it while this one waited: only now its owner is known.
                 if not self._is_here(file, remote, place):
                     self._begun(index, remote, found=False)
                     self._bring(file, remote, place)
@@ -130,8 +130,8 @@ class Fetcher:
         return path, remote.size
 
     def _is_here(self, file: ItemFile, remote: _Remote, place: FilePlace) -> bool:
-        """Whether the file is here, whoever brought it. A crash, or a bad disk, can leave other bytes of the
-        right size: they are read once."""
+        """Whether the file is in the cache, whoever downloaded it. A crash or a bad disk can leave wrong
+        bytes of the right size, so they are read once."""
         here = next((path for path in (place.pointer, place.blob) if _is_whole(path, remote)), None)
         if here is None:
             return False
@@ -150,12 +150,12 @@ class Fetcher:
         self._report(DownloadBegun(index, remote.etag, remote.commit, remote.size, found))
 
     def _look(self, file: ItemFile) -> _Remote:
-        """Ask the Hub for the file's place, size and checksum."""
+        """Ask the Hub for the file's address, size and checksum."""
         revision = self._commit or self._job.revision
         address = hf_hub_url(self._job.repo, file.name, revision=revision, endpoint=self._job.endpoint)
         found = get_hf_file_metadata(address, timeout=self._patience.stall)
         if not found.etag or not found.commit_hash or found.size is None:
-            raise unusable_answer("it lacks what a Hub says of a file")
+            raise unusable_answer("it does not describe the file")
         self._commit = found.commit_hash
         if found.size > LARGEST:
             raise HubError(
@@ -165,14 +165,14 @@ class Fetcher:
                 "Choose a smaller quantisation, or one in several parts.",
             )
         at_hub = _origin(found.location) in (_origin(address), _HUB)
-        # The token belongs to the Hub, and must not follow to where the bytes lie.
+        # The token is for the Hub, and must not be sent to the server that has the bytes.
         headers = build_hf_headers() if at_hub else build_hf_headers(token=False)
         headers["Accept-Encoding"] = "identity"
         sha256 = found.etag if _SHA256.fullmatch(found.etag) else ""
         return _Remote(found.location, headers, found.etag, found.commit_hash, found.size, sha256, at_hub)
 
     def _bring(self, file: ItemFile, remote: _Remote, place: FilePlace) -> None:
-        """Download what is missing, check it, and make it the blob."""
+        """Download what is missing, verify it, and make it the blob."""
         start = place.begin()
         if start > remote.size:
             place.partial.unlink()
@@ -186,7 +186,7 @@ class Fetcher:
         sha256 = _checksum_of(file, remote)
         if sha256 and checksum.hexdigest() != sha256:
             place.partial.unlink()
-            self._report(DownloadProgress(self._before))  # nothing of it is here any more
+            self._report(DownloadProgress(self._before))  # the partial file is gone
             if not self._look(file).is_same(remote):
                 raise HubError(
                     Trouble.CHANGED, "The file was changed on the Hub meanwhile.", "It starts over."
@@ -210,7 +210,7 @@ class Fetcher:
             )
 
     def _read_again(self, path: Path, checksum: _Hash) -> None:
-        """Take what came earlier into the checksum."""
+        """Add the bytes of earlier tries to the checksum."""
         done = 0
         with path.open("rb") as file:
             while block := file.read(_BLOCK):
@@ -236,7 +236,7 @@ class Fetcher:
                 if error.trouble is Trouble.CHANGED:
                     self._empty(file)
                 raise
-            if begins != start:  # a server that knows no ranges sends everything
+            if begins != start:  # a server without ranges sends the whole file
                 file.truncate(0)
                 checksum = hashlib.sha256()
             done = begins
@@ -254,7 +254,7 @@ class Fetcher:
         return checksum
 
     def _empty(self, file: BinaryIO) -> None:
-        """Nothing of what was received is of use."""
+        """Discard what was received: none of it is of use."""
         file.truncate(0)
         self._report(DownloadProgress(self._before))
 
@@ -266,9 +266,9 @@ class Fetcher:
 
 
 def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
-    """At which byte this answer begins; raises HubError where it is of another file."""
+    """The byte at which this answer begins; raises HubError where it is of another file."""
     if response.status_code in (401, 403, 404, 410, 416) and not remote.at_hub:
-        # Signed addresses run out: the next look gives a new one.
+        # Signed addresses expire: the next look-up gives a new one.
         raise HubError(Trouble.SERVER, "The file's address has expired.", "A new one is requested.")
     if response.status_code == 416:
         raise _changed()
@@ -276,7 +276,7 @@ def _beginning(response: httpx2.Response, remote: _Remote, start: int) -> int:
     if response.status_code == 206:
         told = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("content-range", ""))
         if told is None or int(told[1]) != start:
-            raise unusable_answer("it sends another part than was asked for")
+            raise unusable_answer("it sends a different part than was requested")
         if told[2] != "*" and int(told[2]) != remote.size:
             raise _changed()
         begins = start
@@ -298,8 +298,8 @@ def _changed() -> HubError:
 
 
 def _checksum_of(file: ItemFile, remote: _Remote) -> str:
-    """The checksum that the file must have, "" where it is not known. A mirror may not tell it; what the Hub
-    listed is of this file unless its size is another by now."""
+    """The checksum that the file must have, "" where it is not known. A mirror may not give one; the one that
+    the Hub listed applies unless the file's size has changed."""
     return remote.sha256 or (file.sha256 if file.size in (0, remote.size) else "")
 
 
@@ -308,7 +308,7 @@ def _is_whole(path: Path, remote: _Remote) -> bool:
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """Write all of it; an unbuffered write may take only a part."""
+    """Write all of `data`; an unbuffered write may take only a part."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]

@@ -13,7 +13,7 @@ from app.hub.repo import HubFile, Quantisation, Repo
 
 
 class State(StrEnum):
-    """Where an item stands."""
+    """What an item is doing."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -29,7 +29,7 @@ RESUMABLE = frozenset({State.PAUSED, State.FAILED})
 
 
 class ItemFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One file of an item. `etag` and `commit` are known from the first time it was begun."""
+    """One file of an item. `etag` and `commit` are known once its download has begun."""
 
     name: str
     size: int
@@ -37,14 +37,14 @@ class ItemFile(msgspec.Struct, frozen=True, omit_defaults=True):
     etag: str = ""
     commit: str = ""
     found: bool = False  # it was here before this download: cancelling leaves it alone
-    path: str = ""  # where it lies, once it is whole
+    path: str = ""  # where it is stored, once it is complete
 
 
 class Download(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One item of the queue as it stands: an immutable picture, made anew at every change."""
+    """One item of the queue: an immutable snapshot, replaced at every change."""
 
     id: str
-    group: str  # items that were asked for together, such as a pair
+    group: str  # items that were requested together, such as a pair
     repo: str
     title: str
     files: tuple[ItemFile, ...]
@@ -53,9 +53,9 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
     done: int = 0  # bytes here
     speed: float | None = None  # bytes a second, smoothed; None while it is not known
     seconds_left: float | None = None
-    retry_in: float | None = None  # seconds, as of this picture
+    retry_in: float | None = None  # seconds, as of this snapshot
     trouble: Trouble | None = None
-    message: str = ""  # what is the matter, for people
+    message: str = ""  # what is wrong, for people
     hint: str = ""
 
     @classmethod
@@ -71,8 +71,8 @@ class Download(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is done, or was cancelled and only what could not be deleted keeps it here: nothing more
-        comes of it by itself, and the same may be asked for anew."""
+        """Whether it is done, or was cancelled and stays only because something could not be deleted: nothing
+        more is downloaded by itself, and the same model may be requested anew."""
         return self.state is State.DONE or self.trouble is Trouble.LEFT
 
     @property
@@ -93,7 +93,7 @@ class Wanted:
     @classmethod
     def of(cls, repo: Repo, quantisation: Quantisation) -> Wanted:
         """A quantisation as `read_repo` or `confirm` found it."""
-        same = [one for one in repo.quantisations if one.name == quantisation.name]
+        same = [candidate for candidate in repo.quantisations if candidate.name == quantisation.name]
         told = quantisation.name if quantisation.name != "?" and len(same) < 2 else quantisation.file
         title = f"{repo.repo} {told}"
         return cls(repo.repo, quantisation.files, title, repo.revision)
@@ -105,7 +105,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class DownloadChanged:
-    """An item is new, or another than before."""
+    """An item is new, or has changed."""
 
     download: Download
 

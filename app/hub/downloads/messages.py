@@ -1,4 +1,4 @@
-"""What goes over the pipe between the queue and a child process."""
+"""The messages between the queue and a child process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from app.hub.errors import Trouble
 class Patience(msgspec.Struct, frozen=True):
     """How long a download waits, and how often it tries, before it gives up. Times are in seconds."""
 
-    stall: float = 20.0  # without one byte: the connection is dropped and made anew
+    stall: float = 20.0  # without one byte: the connection is closed and opened again
     first_wait: float = 1.0  # after the first failure; doubled after each further one
     longest_wait: float = 60.0
-    attempts: int = 10  # in a row that brought nothing
+    attempts: int = 10  # in a row that brought no bytes
 
 
 class DownloadJob(msgspec.Struct, frozen=True):
-    """All that a child process needs to know. The token it reads for itself."""
+    """Everything that a child process needs to know, except the token, which it reads itself."""
 
     repo: str
     revision: str
@@ -26,12 +26,12 @@ class DownloadJob(msgspec.Struct, frozen=True):
     cache: str
     endpoint: str
     patience: Patience = Patience()
-    checked: str = ""  # the file that says which blobs had their checksum; "" for none
+    checked: str = ""  # the file that lists the verified blobs; "" for none
 
 
 class DownloadBegun(msgspec.Struct, frozen=True, tag=True):
-    """A file's place is known. `found`: it is not this download's; told anew, without, before anything of it
-    is written."""
+    """A file was looked up. `found`: it does not belong to this download; reported again, without `found`,
+    before any of it is written."""
 
     index: int
     etag: str
@@ -41,14 +41,14 @@ class DownloadBegun(msgspec.Struct, frozen=True, tag=True):
 
 
 class DownloadProgress(msgspec.Struct, frozen=True, tag=True):
-    """Bytes of the whole item that are here; `checking`: they are being read again."""
+    """Bytes of the whole item that are here; `checking`: they are being read for the checksum."""
 
     done: int
     checking: bool = False
 
 
 class Waiting(msgspec.Struct, frozen=True, tag=True):
-    """Something went wrong that may pass; the next try is in `seconds`."""
+    """Something failed that may work later; the next try is in `seconds`."""
 
     trouble: Trouble
     message: str
@@ -57,7 +57,7 @@ class Waiting(msgspec.Struct, frozen=True, tag=True):
 
 
 class FileDone(msgspec.Struct, frozen=True, tag=True):
-    """A file is whole, checked and in its place."""
+    """A file is complete, verified and in its place."""
 
     index: int
     path: str

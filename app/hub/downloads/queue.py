@@ -46,9 +46,9 @@ _ANSWER_SECONDS = 30.0
 class DownloadQueue:
     """The queue of one user. All methods are safe from any thread; all but `add` and `close` return at once.
 
-    What they do happens on a thread of the queue's own, which calls `listen` with every change: a listener
-    must be quick and must not raise. Items are remembered in `file` (None remembers nothing); those that ran
-    when the last queue ended come back paused.
+    Their work happens on a thread of the queue's own, which calls `listen` with every change: a listener must
+    be quick and must not raise. Items are saved in `file` (None saves nothing); those that were running when
+    the last queue ended come back paused.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class DownloadQueue:
         patience: Patience | None = None,
         checked: Path | None = None,
     ) -> None:
-        """`checked` is the file that says which blobs had their checksum; with None those that are here are
-        read every time. Raises UserError where another window keeps the same file."""
+        """`checked` is the file that lists the verified blobs; with None, blobs that are here are read every
+        time. Raises UserError where another window uses the same file."""
         self._file = file
         self._hub = hub
         self._listen = listen
@@ -73,7 +73,9 @@ class DownloadQueue:
         self._lock = hold_queue(file) if file else None
         remembered = read_queue(file) if file else None
         self.notice = remembered.notice if remembered else ""  # what could not be read, for people
-        self._downloads = {one.id: after_restart(one) for one in (remembered.downloads if remembered else ())}
+        self._downloads = {
+            download.id: after_restart(download) for download in (remembered.downloads if remembered else ())
+        }
         self._saved = self._told = tuple(self._downloads.values())
         self._workers: dict[str, Worker] = {}
         self._rates: dict[str, Rate] = {}
@@ -88,15 +90,13 @@ class DownloadQueue:
 
     @property
     def downloads(self) -> tuple[Download, ...]:
-        """All items as last told to the listener, in the order they were added."""
+        """All items as last reported to the listener, in the order in which they were added."""
         return self._told
 
     def add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
-        """Queue models that belong together, such as a pair; returns the ids of their items.
-
-        What is queued already is not queued twice: its id is returned. Raises HubError in offline mode and
-        where the disk has no room for them beside what is still to come of the others, or cannot be read.
-        """
+        """Queue models that belong together, such as a pair; returns the ids of their items. A model that is
+        queued already is not queued twice: its id is returned. Raises HubError in offline mode, and where the
+        disk cannot be read or has no room for them beside the rest of the queue."""
         if self._hub.is_offline:
             raise offline_error()
         answer: Future[tuple[str, ...]] = Future()
@@ -106,14 +106,14 @@ class DownloadQueue:
                 answer.set_result(self._add(wanted))
             except OSError as error:
                 answer.set_exception(disk_error(error))
-            except BaseException as error:  # whoever asks must not wait in vain
+            except BaseException as error:  # the caller must not wait in vain
                 answer.set_exception(error)
 
         self._do(command)
         return answer.result(_ANSWER_SECONDS)
 
     def pause(self, id: str) -> None:
-        """Stop an item; `resume` goes on where it stood, after a restart too."""
+        """Stop an item; `resume` continues where it stopped, also after a restart."""
         self._do(partial(self._pause, id))
 
     def resume(self, id: str) -> None:
@@ -121,14 +121,14 @@ class DownloadQueue:
         self._do(partial(self._resume, id))
 
     def cancel(self, id: str) -> None:
-        """Remove an item that is not done and everything that it brought, whatever it is doing; an item that
-        is done by the time this is heard stays as it is. Where something cannot be deleted the item stays,
-        as FAILED, and says what and where (Trouble.LEFT)."""
+        """Remove an item that is not done and everything that it downloaded, whatever it is doing; an item
+        that is done when this runs stays as it is. Where something cannot be deleted the item stays, as
+        FAILED, and says what and where (Trouble.LEFT)."""
         self._do(partial(self._cancel, id))
 
     def delete(self, id: str) -> None:
-        """Remove an item that is over and everything that it brought; what cannot be deleted keeps it here,
-        as with `cancel`."""
+        """Remove an item that is over and everything that it downloaded; where something cannot be deleted
+        the item stays, as with `cancel`."""
         self._do(partial(self._delete, id))
 
     def dismiss(self, id: str) -> None:
@@ -136,11 +136,11 @@ class DownloadQueue:
         self._do(partial(self._dismiss, id))
 
     def offline_changed(self) -> None:
-        """Tell it that offline mode was switched: what is at work stops, and goes on when it is off again."""
+        """React to the switch of offline mode: running items stop, and continue when it is off again."""
         self._do(self._offline_changed)
 
     def close(self) -> None:
-        """Pause everything, remember it, and wait for the child processes to be gone."""
+        """Pause everything, save it, and wait for the child processes to end."""
         self._do(self._close)
         self._thread.join(_CLOSE_SECONDS)
         if self._lock is not None:
@@ -158,11 +158,11 @@ class DownloadQueue:
             try:
                 self._turn()
             except Exception:
-                log.exception("The queue met an error it does not know")
+                log.exception("Unexpected error in the download queue")
         self._bell.close()
 
     def _turn(self) -> None:
-        """Wait for something to happen, deal with it, and tell of it."""
+        """Wait for something to happen, handle it, and report it."""
         by_connection = {worker.connection: id for id, worker in self._workers.items()}
         for ready in wait([self._bell, *by_connection]):
             if ready is self._bell:
@@ -175,40 +175,42 @@ class DownloadQueue:
 
     def _tell(self) -> None:
         now = tuple(self._downloads.values())
-        before = {one.id: one for one in self._told}
+        before = {download.id: download for download in self._told}
         self._told = now
-        if self._file is not None and [lasting(one) for one in now] != [lasting(one) for one in self._saved]:
+        if self._file is not None and [lasting(download) for download in now] != [
+            lasting(download) for download in self._saved
+        ]:
             self._saved = now
             try:
                 write_queue(self._file, now)
             except UserError as error:
                 log.warning("%s", error)
-        for one in now:
-            if before.pop(one.id, None) is not one:
-                self._listen(DownloadChanged(one))
+        for download in now:
+            if before.pop(download.id, None) is not download:
+                self._listen(DownloadChanged(download))
         for gone in before:
             self._listen(DownloadRemoved(gone))
 
     def _start_next(self) -> None:
-        for one in list(self._downloads.values()):
+        for download in list(self._downloads.values()):
             if len(self._workers) >= self._parallel or self._closing:
                 return
-            if one.state is not State.QUEUED:
+            if download.state is not State.QUEUED:
                 continue
             if self._hub.is_offline:
-                self._downloads[one.id] = failed(one, offline_error())
+                self._downloads[download.id] = failed(download, offline_error())
                 continue
             job = DownloadJob(
-                one.repo,
-                one.revision,
-                one.files,
+                download.repo,
+                download.revision,
+                download.files,
                 str(self._cache.folder),
                 self._hub.endpoint,
                 self._patience,
                 self._checked,
             )
-            self._workers[one.id] = Worker(job)
-            self._downloads[one.id] = settled(one, State.RUNNING, one.done)
+            self._workers[download.id] = Worker(job)
+            self._downloads[download.id] = settled(download, State.RUNNING, download.done)
 
     def _read(self, id: str) -> None:
         worker = self._workers[id]
@@ -220,20 +222,20 @@ class DownloadQueue:
             self._rates.pop(id, None)
 
     def _take(self, id: str, report: Report) -> None:
-        one = self._downloads[id]
+        download = self._downloads[id]
         if isinstance(report, DownloadBegun):
-            self._drop_older(one, report)
-        self._downloads[id] = folded(one, report, self._rate(id, report))
+            self._drop_older(download, report)
+        self._downloads[id] = folded(download, report, self._rate(id, report))
 
-    def _drop_older(self, one: Download, report: DownloadBegun) -> None:
-        """The file may be another one than an earlier try brought: that one is of no use any more."""
-        old = one.files[report.index]
+    def _drop_older(self, download: Download, report: DownloadBegun) -> None:
+        """Remove what an earlier try downloaded, where the file has changed since."""
+        old = download.files[report.index]
         if not old.etag or old.found:
             return
         if old.etag != report.etag:
-            self._cache.remove(one.repo, old.name, old.etag, old.commit)
+            self._cache.remove(download.repo, old.name, old.etag, old.commit)
         elif old.commit != report.commit:
-            self._cache.unlink(one.repo, old.name, old.etag, old.commit)
+            self._cache.unlink(download.repo, old.name, old.etag, old.commit)
 
     def _rate(self, id: str, report: Report) -> Rate | None:
         """The speed of the item, this report included."""
@@ -246,36 +248,40 @@ class DownloadQueue:
         return self._rates.get(id)
 
     def _add(self, wanted: Sequence[Wanted]) -> tuple[str, ...]:
-        known = {_identity(one): one for one in self._downloads.values() if not one.is_over}
-        new = [one for one in wanted if _identity(one) not in known]
+        known = {
+            _identity(download): download for download in self._downloads.values() if not download.is_over
+        }
+        new = [item for item in wanted if _identity(item) not in known]
         check_space(self._cache, new, self._downloads.values())
         group = uuid.uuid4().hex
-        items = [Download.of(one, group) for one in new]
-        replaced = {_identity(one) for one in items}  # done before; the files may be gone since
-        kept = {id: one for id, one in self._downloads.items() if _identity(one) not in replaced}
-        self._downloads = kept | {one.id: one for one in items}
-        known |= {_identity(one): one for one in items}
-        return tuple(known[_identity(one)].id for one in wanted)
+        items = [Download.of(item, group) for item in new]
+        replaced = {_identity(download) for download in items}  # done before; the files may be gone since
+        kept = {
+            id: download for id, download in self._downloads.items() if _identity(download) not in replaced
+        }
+        self._downloads = kept | {download.id: download for download in items}
+        known |= {_identity(download): download for download in items}
+        return tuple(known[_identity(item)].id for item in wanted)
 
     def _pause(self, id: str) -> None:
-        one = self._downloads.get(id)
-        if one is None or one.state not in ACTIVE | {State.QUEUED}:
+        download = self._downloads.get(id)
+        if download is None or download.state not in ACTIVE | {State.QUEUED}:
             return
         self._stop(id)
-        if self._downloads[id].state is not State.DONE:  # its last word
+        if self._downloads[id].state is not State.DONE:  # its last report may have said so
             self._set(id, State.PAUSED)
 
     def _resume(self, id: str) -> None:
-        one = self._downloads.get(id)
-        if one is not None and one.state is State.WAITING:
+        download = self._downloads.get(id)
+        if download is not None and download.state is State.WAITING:
             self._stop(id)
-        if one is not None and self._downloads[id].state in RESUMABLE | {State.WAITING}:
+        if download is not None and self._downloads[id].state in RESUMABLE | {State.WAITING}:
             self._set(id, State.QUEUED)
 
     def _cancel(self, id: str) -> None:
         if id in self._downloads:
             self._stop(id)
-            if self._downloads[id].state is not State.DONE:  # perhaps by its last word
+            if self._downloads[id].state is not State.DONE:  # its last report may have said so
                 self._remove(id)
 
     def _delete(self, id: str) -> None:
@@ -283,29 +289,29 @@ class DownloadQueue:
             self._remove(id)
 
     def _remove(self, id: str) -> None:
-        one = self._downloads[id]
+        download = self._downloads[id]
         problem = remove_files(
-            self._cache, one, [other for other in self._downloads.values() if other is not one]
+            self._cache, download, [other for other in self._downloads.values() if other is not download]
         )
         if problem is None:
             del self._downloads[id]
         else:
-            self._downloads[id] = failed(one, problem)
+            self._downloads[id] = failed(download, problem)
 
     def _dismiss(self, id: str) -> None:
-        one = self._downloads.get(id)
-        if one is not None and one.is_over:
+        download = self._downloads.get(id)
+        if download is not None and download.is_over:
             del self._downloads[id]
 
     def _offline_changed(self) -> None:
         offline = self._hub.is_offline
-        for one in list(self._downloads.values()):
-            if offline and one.state in ACTIVE:
-                self._stop(one.id)
-                if self._downloads[one.id].state is not State.DONE:
-                    self._downloads[one.id] = failed(self._downloads[one.id], offline_error())
-            elif not offline and one.trouble is Trouble.OFFLINE:
-                self._set(one.id, State.QUEUED)
+        for download in list(self._downloads.values()):
+            if offline and download.state in ACTIVE:
+                self._stop(download.id)
+                if self._downloads[download.id].state is not State.DONE:
+                    self._downloads[download.id] = failed(self._downloads[download.id], offline_error())
+            elif not offline and download.trouble is Trouble.OFFLINE:
+                self._set(download.id, State.QUEUED)
 
     def _close(self) -> None:
         for id in list(self._downloads):
@@ -313,8 +319,8 @@ class DownloadQueue:
         self._closing = True
 
     def _set(self, id: str, state: State) -> None:
-        one = self._downloads[id]
-        self._downloads[id] = settled(one, state, one.done)
+        download = self._downloads[id]
+        self._downloads[id] = settled(download, state, download.done)
 
     def _stop(self, id: str) -> None:
         worker = self._workers.pop(id, None)
@@ -325,5 +331,5 @@ class DownloadQueue:
             self._rates.pop(id, None)
 
 
-def _identity(one: Download | Wanted) -> tuple[str, str, str]:
-    return one.repo, one.revision, one.files[0].name
+def _identity(item: Download | Wanted) -> tuple[str, str, str]:
+    return item.repo, item.revision, item.files[0].name

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 _MEMORY_SECONDS = 5.0  # how far back the smoothed speed looks
-_SETTLED_SECONDS = 1.0  # before that, no speed is told
+_SETTLED_SECONDS = 1.0  # before that, no speed is given
 
 
 class Rate:
-    """Smoothed speed of something that grows; times are of one monotonic clock, in seconds."""
+    """Smoothed speed of a growing number; times are of one monotonic clock, in seconds."""
 
     def __init__(self, done: int, now: float) -> None:
         self._began = now

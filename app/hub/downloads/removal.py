@@ -1,4 +1,4 @@
-"""Takes what a cancelled download brought off the disk."""
+"""Deletes what a cancelled download brought."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from app.hub.downloads.item import Download, ItemFile
 from app.hub.errors import HubError, left_error
 
 
-def remove_files(cache: Cache, one: Download, others: Iterable[Download]) -> HubError | None:
-    """Delete what `one` brought and none of the `others` needs; returns what to say where something stays."""
+def remove_files(cache: Cache, download: Download, others: Iterable[Download]) -> HubError | None:
+    """Delete what `download` brought and none of the `others` needs; returns an error where something is
+    left."""
     needed = {(other.repo, file.name) for other in others for file in other.files}
     left: dict[Path, OSError] = {}
-    for file in one.files:
-        # Never begun: nothing of it is ours.
-        if not file.etag or (one.repo, file.name) in needed:
+    for file in download.files:
+        # Never begun: no part of it is ours.
+        if not file.etag or (download.repo, file.name) in needed:
             continue
-        error = _remove(cache, one.repo, file)
-        if error and (place := cache.remains(one.repo, file.name, file.etag, file.commit)):
+        error = _remove(cache, download.repo, file)
+        if error and (place := cache.remains(download.repo, file.name, file.etag, file.commit)):
             left[place] = error
     return left_error(next(iter(left.values())), list(left)) if left else None
 

@@ -1,4 +1,4 @@
-"""Is there room on the disk for what is wanted?"""
+"""Checks the room on the disk before a download."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from app.hub.errors import HubError, Trouble, disk_error
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:
-    """Raises HubError where the disk has no room for what is not here yet, beside what is still to come of
-    the others."""
+    """Raise HubError where the disk has no room for what is missing, beside the rest of the queue."""
     missing = sum(
-        max(0, file.size - cache.came(one.repo, file.name, file.sha256))
-        for one in wanted
-        for file in one.files
-        if cache.find(one.repo, file.name, file.size, file.sha256) is None
+        max(0, file.size - cache.came(item.repo, file.name, file.sha256))
+        for item in wanted
+        for file in item.files
+        if cache.find(item.repo, file.name, file.size, file.sha256) is None
     )
-    coming = sum(one.total - one.done for one in queued if one.state in ACTIVE | {State.QUEUED})
+    coming = sum(
+        download.total - download.done for download in queued if download.state in ACTIVE | {State.QUEUED}
+    )
     try:
         free = cache.free_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The queue as it is remembered between two starts: one JSON file."""
+"""Saves the queue between two starts, as one JSON file."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ class _File(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What was read, and a sentence where something was lost."""
+    """The items that were read, and a sentence where something was lost."""
 
     downloads: tuple[Download, ...]
     notice: str = ""
 
 
 def hold_queue(path: Path) -> FileLock:
-    """Keep other windows from this list; raises UserError where one has it, or where none can."""
+    """Keep other windows from this list; raises UserError where one uses it, or where the list cannot be
+    saved."""
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=0)
     try:
         make_own_folder(path.parent)
         lock.acquire()
     except Timeout:
-        if not os.access(path.parent, os.W_OK):  # on some systems that looks the same
+        if not os.access(path.parent, os.W_OK):  # on some systems this too looks like a timeout
             raise _cannot_keep(path, "the folder cannot be written") from None
         raise UserError(
             "Another Draftscope is managing the downloads.", "Close it, or download from there."
@@ -54,7 +55,7 @@ def _cannot_keep(path: Path, why: str) -> UserError:
 
 
 def read_queue(path: Path) -> Remembered:
-    """The items of the last time. Never raises: a file that cannot be used is set aside and named."""
+    """The items of the last session. Never raises: a file that cannot be used is set aside and named."""
     try:
         return Remembered(decode_kept(path.read_bytes(), _File, VERSION).downloads)
     except FileNotFoundError:

@@ -31,7 +31,7 @@ class Worker:
         return self._process.pid
 
     def reports(self) -> Iterator[Report]:
-        """What has come and was not taken yet; never waits. Sets `ended` after the last one."""
+        """Reports that have arrived since the last call; never waits. Sets `ended` after the last one."""
         try:
             while not self.ended and self.connection.poll():
                 report: Report = hear(self.connection, decode_report)
@@ -48,14 +48,14 @@ class Worker:
             )
 
     def kill(self) -> Iterator[Report]:
-        """End the process now; yields what it had still to say. Afterwards it writes nothing more."""
+        """End the process now; yields its remaining reports. It writes nothing afterwards."""
         self._process.kill()
         self._process.join()
-        yield from (one for one in self.reports() if not isinstance(one, DownloadFailed))
+        yield from (report for report in self.reports() if not isinstance(report, DownloadFailed))
         self.close()
 
     def close(self) -> None:
-        """After the end, or `kill`: give everything back."""
+        """Release everything, after the end or `kill`."""
         self._process.join(_GOODBYE_SECONDS)
         if self._process.is_alive():
             self._process.kill()

@@ -1,4 +1,4 @@
-"""The library: which models are here, what they are, and which of them can draft for which."""
+"""The library: which models are here, what they are, and which can draft for which."""
 
 from app.hub.library.drafts import Candidate, DraftVerdict, best_first
 from app.hub.library.facts import Facts, short_number

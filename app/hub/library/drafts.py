@@ -26,11 +26,11 @@ _ORDER = tuple(DraftVerdict)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file as a draft for the target."""
+    """A file, judged as a draft for the target."""
 
     model: LocalModel
     verdict: DraftVerdict
-    reason: str = ""  # stands behind "because"; empty where it is not read yet
+    reason: str = ""  # follows "because"; empty until the file is read
     share: float = 0.0  # its size / the target's
 
     def __str__(self) -> str:
@@ -57,7 +57,9 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
         return verdict(DraftVerdict.CANNOT, fit.detail)
     if fit.kind is FitKind.THROUGH_TEXT:
         return verdict(DraftVerdict.WORKS, f"its drafts can go through text; {fit.detail}")
-    size = size_verdict(share, *(one.facts.architecture for one in (target, draft) if one.facts is not None))
+    size = size_verdict(
+        share, *(model.facts.architecture for model in (target, draft) if model.facts is not None)
+    )
     if share > LARGEST_THAT_PAYS:
         return verdict(DraftVerdict.WORKS, f"the vocabulary fits; {size}")
     if draft.facts.recurrent:
@@ -70,18 +72,18 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
 
 
 def best_first(target: LocalModel, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """By verdict, then those of the target's own architecture, then by size: near a tenth of the target's,
-    where a draft costs little and still agrees often."""
+    """By verdict, then those of the target's own architecture, then by size: nearest to a tenth of the
+    target's, where a draft costs little and still agrees often."""
 
-    def key(one: Candidate) -> tuple[int, bool, float, str]:
-        family = one.model.facts is None or target.facts is None
-        related = family or one.model.facts.architecture == target.facts.architecture  # type: ignore[union-attr]
-        distance = abs(math.log(max(one.share, 1e-9) / IDEAL_SHARE))
-        return _ORDER.index(one.verdict), not related, distance, str(one.model.path)
+    def key(candidate: Candidate) -> tuple[int, bool, float, str]:
+        family = candidate.model.facts is None or target.facts is None
+        related = family or candidate.model.facts.architecture == target.facts.architecture  # type: ignore[union-attr]
+        distance = abs(math.log(max(candidate.share, 1e-9) / IDEAL_SHARE))
+        return _ORDER.index(candidate.verdict), not related, distance, str(candidate.model.path)
 
     return tuple(sorted(candidates, key=key))
 
 
 def _clause(sentence: str) -> str:
-    """A sentence of its own as one behind "because": file names keep their case."""
+    """A sentence turned into a clause after "because"; file names keep their case."""
     return sentence.removesuffix(".")

@@ -1,4 +1,4 @@
-"""What a model file says of itself, as the probe process found it."""
+"""The metadata of a model file, as the probe process read it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Read from a file's own metadata; numbers that it does not tell are 0, texts empty."""
+    """Metadata of a file; missing numbers are 0, missing texts empty."""
 
     architecture: str
     name: str
@@ -16,15 +16,15 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     layers: int
     vocabulary_size: int
     vocabulary: str  # a digest: equal for equal vocabularies
-    recurrent: bool = False  # its memory cannot be cut in the middle
+    recurrent: bool = False  # its state cannot be rolled back
     chat: bool = False  # it has a chat template
-    refusal: str = ""  # why it is no language model that can be loaded, to stand behind "because"
+    refusal: str = ""  # why it cannot be loaded as a language model, as a clause after "because"
 
 
 def short_number(count: int) -> str:
     """Parameters as people write them: "1.7B", "135M"; empty for 0."""
-    for unit, one in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
-        if count >= one * 0.9995:
-            value = count / one
+    for unit, scale in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if count >= scale * 0.9995:
+            value = count / scale
             return f"{value:.1f}{unit}".replace(".0", "") if value < 99.95 else f"{value:.0f}{unit}"
     return str(count) if count else ""

@@ -18,7 +18,7 @@ from app.hub.library.shelf import Shelf
 
 log = logging.getLogger("draftscope.library")
 
-_TELL_SECONDS = 0.2  # between two pictures while files are read
+_TELL_SECONDS = 0.2  # between two reports while files are read
 _CLOSE_SECONDS = 10.0
 
 
@@ -32,10 +32,8 @@ class LibraryChanged:
 
 @dataclass(frozen=True, slots=True)
 class DraftsChanged:
-    """Every other model as a draft for `target`, best first; `reading` while more are to come.
-
-    `problem` says why the target itself is of no use (then there are no candidates).
-    """
+    """Every other model as a draft for `target`, best first; `reading` while more are to come. `problem` says
+    why the target itself cannot be used (then there are no candidates)."""
 
     target: Path
     candidates: tuple[Candidate, ...]
@@ -45,7 +43,7 @@ class DraftsChanged:
 
 @dataclass(frozen=True, slots=True)
 class LibraryProblem:
-    """Something that was asked for could not be done."""
+    """A command could not be carried out."""
 
     message: str
     hint: str
@@ -55,11 +53,11 @@ LibraryEvent = LibraryChanged | DraftsChanged | LibraryProblem
 
 
 class Library:
-    """Commands return at once (`add` looks first); answers come to `listen`, on the library's thread: a
+    """Commands return at once (`add` checks first); results go to `listen`, on the library's thread: a
     listener must be quick and must not raise. Safe from any thread."""
 
     def __init__(self, shelf: Shelf, listen: Callable[[LibraryEvent], None]) -> None:
-        """Takes the shelf over: nobody else may use it. `refresh` fills it."""
+        """Take over the shelf: nothing else may use it. `refresh` fills the library."""
         self._shelf = shelf
         self._listen = listen
         self._models: tuple[LocalModel, ...] = ()
@@ -71,7 +69,7 @@ class Library:
 
     @property
     def models(self) -> tuple[LocalModel, ...]:
-        """As last told."""
+        """The models as last reported."""
         return self._models
 
     @property
@@ -81,11 +79,11 @@ class Library:
 
     @property
     def notice(self) -> str:
-        """What the list of added files lost, for people; "" where it lost nothing."""
+        """What was lost of the list of added files, for people; "" where nothing was lost."""
         return self._shelf.places.notice
 
     def refresh(self) -> None:
-        """Look what is here by now, and read what is new: at the start, and after a download."""
+        """List what is here now, and read what is new: at the start, and after a download."""
         self._commands.put(self._refresh)
 
     def add(self, places: Iterable[Path]) -> None:
@@ -103,12 +101,12 @@ class Library:
         self._commands.put(partial(self._delete, model))
 
     def find_drafts(self, target: Path | None) -> None:
-        """From now on tell the drafts for this target, again whenever the library changes; None: no more."""
+        """Report the drafts for this target, now and whenever the library changes; None stops it."""
         self._target = target
         self._commands.put(self._drafts)
 
     def close(self) -> None:
-        """End the thread and the probe process; what was read is remembered."""
+        """End the thread and the probe process, and save what was read."""
         self._closing = True
         self._commands.put(None)
         self._thread.join(_CLOSE_SECONDS)
@@ -122,7 +120,7 @@ class Library:
             except UserError as error:
                 self._listen(LibraryProblem(error.message, error.hint))
             except Exception:
-                log.exception("The library met an error it does not know")
+                log.exception("Unexpected error in the library")
         self._shelf.save(self._models)
         self._shelf.close()
 
@@ -144,7 +142,7 @@ class Library:
 
     def _tell(self, models: list[LocalModel]) -> None:
         self._models = tuple(models)
-        self._listen(LibraryChanged(self._models, not all(one.is_read for one in models)))
+        self._listen(LibraryChanged(self._models, not all(model.is_read for model in models)))
 
     def _delete(self, model: LocalModel) -> None:
         try:
@@ -160,10 +158,10 @@ class Library:
         next_time = time.monotonic() + _TELL_SECONDS
         try:
             target = self._shelf.at(path, self._models)
-            for one in self._shelf.candidates(target, self._models):
+            for candidate in self._shelf.candidates(target, self._models):
                 if self._closing or self._target != path:
-                    return  # another target was chosen meanwhile: its turn comes
-                found.append(one)
+                    return  # another target was chosen meanwhile and is next
+                found.append(candidate)
                 if time.monotonic() >= next_time:
                     self._listen(DraftsChanged(path, best_first(target, found), True))
                     next_time = time.monotonic() + _TELL_SECONDS

@@ -1,4 +1,4 @@
-"""A model that is here: one file, or the parts of a sharded one."""
+"""A model on this machine: one file, or the parts of a sharded one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINER = re.compile(r"(?:UD-(?=.)|(?=Q[24568]_K_X?L|Q3_K_XL))(?P<format>[A-Z]+\d
 
 
 class FileOrigin(StrEnum):
-    """Where a model came from, which says what can be done with it."""
+    """Where a model came from, which decides what can be done with it."""
 
     HUB = "Hub"  # in the Hugging Face cache
     ADDED = "added"  # a file, or in a folder, that the user added
@@ -26,12 +26,13 @@ class FileOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """An immutable picture. `facts` are None until the probe has read the file, and where it cannot be."""
+    """An immutable snapshot. `facts` are None until the probe has read the file, and where it cannot be
+    read."""
 
     path: Path  # the file to load: the first part
     files: tuple[Path, ...]
     size: int  # bytes of all parts
-    changed: int  # nanoseconds: when the part that was written last was
+    changed: int  # nanoseconds: when the newest part was written
     origin: FileOrigin
     repo: str = ""  # on the Hub
     facts: Facts | None = None
@@ -40,13 +41,13 @@ class LocalModel:
 
     @property
     def name(self) -> str:
-        """As the file calls itself, else its file name without the ending."""
+        """The name in the file, else its file name without the ending."""
         return (self.facts.name if self.facts else "") or self.path.stem
 
     @property
     def quantisation(self) -> str:
-        """Such as "Q4_K_M", as the file says; as its name says where the file does not, or only in a coarser
-        word; "?" where neither does."""
+        """Such as "Q4_K_M": from the file, or from its name where the file gives none or only a coarser word;
+        "?" where neither gives one."""
         named = quantisation_of(self.path.name)
         said = self.facts.quantisation if self.facts else ""
         finer = _FINER.fullmatch(named)
@@ -59,7 +60,7 @@ class LocalModel:
 
     @property
     def is_read(self) -> bool:
-        """Whether all is known that there is to know."""
+        """Whether the file was read, or is known to be unreadable."""
         return self.facts is not None or bool(self.problem)
 
     @property
@@ -75,11 +76,11 @@ class LocalModel:
 
 
 def names_apart(models: Sequence[LocalModel]) -> tuple[str, ...]:
-    """A name for each of these: its own, and beside it, where several have the same one, the file's, and
-    where that does not tell them apart either, the repository or the folder."""
-    names = [one.name for one in models]
-    files = [one.path.stem for one in models]
-    places = [one.repo or str(one.path.parent) for one in models]
+    """A name for each model that tells it from the others: its own; where several share that, with the file
+    name; where they share that too, with the repository or folder."""
+    names = [model.name for model in models]
+    files = [model.path.stem for model in models]
+    places = [model.repo or str(model.path.parent) for model in models]
     for details in (files, places):
         many = Counter(names)
         names = [

@@ -1,4 +1,4 @@
-"""The probe process: opens model files of unknown origin, so that a hostile one ends this process only."""
+"""The probe process: opens model files of unknown origin, so that a hostile one crashes only this process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Devices(msgspec.Struct, frozen=True, tag=True):
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag=True):
-    """A file cannot be read; in sentences."""
+    """A file cannot be read; why, for people."""
 
     message: str
     hint: str
@@ -82,9 +82,9 @@ _decode_question = msgspec.msgpack.Decoder(Question).decode
 
 
 def serve(connection: Connection) -> None:
-    """The process: one question after another, until nobody asks any more."""
+    """Answer one question after another, until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
-    go_first()  # where a file makes it ask for all memory there is
+    go_first()  # in case a file makes it allocate all memory
     headers = _Headers()
     try:
         while True:
@@ -111,7 +111,7 @@ def _answer(question: Question, headers: _Headers) -> Answer:
 
 
 class _Headers:
-    """The files read last, still open."""
+    """The most recently read files, still open."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[tuple[str, int, int], FileHeader] = OrderedDict()
@@ -120,7 +120,7 @@ class _Headers:
         from app.engine.native.header import FileHeader
 
         key = path, 0, 0
-        with contextlib.suppress(OSError):  # opening it says what is the matter
+        with contextlib.suppress(OSError):  # opening it reports the problem
             status = os.stat(path)
             key = path, status.st_mtime_ns, status.st_size
         if key not in self._open:
@@ -149,7 +149,7 @@ def _facts(header: FileHeader) -> Facts:
 
 def _refusal(header: FileHeader) -> str:
     if header.architecture in _ONE_TARGET:
-        return "it drafts for one certain target only"
+        return "it drafts for one particular target only"
     if header.is_diffusion or header.has_encoder or not header.has_decoder:
         return "it does not write text token by token"
     if any(word in header.architecture for word in _EMBEDDING):

@@ -1,4 +1,4 @@
-"""Reads model files by the probe process, and outlives whatever they do to it."""
+"""Reads model files in the probe process, and survives whatever they do to it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from app.hub.library.probe import (
 )
 from app.hub.processes import hear, start_child
 
-PATIENCE = 30.0  # seconds for one answer; they take some ten milliseconds
+PATIENCE = 30.0  # seconds for one answer, which takes about ten milliseconds
 _GOODBYE_SECONDS = 2.0
 
 
 class NoAnswerError(ModelFileError):
-    """The probe gave no answer: a file may be the reason, and so may the machine."""
+    """The probe gave no answer: the file or the machine may be the reason."""
 
 
 class Reader:
-    """The asking side. The process is started at the first question. Safe from any thread."""
+    """The asking side. The process starts at the first question. Safe from any thread."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience
@@ -42,7 +42,7 @@ class Reader:
         self._probe: _Probe | None = None
 
     def facts(self, path: Path) -> Facts:
-        """What a model file (of a sharded one the first) says of itself; raises ModelFileError (NoAnswerError
+        """The facts of a model file (the first, of a sharded model); raises ModelFileError (NoAnswerError
         where asking again may help)."""
         answer = self._ask_of(path, ReadFacts(str(path)))
         assert isinstance(answer, Read)
@@ -55,12 +55,12 @@ class Reader:
         return answer.fit
 
     def room(self) -> Room:
-        """What is free on this machine now; raises ModelFileError."""
+        """Free memory on this machine now; raises ModelFileError."""
         try:
             answer = self._ask(ProbeDevices())
         except (EOFError, OSError):
             raise NoAnswerError(
-                "What is free on this machine could not be found out.",
+                "The free memory of this machine could not be read.",
                 "llama.cpp did not list its devices; memory may be short. Try again.",
             ) from None
         assert isinstance(answer, Devices)
@@ -89,14 +89,15 @@ class Reader:
             ) from None
 
     def _ask(self, question: Question) -> Answer:
-        """Raises TimeoutError, EOFError or OSError where no probe answers, and ModelFileError."""
+        """The probe's answer. Raises TimeoutError, EOFError or OSError where no probe answers, and
+        ModelFileError."""
         with self._lock:
             try:
                 answer = self._ask_once(question)
             except TimeoutError:
                 raise
             except (EOFError, OSError):
-                # One that waits is the first to go where memory is short: that says nothing of the file.
+                # An idle probe is killed first where memory is short: that says nothing about the file.
                 answer = self._ask_once(question)
         if isinstance(answer, Unreadable):
             raise ModelFileError(answer.message, answer.hint)
@@ -117,13 +118,14 @@ class Reader:
 
 
 class _Probe:
-    """One process."""
+    """One probe process."""
 
     def __init__(self) -> None:
         self._process, self._connection = start_child("draftscope probe", serve)
 
     def ask(self, question: Question, patience: float) -> Answer:
-        """Raises TimeoutError, and EOFError or OSError where the process is gone."""
+        """Send a question and wait for the answer. Raises TimeoutError, and EOFError or OSError where the
+        process is gone."""
         self._connection.send_bytes(encode(question))
         if not self._connection.poll(patience):
             raise TimeoutError
@@ -131,7 +133,7 @@ class _Probe:
         return answer
 
     def close(self) -> None:
-        self._connection.close()  # it leaves by itself, unless it is stuck in a file
+        self._connection.close()  # the process then ends, unless it hangs in a file
         self._process.join(0 if self._process.exitcode is not None else 0.2)
         if self._process.is_alive():
             self._process.kill()

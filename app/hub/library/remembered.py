@@ -1,4 +1,4 @@
-"""What the library remembers: the places that were added, and what the files said when they were read."""
+"""What the library saves: the places that were added, and the facts of files that were read."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class _Places(msgspec.Struct, frozen=True):
 
 
 class Places:
-    """The files and folders that the user added. Every change begins with what the file says by then:
-    a window and a command may both be at it."""
+    """The files and folders that the user added. Every change first reads the file again: a window and a
+    command may both change it."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
@@ -39,14 +39,14 @@ class Places:
         return tuple(map(Path, self._added))
 
     def add(self, places: Iterable[Path]) -> None:
-        """Raises UserError where it cannot be remembered."""
+        """Add places; raises UserError where the list cannot be saved."""
         self._read()
         self._write(tuple(dict.fromkeys((*self._added, *map(str, places)))))
 
     def remove(self, place: Path) -> None:
-        """Raises UserError where it cannot be remembered."""
+        """Remove a place; raises UserError where the list cannot be saved."""
         self._read()
-        self._write(tuple(one for one in self._added if one != str(place)))
+        self._write(tuple(path for path in self._added if path != str(place)))
 
     def _read(self) -> None:
         if self._file is None:
@@ -56,7 +56,7 @@ class Places:
             self._added = decode_kept(self._file.read_bytes(), _Places, VERSION).added
         except FileNotFoundError:
             self._added = ()
-        except OSError as error:  # it may pass, and the file is whole
+        except OSError as error:  # this may be temporary, and the file is intact
             self.notice = self._unread = f"{_LIST} could not be read: {reason(error)}."
         except ValueError as error:
             self._added = ()
@@ -89,7 +89,7 @@ class _Known(msgspec.Struct):
 
 
 class RememberedFiles:
-    """What files said when they were read, for as long as they do not change. Losing it costs only time."""
+    """Facts of files and fits of their vocabularies, until the files change. Losing them costs only time."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
@@ -99,7 +99,7 @@ class RememberedFiles:
             try:
                 self._known = decode_kept(file.read_bytes(), _Known, VERSION)
             except NewerError:
-                self._file = None  # of use to who wrote it
+                self._file = None  # kept for the newer version that wrote it
             except (OSError, ValueError):
                 self._known = _Known()
 
@@ -121,14 +121,14 @@ class RememberedFiles:
         self._changed = True
 
     def save(self, models: Iterable[LocalModel]) -> None:
-        """Write it down, less what is not here any more. A failure is no loss, and is not told."""
+        """Save everything about `models`, and drop the rest. A failure loses nothing, and is not reported."""
         if self._file is None or not self._changed:
             return
         here = {_file_key(model) for model in models}
-        self._known.facts = {key: one for key, one in self._known.facts.items() if key in here}
-        words = {one.vocabulary for one in self._known.facts.values()}
+        self._known.facts = {key: facts for key, facts in self._known.facts.items() if key in here}
+        words = {facts.vocabulary for facts in self._known.facts.values()}
         self._known.fits = {
-            key: one for key, one in self._known.fits.items() if words.issuperset(key.split())
+            key: fit for key, fit in self._known.fits.items() if words.issuperset(key.split())
         }
         self._changed = False
         try:

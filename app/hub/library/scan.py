@@ -1,4 +1,5 @@
-"""Finds model files: in the Hugging Face cache, among what the user added, and those that come along."""
+"""Finds model files: in the Hugging Face cache, among what the user added, and those bundled with
+Draftscope."""
 
 from __future__ import annotations
 
@@ -15,25 +16,25 @@ _DEEPEST = 6  # folders below one that was added
 
 
 def scan(cache: Cache, added: Sequence[Path], bundled: Sequence[Path]) -> tuple[LocalModel, ...]:
-    """Every model that is here, each once, without what only reading them tells. Never raises: what cannot
-    be looked at is not here."""
+    """Every model on this machine, each once, without its facts. Never raises: what cannot be read is left
+    out."""
     models = [
         *_group([path for path in bundled if path.is_file()], FileOrigin.BUNDLED),
         *_of_cache(cache),
-        *_group((path for one in added for path in _files(one)), FileOrigin.ADDED),
+        *_group((path for place in added for path in _files(place)), FileOrigin.ADDED),
     ]
     once: dict[object, LocalModel] = {}
     for model in models:
         once.setdefault(_identity(model.path), model)
-    return tuple(sorted(once.values(), key=lambda one: (one.path.name.lower(), str(one.path))))
+    return tuple(sorted(once.values(), key=lambda model: (model.path.name.lower(), str(model.path))))
 
 
 def model_at(path: Path) -> LocalModel | None:
     """The model that the file at any path is, or is a part of; None where there is no file."""
     paths = [path]
     if shard := shard_of(path.name):
-        paths = [one for one in sorted(path.parent.glob("*.gguf")) if _is_part(one, shard)]
-    return next(_group([one for one in paths if one.is_file()], FileOrigin.ADDED), None)
+        paths = [file for file in sorted(path.parent.glob("*.gguf")) if _is_part(file, shard)]
+    return next(_group([file for file in paths if file.is_file()], FileOrigin.ADDED), None)
 
 
 def _is_part(path: Path, of: Shard) -> bool:
@@ -51,18 +52,18 @@ def _of_cache(cache: Cache) -> Iterator[LocalModel]:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """The model files at a path that was added."""
+    """The model files at an added path."""
     if place.is_file():
         yield place
         return
     for folder, inner, names in os.walk(place):
         deep = len(Path(folder).relative_to(place).parts)
-        inner[:] = [] if deep >= _DEEPEST else [one for one in inner if not one.startswith(".")]
+        inner[:] = [] if deep >= _DEEPEST else [name for name in inner if not name.startswith(".")]
         yield from (path for name in names if is_model(name) and (path := Path(folder, name)).is_file())
 
 
 def _group(paths: Iterable[Path], origin: FileOrigin, repo: str = "") -> Iterator[LocalModel]:
-    """One model a file, and one for all parts of a sharded one."""
+    """One model per file, and one for all parts of a sharded model."""
     shards: defaultdict[tuple[Path, str, int], dict[int, Path]] = defaultdict(dict)
     for path in dict.fromkeys(paths):
         if shard := shard_of(path.name):
@@ -95,13 +96,13 @@ def _model(files: tuple[Path, ...], origin: FileOrigin, repo: str, problem: str 
 def _identity(path: Path) -> object:
     """Equal for two paths to the same file."""
     try:
-        status = path.stat()  # a tenth of what it takes to resolve the path
+        status = path.stat()  # ten times as fast as resolving the path
     except OSError:
         return path
     return (status.st_dev, status.st_ino) if status.st_ino else path.resolve()
 
 
 def measure(files: Sequence[Path]) -> tuple[int, int]:
-    """Bytes of all files, and when the last of them was written, in nanoseconds. Raises OSError."""
+    """Bytes of all files, and when the newest was written, in nanoseconds. Raises OSError."""
     found = [file.stat() for file in files]
-    return sum(one.st_size for one in found), max(one.st_mtime_ns for one in found)
+    return sum(stat.st_size for stat in found), max(stat.st_mtime_ns for stat in found)

@@ -18,7 +18,7 @@ from app.hub.library.scan import measure, model_at, scan
 
 
 class Shelf:
-    """All of it, blocking; `Library` is the same on a thread of its own."""
+    """The whole library, blocking; `Library` runs it on a thread of its own."""
 
     def __init__(
         self,
@@ -27,17 +27,18 @@ class Shelf:
         bundled: Sequence[Path] = (),
         reader: Reader | None = None,
     ) -> None:
-        """`folder` is where it remembers (None remembers nothing); `bundled` are files that come along."""
+        """`folder` is where it saves what it learns (None saves nothing); `bundled` are files that come with
+        Draftscope."""
         self._cache = cache or Cache()
         self._bundled = bundled
         self._reader = reader or Reader()
         self.places = Places(folder / "library.json" if folder else None)
         self._known = RememberedFiles(folder / "library-cache.json" if folder else None)
-        # Tried in vain, and unchanged since: by path, size and time.
+        # Files that could not be read, by path, size and time of the last change.
         self._refused: dict[tuple[Path, int, int], UserError] = {}
 
     def scan(self) -> tuple[LocalModel, ...]:
-        """What is here by now, with what is known of it; opens no file."""
+        """The models that are here now, with what is known of them; opens no file."""
         found = scan(self._cache, self.places.added, self._bundled)
         return tuple(self._recalled(model) for model in found)
 
@@ -49,15 +50,15 @@ class Shelf:
         return replace(model, facts=self._known.facts(model))
 
     def at(self, path: Path, models: Iterable[LocalModel]) -> LocalModel:
-        """The one of `models` that the file at `path` belongs to, or one of no list, for a file that was
-        chosen elsewhere. Raises ModelFileError where there is none."""
+        """The model of `models` that the file at `path` belongs to, else a new one, for a file that was
+        chosen elsewhere. Raises ModelFileError where there is no file."""
         found = find_model(models, path) or model_at(path)
         if found is None:
             raise ModelFileError(f"{path.name} is not there.", f"Looked for {path}.")
         return self._recalled(found)
 
     def read(self, model: LocalModel) -> LocalModel:
-        """The model with its facts, or with what is the matter with it."""
+        """The model with its facts, or with the problem of reading it."""
         if model.is_read:
             return model
         try:
@@ -71,7 +72,7 @@ class Shelf:
 
     def candidates(self, target: LocalModel, models: Iterable[LocalModel]) -> Iterator[Candidate]:
         """Every other model as a draft for `target`, in the order given. Raises ModelFileError where the
-        target itself is of no use."""
+        target itself cannot be used."""
         target = self.read(target)
         if target.refusal:
             raise ModelFileError(target.refusal, target.hint or "Choose a language model as the target.")
@@ -97,19 +98,19 @@ class Shelf:
         absolute = [place.expanduser().absolute() for place in places]
         for place in absolute:
             if not place.exists():
-                raise UserError(f"{place} is not there.", "Choose a .gguf file, or a folder with some.")
+                raise UserError(f"{place} is not there.", "Choose a .gguf file, or a folder that holds one.")
             if place.is_file():
                 if place.suffix.lower() != ".gguf":
                     raise UserError(f"{place.name} is not a GGUF file.", "Choose a .gguf file.")
             elif not scan(Cache(place / "no cache"), [place], ()):
-                raise UserError(f"There is no .gguf file in {place}.", "Choose a folder with some.")
+                raise UserError(f"There is no .gguf file in {place}.", "Choose a folder that holds one.")
         self.places.add(absolute)
 
     def delete(self, model: LocalModel) -> int:
         """Delete a model's files from the disk; returns the bytes freed. Raises UserError, also where the
-        files are others by now than those of this picture."""
+        files have changed since this snapshot."""
         if not model.can_delete:
-            raise UserError(f"{model.name} is part of Draftscope.", "It stays.")
+            raise UserError(f"{model.name} is part of Draftscope.", "It cannot be deleted.")
         try:
             if measure(model.files) != (model.size, model.changed):
                 raise UserError(
@@ -129,7 +130,7 @@ class Shelf:
         return model.size
 
     def save(self, models: Iterable[LocalModel]) -> None:
-        """Remember what was read of these."""
+        """Save what was read of these models."""
         self._known.save(models)
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class Shelf:
 
 
 def find_model(models: Iterable[LocalModel], path: Path) -> LocalModel | None:
-    """The one of `models` that the file at `path` is, or belongs to."""
+    """The model of `models` that the file at `path` is, or belongs to."""
     with contextlib.suppress(OSError):
         path = path.resolve()
-    return next((one for one in models if path in [file.resolve() for file in one.files]), None)
+    return next((model for model in models if path in [file.resolve() for file in model.files]), None)

@@ -1,4 +1,4 @@
-"""The window's side of the Hub: what is asked of it, what is downloaded, and what is here."""
+"""The window's side of the Hub: requests, downloads, and the models that are here."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from app.ui.widgets.work.background import Askers, Query
 
 E = TypeVar("E")
 
-ROOM_SECONDS = 30.0  # how long free memory counts as known
+ROOM_SECONDS = 30.0  # how long measured memory counts as current
 
 
 def free_room() -> Room:
-    """What is free on this machine now. Blocks for about a second; raises ModelFileError."""
+    """The free memory of this machine. Blocks for about a second; raises ModelFileError."""
     with contextlib.closing(Reader()) as reader:
         return reader.room()
 
 
 class HubSession(QObject):
-    """Owns the client, the queue and the library; tells the views, on their thread, what changed."""
+    """Owns the client, the queue and the library; notifies the views, on their thread, of changes."""
 
     downloads_changed = Signal()
     library_changed = Signal()
@@ -61,14 +61,14 @@ class HubSession(QObject):
     def __init__(
         self, paths: Paths, settings: SettingsInUse, measure: Callable[[], Room] = free_room
     ) -> None:
-        """`measure` says what is free on this machine; it may block."""
+        """`measure` gives the free memory of this machine; it may block."""
         super().__init__()
         self.settings = settings
         settings.changed.connect(self._settings_changed)
         self.hub = Hub(lambda: settings.now.offline)
         self.cache = Cache()
         self.catalogue = load_catalogue(paths.resources / "catalogue.json")
-        self._bundled = {Path(paths.model(one)): one for one in (BUNDLED_TARGET, BUNDLED_DRAFT)}
+        self._bundled = {Path(paths.model(name)): name for name in (BUNDLED_TARGET, BUNDLED_DRAFT)}
         self._mailbox = Mailbox(call_each)
         self.askers = Askers(self._mailbox)
         self._measure = measure
@@ -76,14 +76,14 @@ class HubSession(QObject):
         self._room_question: Query[Room] = Query(self.askers, self._set_room, self._no_room)
         self.room: Room | None = None
         self.downloads: dict[str, Download] = {}  # in the order they were added
-        self._heard: dict[str, float] = {}  # when each one was last told
+        self._heard: dict[str, float] = {}  # when each item was last reported
         self.queue: DownloadQueue | None = None
-        self.queue_problem: UserError | None = None  # why there is none
+        self.queue_problem: UserError | None = None  # why there is no queue
         self._queue_file = paths.data / "downloads.json"
         self._checked_file = paths.checked
         self._queue_lock = threading.Lock()
         self._closed = False
-        with contextlib.suppress(UserError):  # the views tell it
+        with contextlib.suppress(UserError):  # the views show it
             self._show_queue(self.downloads_queue().downloads)
         self.models: tuple[LocalModel, ...] = ()
         self.reading = True
@@ -92,7 +92,7 @@ class HubSession(QObject):
         self.library.refresh()
 
     def close(self) -> None:
-        """Pause the downloads, end the threads and processes; nothing more is emitted."""
+        """Pause the downloads, end the threads and processes; nothing is emitted afterwards."""
         self._mailbox.close()
         self.askers.close()
         with self._queue_lock:
@@ -105,12 +105,12 @@ class HubSession(QObject):
 
     @property
     def is_offline(self) -> bool:
-        """Whether the network is not used, by the switch or by HF_HUB_OFFLINE."""
+        """Whether the network must not be used, by the switch or by HF_HUB_OFFLINE."""
         return self.hub.is_offline
 
     @property
     def is_forced_offline(self) -> bool:
-        """Whether the switch has no say."""
+        """Whether HF_HUB_OFFLINE overrides the switch."""
         return is_forced_offline()
 
     @Slot(object)
@@ -121,11 +121,11 @@ class HubSession(QObject):
             self.offline_changed.emit()
 
     def fetch(self, wanted: Sequence[Wanted]) -> None:
-        """Queue models that belong together. Blocks shortly: for a Question. Raises UserError."""
+        """Queue models that belong together. Blocks briefly: call it in a Query. Raises UserError."""
         self.downloads_queue().add(wanted)
 
     def downloads_queue(self) -> DownloadQueue:
-        """The queue, taken over as soon as it is free; raises UserError where another window has it. Safe
+        """The queue, taken over as soon as it is free; raises UserError where another window uses it. Safe
         from any thread."""
         with self._queue_lock:
             if self.queue is None:
@@ -143,18 +143,18 @@ class HubSession(QObject):
                     self.queue_problem = error
                     raise
                 self.queue_problem = None
-                # Before anything that the queue tells.
+                # Before the first report of the queue.
                 self._mailbox.post(partial(self._show_queue, self.queue.downloads))
             return self.queue
 
     def _show_queue(self, downloads: Sequence[Download]) -> None:
-        self.downloads = {one.id: one for one in downloads}
+        self.downloads = {download.id: download for download in downloads}
         self.downloads_changed.emit()
 
     # ------------------------------------------------------------------ this machine
 
     def measure_room(self) -> None:
-        """Look how much memory is free, unless that was done a moment ago."""
+        """Measure the free memory, unless that was done a moment ago."""
         if self._room_question.pending or time.monotonic() - self._measured < ROOM_SECONDS:
             return
         self._room_question.ask(self._measure)
@@ -170,45 +170,49 @@ class HubSession(QObject):
             self.room_changed.emit()
 
     def _no_room(self, _error: UserError) -> None:
-        """Without it there are no lights; everything else works."""
+        """Show no lights; everything else works."""
         self._measured = time.monotonic()
 
     # ------------------------------------------------------------------ what is here
 
     def find(self, repo: str, files: Iterable[HubFile]) -> Path | None:
-        """The file to load of a model that is here whole, by the cache or by a download that is done."""
+        """The file to load of a complete model, from the cache or from a finished download."""
         wanted = list(files)
         if path := self.cache.find_first(repo, wanted):
             return path
         return self._brought(repo, wanted[0].name) if wanted else None
 
     def find_listed(self, entry: Entry) -> Path | None:
-        """The file to load of a model of the catalogue that is here whole, where the Hub was not asked."""
+        """The file to load of a complete model of the catalogue, where the Hub was not asked."""
         return find_entry(self.cache, entry) or self._brought(entry.repo, entry.file)
 
     def _brought(self, repo: str, file: str) -> Path | None:
-        one = self.download_of(repo, file)
-        return Path(one.path) if one is not None and one.path and Path(one.path).exists() else None
+        download = self.download_of(repo, file)
+        return (
+            Path(download.path)
+            if download is not None and download.path and Path(download.path).exists()
+            else None
+        )
 
     def download_of(self, repo: str, file: str) -> Download | None:
-        """The item of the queue that brings this file, or has brought it."""
-        for one in self.downloads.values():
-            cancelled = one.trouble is Trouble.LEFT
-            if one.repo == repo and not cancelled and any(part.name == file for part in one.files):
-                return one
+        """The item of the queue that downloads this file, or has downloaded it."""
+        for download in self.downloads.values():
+            cancelled = download.trouble is Trouble.LEFT
+            if download.repo == repo and not cancelled and any(part.name == file for part in download.files):
+                return download
         return None
 
-    def retry_in(self, one: Download) -> float:
+    def retry_in(self, download: Download) -> float:
         """Seconds until a waiting item tries again."""
-        passed = time.monotonic() - self._heard.get(one.id, time.monotonic())
-        return max(0.0, (one.retry_in or 0.0) - passed)
+        passed = time.monotonic() - self._heard.get(download.id, time.monotonic())
+        return max(0.0, (download.retry_in or 0.0) - passed)
 
     def as_setting(self, path: Path | str) -> str:
         """A model's path as the settings name it: bundled files by their symbol."""
         return self._bundled.get(Path(path), str(path))
 
     def place_of(self, model: LocalModel) -> Path | None:
-        """The file or folder that was added and has brought this model; None for others."""
+        """The added file or folder that contains this model; None for others."""
         for place in self.library.added:
             if model.path == place or place in model.path.parents:
                 return place
@@ -217,16 +221,16 @@ class HubSession(QObject):
     # ------------------------------------------------------------------ what threads say
 
     def _post(self, take: Callable[[E], None]) -> Callable[[E], None]:
-        """`take` on the window's thread, for those who tell on one of their own."""
+        """Run `take` on the window's thread, for callbacks that come on other threads."""
         return lambda event: self._mailbox.post(partial(take, event))
 
     def _queue_event(self, event: QueueEvent) -> None:
         if isinstance(event, DownloadChanged):
-            one = event.download
-            before = self.downloads.get(one.id)
-            self.downloads[one.id] = one
-            self._heard[one.id] = time.monotonic()
-            if one.state is State.DONE and (before is None or before.state is not State.DONE):
+            download = event.download
+            before = self.downloads.get(download.id)
+            self.downloads[download.id] = download
+            self._heard[download.id] = time.monotonic()
+            if download.state is State.DONE and (before is None or before.state is not State.DONE):
                 self.library.refresh()
         else:
             gone = self.downloads.pop(event.id, None)

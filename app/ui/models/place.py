@@ -26,7 +26,7 @@ from app.ui.widgets.fields.switch import Switch
 from app.ui.widgets.lazy_place import PlaceWidget
 
 UseModels = Callable[[str | None, str | None], None]
-"""Load (target, draft) into the chat and go there. None keeps what is in use, "" takes the draft away.
+"""Load (target, draft) into the chat and go there. None keeps what is in use, "" removes the draft.
 Raises UserError."""
 
 VIEWS = ("Catalogue", "Search", "Downloads", "Library")
@@ -44,7 +44,7 @@ class ModelsPlace(PlaceWidget):
         choose_files: Chooser = ask_for_files,
         choose_folder: Chooser = ask_for_folder,
     ) -> None:
-        """`use` loads models into the chat, `in_use` tells those that are there."""
+        """`use` loads models into the chat, `in_use` gives those that are loaded."""
         super().__init__()
         self._theme = theme
         self.session = session
@@ -77,7 +77,7 @@ class ModelsPlace(PlaceWidget):
         self.views.picked.connect(self.show_view)
         self._room = QLabel()
         self._room.setProperty("role", "caption")
-        self._room.setToolTip("Free memory on this machine, by which the dots say what fits")
+        self._room.setToolTip("Free memory on this machine; the dots show what fits into it")
         self._offline_words = QLabel("Offline")
         self.offline = Switch(self._theme, "Offline")
         self.offline.toggled.connect(lambda offline: self.session.settings.change(offline=offline))
@@ -109,7 +109,7 @@ class ModelsPlace(PlaceWidget):
 
     @property
     def view(self) -> str:
-        """The view that is shown, one of VIEWS."""
+        """The current view, one of VIEWS."""
         return VIEWS[self._pages.currentIndex()]
 
     @Slot(str)
@@ -117,7 +117,7 @@ class ModelsPlace(PlaceWidget):
         """Show one of VIEWS."""
         self.views.set_choice(view)
         held = QApplication.focusWidget()
-        inside = held is not None and self._pages.isAncestorOf(held)  # what has the keyboard goes
+        inside = held is not None and self._pages.isAncestorOf(held)  # the focused widget is being hidden
         self._pages.setCurrentIndex(VIEWS.index(view))
         if view == "Search" and not ring_shown(self.views):
             self.search.field.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -126,7 +126,7 @@ class ModelsPlace(PlaceWidget):
         self._show_strip()
 
     def close_place(self) -> None:
-        """Before the window goes: pause the downloads, end threads and processes."""
+        """Before the window closes: pause the downloads, end threads and processes."""
         self.session.close()
 
     def _use_models(
@@ -135,7 +135,7 @@ class ModelsPlace(PlaceWidget):
         target: Path | str | None,
         draft: Path | str | None,
     ) -> None:
-        """Load into the chat; where that cannot be, say so where it was asked for."""
+        """Load models into the chat; where that fails, say so where it was asked for."""
         name = self.session.as_setting
         try:
             self._use(name(target) if target else None, name(draft) if draft else _kept(draft))
@@ -170,7 +170,7 @@ class ModelsPlace(PlaceWidget):
         self._offline_words.setToolTip(words)
 
     def _fit(self) -> None:
-        """The free memory is told where there is room for it."""
+        """Show the free memory where there is room for it."""
         others = self.views.sizeHint().width() + self._offline_words.sizeHint().width()
         others += self.offline.sizeHint().width() + 120
         self._room.setVisible(self._room.sizeHint().width() + others <= self.width())
@@ -185,5 +185,5 @@ class ModelsPlace(PlaceWidget):
 
 
 def _kept(draft: Path | str | None) -> str | None:
-    """None keeps the draft, "" takes it away."""
+    """The draft to load: None keeps the one in use, "" removes it."""
     return None if draft is None else ""

@@ -19,12 +19,12 @@ ORIGINS = {FileOrigin.HUB: "Hub", FileOrigin.ADDED: "added", FileOrigin.BUNDLED:
 
 
 def joined(*parts: str) -> str:
-    """The parts that there are, with dots between."""
+    """The parts that are not empty, with dots between."""
     return DOT.join(part for part in parts if part)
 
 
 def capital(words: str) -> str:
-    """A phrase as the beginning of a line."""
+    """A phrase with its first letter in upper case."""
     return words[:1].upper() + words[1:]
 
 
@@ -40,22 +40,22 @@ def time_left(seconds: float | None) -> str:
     return f"{minutes // 60}{SPACE}h {minutes % 60:02d}{SPACE}min left"
 
 
-def share(one: Download) -> float:
-    """How much of a download is here, in [0, 1]."""
-    return min(1.0, one.done / one.total) if one.total else 0.0
+def share(download: Download) -> float:
+    """The downloaded share, in [0, 1]."""
+    return min(1.0, download.done / download.total) if download.total else 0.0
 
 
 def speed(value: float | None) -> str:
     return f"{file_size(round(value))}/s" if value is not None else ""
 
 
-def state_words(one: Download, retry_in: float) -> str:
+def state_words(download: Download, retry_in: float) -> str:
     """What an item of the queue is doing."""
-    match one.state:
+    match download.state:
         case State.QUEUED:
             return "queued"
         case State.RUNNING:
-            return "downloading" if one.speed is not None or one.done else "starting"
+            return "downloading" if download.speed is not None or download.done else "starting"
         case State.CHECKING:
             return "checking the file"
         case State.WAITING:
@@ -63,20 +63,20 @@ def state_words(one: Download, retry_in: float) -> str:
         case State.PAUSED:
             return "paused"
         case State.FAILED:
-            if one.trouble is Trouble.OFFLINE:
+            if download.trouble is Trouble.OFFLINE:
                 return "resumes once offline mode is off"
-            return "cancelled" if one.trouble is Trouble.LEFT else "stopped"
+            return "cancelled" if download.trouble is Trouble.LEFT else "stopped"
         case State.DONE:
             return "here"
 
 
-def progress_words(one: Download) -> str:
+def progress_words(download: Download) -> str:
     """Bytes, share, speed and time left, as far as they are known."""
-    if one.state is State.DONE:
-        parts = f"{len(one.files)} files" if len(one.files) > 1 else ""
-        return joined(file_size(one.total), parts)
-    sizes = f"{file_size(one.done)} of {file_size(one.total)}"
-    return joined(sizes, percent(share(one)), speed(one.speed), time_left(one.seconds_left))
+    if download.state is State.DONE:
+        parts = f"{len(download.files)} files" if len(download.files) > 1 else ""
+        return joined(file_size(download.total), parts)
+    sizes = f"{file_size(download.done)} of {file_size(download.total)}"
+    return joined(sizes, percent(share(download)), speed(download.speed), time_left(download.seconds_left))
 
 
 def fit_words(fit: Fit) -> str:
@@ -89,7 +89,7 @@ def fit_words(fit: Fit) -> str:
 
 
 def room_words(room: Room) -> str:
-    """What is free, as the lights count it."""
+    """The free memory, as the lights count it."""
     memory = f"{file_size(room.memory)} of memory free"
     return memory if room.device is None else f"{file_size(room.device)} on the GPU and {memory}"
 
@@ -102,7 +102,7 @@ def hit_words(hit: RepoHit) -> str:
 
 
 def hit_tooltip(hit: RepoHit) -> str:
-    """All that is known of a found repository."""
+    """Everything that is known of a found repository."""
     updated = f"updated {relative_time(hit.updated, datetime.now(UTC))}" if hit.updated else ""
     more = joined(f"{count(hit.downloads)} downloads", f"{count(hit.likes)} likes", updated)
     return f"{hit.repo}\n{more}"
@@ -142,8 +142,8 @@ def more_words(model: LocalModel) -> str:
     )
 
 
-def candidate_words(one: Candidate) -> str:
+def candidate_words(candidate: Candidate) -> str:
     """A verdict on a draft and its reason, as a line of its own."""
-    if one.verdict is DraftVerdict.GOOD and one.reason:
-        return f"Good: {one.reason}"
-    return capital(str(one))
+    if candidate.verdict is DraftVerdict.GOOD and candidate.reason:
+        return f"Good: {candidate.reason}"
+    return capital(str(candidate))

@@ -1,4 +1,4 @@
-"""How a model is loaded: a few settings first, the rest folded away in two parts."""
+"""How a model is loaded: a few settings first, the rest folded in two parts."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ MORE = {
 
 
 class ModelForm(QWidget):
-    """Edits ModelOptions but for the path. What depends on the devices is told by `set_devices`."""
+    """Edits ModelOptions except the path. `set_devices` sets what depends on the devices."""
 
     changed = Signal()
-    """Something was edited; whether all of it is right is for `valid` to say."""
+    """Something was edited; `valid` says whether all of it is right."""
     workers_changed = Signal(str)
     """The workers were edited: they serve the pair, so that the other form should have them too."""
     fit_asked = Signal()
@@ -46,7 +46,7 @@ class ModelForm(QWidget):
         super().__init__()
         self._theme = theme
         self._base = ModelOptions("")
-        params = {one.name: one for one in params_of(ModelOptions)}
+        params = {param.name: param for param in params_of(ModelOptions)}
         names = (*FIRST, *(name for group in MORE.values() for name in group))
         self._fields = {name: make_field(theme, params[name]) for name in names}
         self.layers = LayersField(theme, params["n_gpu_layers"])
@@ -93,13 +93,13 @@ class ModelForm(QWidget):
     # ------------------------------------------------------------------ the value
 
     def value(self) -> ModelOptions:
-        """The options as edited; raises SettingError for the first that is wrong."""
+        """The edited options; raises SettingError for the first that is wrong."""
         values = {name: field.value() for name, field in self._fields.items()}
         values |= {"n_gpu_layers": self.layers.value(), "rpc": self.workers.value()}
         return self.placement.put_into(dataclasses.replace(self._base, **values))  # type: ignore[arg-type]
 
     def set_value(self, value: ModelOptions) -> None:
-        """Show options, without telling anyone."""
+        """Show options, without emitting a signal."""
         self._base = value
         for name, field in self._fields.items():
             field.set_value(getattr(value, name))
@@ -109,19 +109,19 @@ class ModelForm(QWidget):
         self._check()
 
     def set_workers(self, rpc: str) -> None:
-        """Take over workers that were edited elsewhere, without telling anyone."""
+        """Take over workers that were edited elsewhere, without emitting a signal."""
         self._base = with_workers(self._placed(), rpc)
         self.placement.set_value(self._base)
         self.workers.set_value(rpc)
         self._check()
 
     def set_layers(self, layers: int) -> None:
-        """Take over `n_gpu_layers`, without telling anyone."""
+        """Take over `n_gpu_layers`, without emitting a signal."""
         self.layers.set_value(layers)
         self._check()
 
     def valid(self) -> bool:
-        """Whether `value` would give one."""
+        """Whether `value` would succeed."""
         try:
             self.value()
         except SettingError:
@@ -135,7 +135,7 @@ class ModelForm(QWidget):
     # ------------------------------------------------------------------ what the engine says
 
     def set_devices(self, devices: Sequence[Device], backends: Sequence[str]) -> None:
-        """The devices that there are, and what this build can use."""
+        """Set the devices, and what this build can use."""
         offload = offload_devices(devices)
         self.placement.set_devices(devices)
         self.workers.set_devices(devices)
@@ -162,7 +162,7 @@ class ModelForm(QWidget):
 
     @Slot()
     def reset(self) -> None:
-        """Back to the defaults. The workers stay: they are the pair's."""
+        """Return to the defaults. The workers stay: they are the pair's."""
         rpc = self.workers.value()
         self.set_value(ModelOptions(self._base.path, rpc=rpc))
         self.changed.emit()
@@ -180,7 +180,7 @@ class ModelForm(QWidget):
         self.changed.emit()
 
     def _placed(self) -> ModelOptions:
-        """What the placement holds, also where a share in it is wrong."""
+        """The options with the placement; without its shares where one of them is wrong."""
         try:
             return self.placement.put_into(self._base)
         except SettingError:

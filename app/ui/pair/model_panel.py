@@ -37,7 +37,7 @@ from app.ui.widgets.words.model_words import (
 RECENT_SHOWN = 5
 TITLES = {Role.TARGET: "Target model", Role.DRAFT: "Draft model"}
 ROLES = {
-    Role.TARGET: "Writes the answer: every token of it is the target's choice.",
+    Role.TARGET: "Writes the answer: every token is the target's choice.",
     Role.DRAFT: "Guesses ahead. Small and fast, best with the target's vocabulary.",
 }
 
@@ -52,16 +52,16 @@ def ask_for_model(parent: QWidget, folder: str) -> str:
 
 
 class ModelPanel(QWidget):
-    """Shows the model in use and lets another one be chosen; nothing is loaded before Apply."""
+    """Shows the model in use and lets the user choose another; nothing is loaded before Apply."""
 
     applied = Signal(object)
     """The ModelOptions to load, or None for no draft."""
     opened = Signal()
-    """It is on the screen: what it shows should be of this moment."""
+    """It was opened: what it shows should be brought up to date."""
     edited = Signal()
-    """What Apply would load is another now."""
+    """What Apply would load has changed."""
     offer_taken = Signal()
-    """The way out that a failure came with was chosen."""
+    """The other way to load that an error offered was chosen."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ModelPanel(QWidget):
         self._role = role
         self._bundled = bundled
         self._choose_file = choose_file
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside a field is the end of typing
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside a field ends the typing
         self._applied: ModelOptions | None = None
         self._path: str | None = None
         self._info: ModelInfo | None = None
@@ -103,7 +103,7 @@ class ModelPanel(QWidget):
     def set_options(self, options: ModelOptions | None) -> None:
         """Show what is in use (a path may be symbolic, as in the settings)."""
         if self._applied is None or options is None or self._applied.path != options.path:
-            self._info = None  # another file: what was known is not about it
+            self._info = None  # what was known is about another file
         self._applied = options
         self._path = options.path if options is not None else None
         if options is not None:
@@ -117,12 +117,12 @@ class ModelPanel(QWidget):
         self._refresh()
 
     def set_in_use(self, options: ModelOptions | None) -> None:
-        """Something else than what is shown is in use: what is shown stays, for Apply to load."""
+        """Another model is in use than the one shown, which stays for Apply to load."""
         self._applied = options
         self._refresh()
 
     def set_unused(self, why: str) -> None:
-        """Say why the model has no effect at the moment; "" where it has."""
+        """Say why the model has no effect at the moment; "" where it has one."""
         self._unused.setText(why)
         self._unused.setVisible(bool(why))
 
@@ -150,7 +150,7 @@ class ModelPanel(QWidget):
         self._state.setText(f"Testing {file} with a first pass")
 
     def set_error(self, message: str, hint: str = "", offer: str = "") -> None:
-        """The applied model could not be loaded; `offer` are the words of a button for another way."""
+        """The applied model could not be loaded; `offer` is the text of a button for another way."""
         self._progress.hide()
         self._info = None
         self._retry = True
@@ -164,21 +164,21 @@ class ModelPanel(QWidget):
         self._edited()
 
     def take_layers(self, layers: int) -> None:
-        """Show as many layers on devices as were found to fit."""
+        """Show the number of layers that was found to fit."""
         self.form.set_layers(layers)
         self._edited()
 
     def tell(self, message: str, hint: str = "", offer: str = "") -> None:
-        """Say what is wrong; `offer` are the words of a button for another way."""
+        """Say what is wrong; `offer` is the text of a button for another way."""
         self.notice.tell(message, hint, WayOut(offer, self.offer_taken.emit) if offer else None)
 
     def set_recent(self, paths: Sequence[str]) -> None:
-        """The model files that were used last, the latest first."""
+        """The recently used model files, the latest first."""
         while (item := self._recent.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
                 widget.deleteLater()
-        for path in [one for one in paths if one != self._bundled][:RECENT_SHOWN]:
+        for path in [path for path in paths if path != self._bundled][:RECENT_SHOWN]:
             button = ElidedButton(describe_file(path))
             button.setProperty("kind", "row")
             button.setToolTip(as_text(path))
@@ -194,12 +194,12 @@ class ModelPanel(QWidget):
         return dataclasses.replace(self.form.value(), path=self._path)
 
     def can_load(self) -> bool:
-        """Whether `options` would give any."""
+        """Whether `options` would succeed."""
         return self._path is None or self.form.valid()
 
     @property
     def failed(self) -> bool:
-        """Whether what is shown could not be loaded."""
+        """Whether the model shown could not be loaded."""
         return self._retry
 
     def pending(self) -> bool:
@@ -212,7 +212,7 @@ class ModelPanel(QWidget):
     # ------------------------------------------------------------------ building
 
     def _build_head(self) -> None:
-        """The title, Apply and what failed: a part of its own, so that a popover can keep it in its place
+        """Build the title, Apply and the error: a part of its own, so that a popover can keep it in place
         whatever unfolds below."""
         title = QLabel(TITLES[self._role])
         title.setProperty("role", "title")
@@ -343,7 +343,7 @@ class ModelPanel(QWidget):
         if self._apply.hasFocus() and not usable:
             self.setFocus(
                 Qt.FocusReason.OtherFocusReason
-            )  # Qt would go on to just anything, and scroll there
+            )  # Qt would focus any other widget, and scroll to it
         self._apply.setEnabled(usable)
         same_file = self._applied is not None and self._path == self._applied.path
         info = self._info if same_file else None

@@ -1,4 +1,4 @@
-"""What the chips of target and draft say of the pair in use."""
+"""What the chips of target and draft show of the pair in use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PairChips(QObject):
 
     @Slot()
     def show(self) -> None:
-        """Show the pair as it is known by now."""
+        """Show the pair as it is known now."""
         settings, pair = self._settings.now, self._session.pair
         if pair is not None:
             self._target.set_text(*chip_words(pair.target), full_words(pair.target))
@@ -60,5 +60,5 @@ class PairChips(QObject):
 def _needs_draft(strategy: str) -> bool:
     try:
         return StrategySpec.parse(strategy).needs_draft
-    except SettingError:  # its drafter was taken away
+    except SettingError:  # its drafter was removed
         return True

@@ -1,4 +1,4 @@
-"""The pair in use: loading it, and saying in panels and on chips what came of it."""
+"""Loads the pair in use, and shows the result in the panels and on the chips."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CAUSE = "pair"  # of a notice
 
 
 class PairController(QObject):
-    """Loads what the panels ask for. Where a file fails, the pair from before stays in use."""
+    """Loads what the panels ask for. Where a file fails, the previous pair stays in use."""
 
     changed = Signal()
-    """What is known of the pair: it is loaded, or could not be."""
+    """The pair was loaded, or could not be loaded."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class PairController(QObject):
         session: EngineSession,
         settings: SettingsInUse,
     ) -> None:
-        """`notices` tell what failed where its panel is closed."""
+        """`notices` show a failure where its panel is closed."""
         super().__init__()
         self._target = target
         self._draft = draft
@@ -42,10 +42,10 @@ class PairController(QObject):
         self._session = session
         self._settings = settings
         self._in_use: tuple[ModelOptions, ModelOptions | None] | None = None  # what is loaded
-        self._fatal: ModelPanel | None = None  # the panel of a file that took the engine along
-        self._by_hand = False  # what is loaded was asked for, and is no replacement for what failed
-        self._offer: Offer | None = None  # another way to load, which the last failure came with
-        self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic, loaded last
+        self._fatal: ModelPanel | None = None  # the panel of a file that crashed the engine
+        self._by_hand = False  # the loaded pair was asked for, and does not replace one that failed
+        self._offer: Offer | None = None  # another way to load, offered with the last failure
+        self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic paths, loaded last
         self.offload = OffloadController(target.panel, draft.panel, session, self.wanted, settings.real)
         self.changed.connect(PairChips(target, draft, session, settings).show)
         session.changed.connect(self._engine_changed)
@@ -84,7 +84,7 @@ class PairController(QObject):
 
     @Slot()
     def _edited(self) -> None:
-        """What is edited in one panel is loaded from the other one too: both say so."""
+        """Say in both panels that each one's Apply loads the other's changes too."""
         panels = (self._target.panel, self._draft.panel)
         for panel, other in (panels, panels[::-1]):
             panel.set_beside(other.can_load() and other.pending() and not other.failed)
@@ -98,11 +98,12 @@ class PairController(QObject):
         return options or settings.target, self._beside(self._draft.panel, settings.draft)
 
     def _beside(self, panel: ModelPanel, in_use: ModelOptions | None) -> ModelOptions | None:
-        """What the other panel shows goes along, but for what is wrong there or could not be loaded."""
+        """What Apply takes from the other panel: what it shows, unless that is wrong or could not be
+        loaded."""
         return panel.options() if panel.can_load() and not panel.failed else in_use
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> None:
-        """Load this pair and remember it; while an answer is written, nothing happens."""
+        """Load this pair and save it in the settings; nothing happens while an answer is written."""
         if self._session.activity in BUSY:
             return
         target, draft = share_workers(target, draft)
@@ -129,10 +130,10 @@ class PairController(QObject):
         self.load(self._named(offer.target), self._named(offer.draft) if offer.draft is not None else None)
 
     def _named(self, options: ModelOptions) -> ModelOptions:
-        """The engine speaks of files; settings and panels of the paths that stand for them."""
-        known = [one for pair in (self._asked, self._in_use) if pair is not None for one in pair if one]
+        """The options under the path that settings and panels use; the engine knows only the real file."""
+        known = [model for pair in (self._asked, self._in_use) if pair is not None for model in pair if model]
         path = next(
-            (one.path for one in known if self._settings.real(one).path == options.path), options.path
+            (model.path for model in known if self._settings.real(model).path == options.path), options.path
         )
         return dataclasses.replace(options, path=path)
 
@@ -149,7 +150,7 @@ class PairController(QObject):
     def _show_progress(self, progress: LoadProgress) -> None:
         panel = self._draft.panel if progress.role is Role.DRAFT else self._target.panel
         if panel is self._fatal:
-            return  # what happened is still to be read there
+            return  # its panel still says what happened
         if progress.stage is LoadStage.TESTING:
             panel.set_testing(progress.file)
         else:
@@ -159,25 +160,25 @@ class PairController(QObject):
         settings = self._settings.now
         self._in_use = (settings.target, settings.draft)
         fatal, self._fatal = self._fatal, None
-        if self._by_hand:  # what was said of a pair before it is over
+        if self._by_hand:  # what was said of the previous pair no longer holds
             self._notices.withdraw(CAUSE)
         for chip, info in ((self._target, pair.target), (self._draft, pair.draft)):
             if chip.panel is fatal:
-                continue  # the pair from before is back; what happened is still to be read here
+                continue  # the previous pair is back; its panel still says what happened
             chip.panel.set_info(info)
             chip.panel.set_recent(settings.recent_models)
             chip.set_alert(False)
         self.changed.emit()
 
     def _load_failed(self, failed: Failed) -> None:
-        """Say it in the panel of the model that failed."""
+        """Show the error in the panel of the model that failed."""
         self._by_hand = False
         pair = self._session.pair
         about_draft = (failed.role or self._changed_role()) is Role.DRAFT
         chip, other = (self._target, self._draft)[:: -1 if about_draft else 1]
         wrong, right = chip.panel, other.panel
         if self._in_use is not None:
-            # What failed stays in its panel, to be mended there; what is loaded is what is remembered.
+            # What failed stays in its panel, to be corrected; the settings keep what is loaded.
             target, draft = self._in_use
             self._settings.change(target=target, draft=draft)
             right.set_in_use(target if about_draft else draft)
@@ -196,7 +197,7 @@ class PairController(QObject):
 
     @Slot(object)
     def _run_died(self, failed: Failed) -> None:
-        """The answer says what happened; here is the next safe setting, if there is one."""
+        """Offer the next safe setting, if there is one; the answer itself says what happened."""
         self._by_hand = False
         self._offer = failed.offer
         if failed.offer is not None:
@@ -205,7 +206,7 @@ class PairController(QObject):
             self._target.panel.tell(failed.message, failed.hint, failed.offer.words)
 
     def _changed_role(self) -> Role:
-        """The draft where it alone was changed, else the target: a failure without a role is told there."""
+        """The draft where only it was changed, else the target: a failure without a role is shown there."""
         target, draft = self._settings.now.target, self._settings.now.draft
         only_draft = self._in_use is not None and self._in_use[0] == target and self._in_use[1] != draft
         return Role.DRAFT if only_draft and draft is not None else Role.TARGET

@@ -24,18 +24,18 @@ HOW = f"On the other machine: draftscope worker --host ITS-ADDRESS --port {DEFAU
 
 
 class WorkerList(QWidget):
-    """Edits `rpc`. Whether a worker answers is told later."""
+    """Edits `rpc`. Whether a worker answers is set by `set_devices`."""
 
     edited = Signal()
     look_asked = Signal()
-    """Look once more whether the workers answer."""
+    """The user asks to check again whether the workers answer."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._workers: tuple[str, ...] = ()
         self._devices: tuple[Device, ...] = ()
-        self._lost: tuple[str, ...] = ()  # those that a problem is about
+        self._lost: tuple[str, ...] = ()  # workers that a problem is about
         title = QLabel("Workers on other machines")
         title.setProperty("role", "strong")
         self._list = QVBoxLayout()
@@ -67,19 +67,19 @@ class WorkerList(QWidget):
         return ",".join(self._workers)
 
     def set_value(self, rpc: str) -> None:
-        """Show the workers of an option, without telling anyone."""
+        """Show the workers of an option, without emitting a signal."""
         self._workers = split_list(rpc)
         self._show()
 
     def set_devices(self, devices: Sequence[Device]) -> None:
-        """The devices that there are."""
+        """Set the devices that were found."""
         self._devices = tuple(devices)
         self._show()
 
     def blamed(self, message: str) -> tuple[str, ...]:
-        """The workers that a message names by their whole address."""
+        """The workers whose whole address is in a message."""
         return tuple(
-            one for one in self._workers if re.search(rf"(?<![\w.-]){re.escape(one)}(?!\w)", message)
+            worker for worker in self._workers if re.search(rf"(?<![\w.-]){re.escape(worker)}(?!\w)", message)
         )
 
     def show_problem(self, message: str, hint: str) -> None:
@@ -110,8 +110,8 @@ class WorkerList(QWidget):
 
     def _remove(self, worker: str) -> None:
         self._notice.clear()
-        self._address.setFocus()  # the button that had the keyboard goes
-        self._change(tuple(one for one in self._workers if one != worker))
+        self._address.setFocus()  # the focused button is removed
+        self._change(tuple(kept for kept in self._workers if kept != worker))
 
     def _change(self, workers: tuple[str, ...]) -> None:
         self._workers = workers
@@ -147,7 +147,7 @@ class WorkerList(QWidget):
     def _state(self, worker: str) -> str:
         if worker in self._lost:
             return "does not answer"
-        names = [one.name for one in self._devices if one.endpoint == worker]
+        names = [device.name for device in self._devices if device.endpoint == worker]
         where = "this machine" if _is_here(worker) else "not protected"
         return f"{', '.join(names) or 'not reached yet'} · {where}"
 

@@ -1,4 +1,4 @@
-"""Drafters from outside: which files are in use, what came of each, and the ways to change that."""
+"""Drafter files from outside: which are in use, what each brings, and the ways to change the list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ask_for_drafter(parent: QWidget, folder: str) -> str:
 
 
 class DrafterFiles(QWidget):
-    """A row a file: what it brings, or what is wrong with it. Nothing is run here."""
+    """One row per file: what it brings, or what is wrong with it. Nothing is run here."""
 
     files_changed = Signal(object)
     """The user wants exactly these files (a tuple of paths) in use, read again where they changed."""
@@ -60,7 +60,7 @@ class DrafterFiles(QWidget):
         add.clicked.connect(self._add)
         self._reload = QPushButton("Reload")
         self._reload.setAccessibleName("Reload the drafter files")
-        self._reload.setToolTip("Read the files again that have changed")
+        self._reload.setToolTip("Read changed files again")
         self._reload.clicked.connect(self._read_again)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
@@ -126,4 +126,4 @@ class DrafterFiles(QWidget):
         self.files_changed.emit(self._files)
 
     def _remove(self, file: str) -> None:
-        self.files_changed.emit(tuple(one for one in self._files if one != file))
+        self.files_changed.emit(tuple(kept for kept in self._files if kept != file))

@@ -1,4 +1,5 @@
-"""Makes the list of drafter files act: reads them, offers what they bring, and leaves out what does harm."""
+"""Applies the list of drafter files: reads them, offers what they bring, and leaves out those that do
+harm."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from app.ui.state.settings_in_use import SettingsInUse
 
 
 class DraftersController(QObject):
-    """Between the list, the strategies that are known, and the engine, which is told the files."""
+    """Connects the list, the known strategies, and the engine, which is sent the files."""
 
     used = Signal()
     """Strategies may have come or gone."""
@@ -34,7 +35,7 @@ class DraftersController(QObject):
         files.files_changed.connect(self._files_changed)
 
     def use(self, files: tuple[str, ...]) -> None:
-        """Know the strategies of exactly these files, and say what is wrong with the others."""
+        """Register the strategies of exactly these files, and say what is wrong with the others."""
         problems = self._drafters.use(files)
         self._files.set_files(files, problems)
         self._session.drafters = tuple(file for file in files if file not in problems)

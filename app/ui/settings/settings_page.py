@@ -50,7 +50,7 @@ class SettingsPage(QScrollArea):
         engine: str,
         choose_drafter: FileChooser = ask_for_drafter,
     ) -> None:
-        """`engine` says in words where the engine lives."""
+        """`engine` describes where the engine runs."""
         super().__init__()
         self._theme = theme
         self._settings = settings
@@ -94,7 +94,7 @@ class SettingsPage(QScrollArea):
         self._mode = Segmented(self._theme, "Colours", MODES)
         self._mode.picked.connect(lambda mode: self._settings.change(theme=mode))
         low, high = SCALES
-        scale = next(one for one in params_of(Settings) if one.name == "text_scale")
+        scale = next(param for param in params_of(Settings) if param.name == "text_scale")
         self._scale = NumberBox(dataclasses.replace(scale, low=low, high=high))
         self._scale.setAccessibleName("Text size")
         self._scale.setToolTip("Ctrl + and Ctrl −; Ctrl 0 for the system's size")
@@ -161,11 +161,11 @@ class SettingsPage(QScrollArea):
 
     @Slot()
     def _show_theme(self) -> None:
-        for label in self._labels:  # one column through all the forms
-            # Fixed, because a label goes on asking for the minimum that it had when its style came.
+        for label in self._labels:  # one column width in all the forms
+            # Fixed, because a label keeps asking for the minimum width that it had when it was styled.
             words = label.fontMetrics().horizontalAdvance(label.text())
             label.setFixedWidth(max(round(LABELS * self._theme.scale), words))
-        # Of the whole page: the parts ask for their heights by the width that it has.
+        # The limit is on the whole page, because its parts compute their heights from the page's width.
         self._inner.setMaximumWidth(round(WIDTH * self._theme.scale) + 2 * MARGIN)
         self._mode.set_choice(self._theme.mode)
         self._scale.set_value(self._theme.scale)

@@ -1,4 +1,4 @@
-"""What answers are made with, as the chips say it: strategy and sampling from their panels, and presets."""
+"""Strategy, sampling and presets on the chips: shows what answers are made with, and changes it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChipsController(QObject):
     @Slot(object)
     def _settings_changed(self, names: set[str]) -> None:
         strategy = self._settings.now.strategy
-        # What comes from a panel stands there already, as it is being typed.
+        # A change from a panel is shown there already, as it was typed.
         if "strategy" in names and strategy != self._strategy.panel.spec():
             self._strategy.panel.set_spec(strategy)
         if self._options() != self._sampling.panel.options():
@@ -67,7 +67,7 @@ class ChipsController(QObject):
 
     @Slot()
     def show(self) -> None:
-        """Show what is in use on the chips, and in the panel of the strategy what it is used with."""
+        """Show the settings in use on the chips, and in the strategy panel what the strategy is used with."""
         settings, pair = self._settings.now, self._session.pair
         self._strategy.set_text(settings.strategy)
         self._sampling.set_text(*chip_words(settings.sampling))
@@ -93,7 +93,7 @@ class ChipsController(QObject):
         self._settings.change(sampling=options.sampling, max_tokens=options.max_tokens, stop=options.stop)
 
     def apply(self, preset: Preset) -> None:
-        """Put a preset into use; a pair that is loaded already stays. Raises UserError."""
+        """Put a preset into use; a pair that is loaded already stays loaded. Raises UserError."""
         settings = self._settings
         pair = (preset.target, preset.draft)
         is_other = pair != (settings.now.target, settings.now.draft)

@@ -1,4 +1,4 @@
-"""The llama.cpp command of the settings in use: to read and to copy."""
+"""The llama.cpp command for the settings in use, to read and to copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALUE = re.compile(r"(?<= )(--\S+) (?!--)")  # an option and its value stay on 
 
 
 class LlamaText(QWidget):
-    """The command, wrapped, and below it what llama.cpp does otherwise."""
+    """The command, wrapped, and below it what llama.cpp does differently."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +44,7 @@ class LlamaText(QWidget):
         self.set_command(LlamaCommand(""))
 
     def set_command(self, command: LlamaCommand) -> None:
-        """Show a command; one without text says in its differences why there is none."""
+        """Show a command; where it has no text, its differences say why."""
         if command == self._shown:
             return
         self._shown = command

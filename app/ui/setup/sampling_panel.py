@@ -33,9 +33,9 @@ class AnswerOptions:
 def chip_words(sampling: Sampling) -> tuple[str, str]:
     """Value and detail of the sampling chip, such as ("temperature 0.8", "top_k 40")."""
     changed = [
-        f"{one.name} {one.format(getattr(sampling, one.name))}"
-        for one in params_of(Sampling)
-        if one.name != "temperature" and getattr(sampling, one.name) != one.default
+        f"{param.name} {param.format(getattr(sampling, param.name))}"
+        for param in params_of(Sampling)
+        if param.name != "temperature" and getattr(sampling, param.name) != param.default
     ]
     value = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
     return value, " · ".join(changed)
@@ -44,10 +44,10 @@ def chip_words(sampling: Sampling) -> tuple[str, str]:
 def write_stop(stop: tuple[str, ...]) -> str:
     """Stop strings as lines of text; line breaks in them are written \\n."""
     lines = []
-    for one in stop:
+    for text in stop:
         for character, written in _ESCAPES:
-            one = one.replace(character, written)  # noqa: PLW2901
-        lines.append(one)
+            text = text.replace(character, written)  # noqa: PLW2901
+        lines.append(text)
     return "\n".join(lines)
 
 
@@ -63,14 +63,14 @@ def read_stop(text: str) -> tuple[str, ...]:
             pieces.append(plain.get(pair, line[place]))
             place += 2 if pair in plain else 1
         found.append("".join(pieces))
-    return tuple(one for one in found if one)
+    return tuple(stop for stop in found if stop)
 
 
 class SamplingPanel(QWidget):
-    """Every right change is in use from the next answer on: there is nothing to apply."""
+    """Every valid change is in use from the next answer on: there is nothing to apply."""
 
     options_changed = Signal(object)
-    """The user made other AnswerOptions, all of them right."""
+    """The user changed the AnswerOptions, all of which are valid."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,7 +82,7 @@ class SamplingPanel(QWidget):
         title.setProperty("role", "title")
         self._form = ParamForm(theme, Sampling, first=_FIRST)
         self._form.changed.connect(self._edited)
-        self._limit = NumberField(next(one for one in params_of(Settings) if one.name == "max_tokens"))
+        self._limit = NumberField(next(param for param in params_of(Settings) if param.name == "max_tokens"))
         self._limit.edited.connect(self._edited)
         heading = QLabel("The answer ends")
         heading.setProperty("role", "title")
@@ -111,15 +111,15 @@ class SamplingPanel(QWidget):
         self._restyle()
 
     def hide_limit(self) -> None:
-        """The longest answer is chosen elsewhere."""
+        """Hide the longest answer, which is chosen elsewhere."""
         self._limit.hide()
 
     def options(self) -> AnswerOptions:
-        """What is in use."""
+        """The options in use."""
         return self._options
 
     def set_options(self, options: AnswerOptions) -> None:
-        """Show options, without telling anyone."""
+        """Show options, without emitting a signal."""
         self._options = options
         self._form.set_value(options.sampling)
         self._limit.set_value(options.max_tokens)
@@ -132,7 +132,7 @@ class SamplingPanel(QWidget):
     @Slot()
     def _edited(self) -> None:
         if not self._form.valid():
-            return  # the form says what is wrong; what was right before stays in use
+            return  # the form says what is wrong; the last valid options stay in use
         limit = self._limit.held()
         assert isinstance(limit, int)
         options = AnswerOptions(self._form.value(), limit, read_stop(self._stop.toPlainText()))

@@ -16,7 +16,7 @@ def blend(colour: str, ground: str, share: float) -> str:
 
 
 Cue = Literal["none", "line", "double line", "dots", "strike", "dashed strike"]
-"""The line that tells a fate without its colour."""
+"""The line that shows a fate without its colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Palette:
     faint: str  # decoration only, not text that matters
     error: str
     good: str  # what is in use, fits or won
-    aim: str  # the best that could be
+    aim: str  # the best possible
     link: str
     keyword: str  # these three in code
     string: str

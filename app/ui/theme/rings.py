@@ -1,4 +1,4 @@
-"""How the keyboard came to a control: a click leaves no focus ring behind, and takes nothing for good."""
+"""How a control got the focus: a click shows no focus ring, and focus taken by a panel is given back."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from shiboken6 import isValid
 
-PROPERTY = "ring"  # true: the keyboard brought the focus; false: the mouse did; unset: nobody looked
+PROPERTY = "ring"  # true: the keyboard brought the focus; false: the mouse did; unset: not marked yet
 _before: WeakKeyDictionary[QWidget, ref[QWidget]] = WeakKeyDictionary()
 """A button that was clicked -> what had the focus until then."""
 
 
 class FocusRings(QObject):
-    """Marks the widget in focus with how the focus came, for the style sheet and for `ring_shown`."""
+    """Marks the focused widget with how it got the focus, for the style sheet and for `ring_shown`."""
 
     def __init__(self, application: QApplication, parent: QObject) -> None:
         super().__init__(parent)
@@ -39,25 +39,25 @@ class FocusRings(QObject):
 
 
 def by_mouse(widget: QWidget) -> bool:
-    """Whether a click gave this widget the focus that it has."""
+    """Whether this widget got its focus by a click."""
     return widget.hasFocus() and widget.property(PROPERTY) is False
 
 
 def ring_shown(widget: QWidget) -> bool:
-    """Whether a widget that paints itself shows that it has the keyboard."""
+    """Whether a widget that paints itself shows a focus ring."""
     return widget.hasFocus() and not by_mouse(widget)
 
 
 class FocusBefore:
-    """What had the keyboard when something opened, to get it back when that closes."""
+    """What had the focus when something opened, to get it back when that closes."""
 
     def __init__(self, inside: QWidget) -> None:
-        """`inside` is what opens."""
+        """`inside` is the widget that opens."""
         self._inside = inside
         self._widget: QWidget | None = None
 
     def remember(self) -> None:
-        """It opens now. A button that was clicked for that had the keyboard only for the click."""
+        """It opens now. A button that was clicked to open it had the focus only for the click."""
         now = QApplication.focusWidget()
         if isinstance(now, QAbstractButton) and by_mouse(now):
             before = _before.get(now)
@@ -66,7 +66,7 @@ class FocusBefore:
             self._widget = now
 
     def give_back(self, otherwise: QWidget | None = None) -> None:
-        """Before it closes: where the keyboard is inside, it goes to what had it, or else to `otherwise`."""
+        """Before it closes: a focus that is inside goes back to where it was, or else to `otherwise`."""
         if not self._holds(QApplication.focusWidget()):
             return
         for widget in (self._widget, otherwise):

@@ -27,7 +27,7 @@ class Styler(QObject):
         self._application = application
         self._theme = theme
         self._icons = icons
-        application.setStyle("Fusion")  # the one style that looks alike, and ours, on every system
+        application.setStyle("Fusion")  # the one style that looks the same on every system
         FocusRings(application, self)
         theme.changed.connect(self.apply)
         self._apply_colours()
@@ -59,7 +59,7 @@ def set_role(widget: QWidget, **names: str) -> None:
 
 
 def qt_palette(colours: Palette) -> QPalette:
-    """Our colours under Qt's names, for what paints itself without the style sheet."""
+    """Our colours in Qt's roles, for widgets that paint themselves without the style sheet."""
     made = QPalette()
     roles = QPalette.ColorRole
     named = {
@@ -101,7 +101,7 @@ def hover(colours: Palette) -> str:
 
 
 def focus_ring(colours: Palette) -> str:
-    """The border of what has the keyboard."""
+    """The border of the focused control."""
     return blend(colours.text, colours.ground, 0.72)
 
 

@@ -1,4 +1,4 @@
-"""What a screen reader says without being asked."""
+"""Announcements through a screen reader."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from PySide6.QtWidgets import QWidget
 
 
 def announce(widget: QWidget, text: str) -> None:
-    """Let a screen reader say `text` when it has finished its sentence; without one nothing happens."""
+    """Let a screen reader say `text` after its current sentence; without a screen reader nothing happens."""
     if QAccessible.isActive() and text:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))

@@ -27,7 +27,7 @@ Panel = TypeVar("Panel", bound=QWidget)
 class Chip(QAbstractButton):
     """A caption, a strong value and a detail in one line; checked while its panel is open.
 
-    Where the line is short of room the detail goes first, then the value is cut.
+    Where there is too little room the detail is left out first, then the value is cut.
     """
 
     def __init__(self, theme: Theme, caption: str, mono: bool = False, parent: QWidget | None = None) -> None:
@@ -51,7 +51,7 @@ class Chip(QAbstractButton):
 
     def set_text(self, value: str, detail: str = "", full: str = "") -> None:
         """Say what is in use; `full` is the whole of a detail that is too long for a chip."""
-        words = " ".join(one for one in (self._caption, value, full or detail) if one)
+        words = " ".join(part for part in (self._caption, value, full or detail) if part)
         if (value, detail, words) == (self._value, self._detail, self._words):
             return
         self._value, self._detail, self._words = value, detail, words
@@ -59,36 +59,36 @@ class Chip(QAbstractButton):
         self._refresh()
 
     def _tell(self) -> None:
-        """The words for those who point, or listen."""
-        words = f"{self._words}: does not work as it is set" if self._alert else self._words
+        """Set the tooltip and what a screen reader says."""
+        words = f"{self._words}: does not work with these settings" if self._alert else self._words
         words = f"{words}\n{self._unused}" if self._unused else words
         self.setAccessibleName(words)
         self.setToolTip(as_text(words))
 
     def set_alert(self, alert: bool) -> None:
-        """Mark that what is chosen does not work; the panel says why."""
+        """Mark a choice that does not work; the panel says why."""
         if alert != self._alert:
             self._alert = alert
             self._tell()
             self.update()
 
     def set_unused(self, why: str) -> None:
-        """Dim what is chosen and has no effect at the moment; "" where it has."""
+        """Dim a choice that has no effect at the moment; "" where it has one."""
         if why != self._unused:
             self._unused = why
             self._tell()
             self.update()
 
     def set_popover(self, popover: Popover) -> None:
-        """The panel that opens below the chip."""
+        """Set the panel that opens below the chip."""
         self.popover = popover
-        popover.setParent(self)  # goes when the chip goes; once opened it is the window's
+        popover.setParent(self)  # deleted with the chip; once opened it belongs to the window
         popover.closed.connect(self._closed)
 
     def text_shown(self, width: int) -> tuple[str, str]:
         """The value and the detail as they fit into a chip of that width, in pixels."""
         room = width - self._frame()
-        # Of a spec, both ends tell: the first strategy and the rules of the run.
+        # Both ends of a spec matter: the first strategy and the rules of the run.
         mode = Qt.TextElideMode.ElideMiddle if self._mono else Qt.TextElideMode.ElideRight
         value = self._metrics(self._strong()).elidedText(self._value, mode, self._scaled(VALUE_MAX))
         needed = self._width(self._strong(), value)
@@ -100,7 +100,8 @@ class Chip(QAbstractButton):
         return value, ""
 
     def widths(self) -> tuple[int, int, int, int]:
-        """Pixels that are wanted, that do without the detail, without the caption too, and the least."""
+        """Widths in pixels: all that is wanted, without the detail, without the caption too, and the
+        least."""
         full = self._full_width()
         detail = self._gap() + self._width(self._small(), self._detail) if self._detail else 0
         plain = full - detail
@@ -109,7 +110,7 @@ class Chip(QAbstractButton):
         return full, plain, bare, min(bare, 2 * self._pad() + value)
 
     def set_bare(self, bare: bool) -> None:
-        """Leave the caption out, where the place is too short for it; the tooltip still has it."""
+        """Leave the caption out, where there is too little room; the tooltip still has it."""
         if bare != self._bare:
             self._bare = bare
             self._refresh()
@@ -132,7 +133,7 @@ class Chip(QAbstractButton):
         thickness = 1.0
         if ring_shown(self):
             border, thickness = focus_ring(colours), 2.0
-        # Broken, not only of another colour, where what is chosen does not work.
+        # Broken, not just another colour, where the choice does not work.
         line = Qt.PenStyle.DashLine if self._alert else Qt.PenStyle.SolidLine
         painter.setPen(QPen(QColor(border), thickness, line))
         inset = thickness / 2

@@ -17,18 +17,19 @@ GAP = 8
 def chip_widths(widths: Sequence[tuple[int, int, int, int]], room: int) -> list[int]:
     """Share `room` among four chips, in the order in which they give way.
 
-    Each has a width that it wants, one without its detail, one without its caption and a least one.
-    Details go first, one after the other, then captions; then the first two are cut, which are names, then
-    the third, and the last one last. The sum exceeds the room only where all have their least.
+    Each chip has four widths: all that it wants, without its detail, without its caption, and the least.
+    Details are left out first, one after the other, then captions; then the first two chips, which are names,
+    are cut, then the third, and last the fourth. The sum exceeds the room only where all have their least
+    width.
     """
-    given = [one[0] for one in widths]
+    given = [wanted[0] for wanted in widths]
     for stage in (1, 2):
-        for at, one in enumerate(widths):
+        for at, sizes in enumerate(widths):
             if sum(given) > room:
-                given[at] = one[stage]
+                given[at] = sizes[stage]
     for group in ((0, 1), (2,), (3,)):
         while sum(given) > room:
-            at = max(group, key=lambda one: given[one] - widths[one][3])
+            at = max(group, key=lambda place: given[place] - widths[place][3])
             if given[at] <= widths[at][3]:
                 break
             given[at] -= 1
@@ -49,22 +50,22 @@ class ChipRow(QWidget):
 
     def room(self) -> int:
         """Pixels for the chips, beside the others as they are now."""
-        shown = [one for one in self.others if one.isVisibleTo(self)]
+        shown = [widget for widget in self.others if widget.isVisibleTo(self)]
         margins = self.row.contentsMargins()
         gaps = GAP * (len(shown) + len(self.chips))
-        taken = sum(one.sizeHint().width() for one in shown)
+        taken = sum(widget.sizeHint().width() for widget in shown)
         return self.width() - margins.left() - margins.right() - gaps - taken
 
     def fit(self) -> None:
         """Give every chip its width."""
         wanted = [chip.widths() for chip in self.chips]
-        for chip, one, width in zip(self.chips, wanted, chip_widths(wanted, self.room()), strict=True):
-            chip.set_bare(width < one[1])
+        for chip, sizes, width in zip(self.chips, wanted, chip_widths(wanted, self.room()), strict=True):
+            chip.set_bare(width < sizes[1])
             if chip.minimumWidth() != width or chip.maximumWidth() != width:
                 chip.setFixedWidth(width)
 
     def minimumSizeHint(self) -> QSize:
-        """As narrow as the window likes: the chips give way."""
+        """No minimum width: the chips give way."""
         return QSize(0, super().minimumSizeHint().height())
 
     def event(self, event: QEvent) -> bool:
@@ -78,7 +79,7 @@ class ChipRow(QWidget):
 
     @Slot()
     def restyle(self) -> None:
-        """Take over size and colours of the theme."""
+        """Apply size and colours of the theme."""
         above = round(10 * self._theme.scale)
         self.row.setContentsMargins(16, above, 16, above)
         self.fit()

@@ -1,4 +1,4 @@
-"""Plots as files: a picture of what is shown, a table of what it was made of."""
+"""Plots as files: a picture of what is shown, and a table of its data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARGIN = 12
 
 
 def choose_file(window: QWidget, name: str, pattern: str) -> str:
-    """Ask where to save, with the system's dialog."""
+    """Let the user choose where to save, with the system's dialog."""
     path, _ = QFileDialog.getSaveFileName(window, "Save as", name, pattern)
     return path
 
@@ -38,7 +38,7 @@ def csv_table(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
 
 
 def png_picture(widget: QWidget, ground: str) -> bytes:
-    """The widget as it looks, at twice its size in pixels."""
+    """The widget as a PNG, at twice its size in pixels."""
     margins = QSize(2 * _MARGIN, 2 * _MARGIN)
     picture = QPixmap((widget.size() + margins) * _SCALE)
     picture.setDevicePixelRatio(_SCALE)

@@ -1,4 +1,4 @@
-"""Something that unfolds below its own title."""
+"""Contents that unfold below their own title."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.ui.widgets.icons import icon
 
 
 class FoldButton(QPushButton):
-    """A title with a chevron that tells whether what belongs to it is shown; `toggled` says so too."""
+    """A title with a chevron that shows whether the contents are visible; `toggled` reports it."""
 
     def __init__(self, theme: Theme, title: str = "", parent: QWidget | None = None) -> None:
         super().__init__(title, parent)

@@ -27,7 +27,7 @@ def pixmap(name: str, colour: str, size: int) -> QPixmap:
     return QPixmap.fromImage(_image(name, colour, size))
 
 
-# Many controls show the same icon, each in many sizes: drawing them all took a tenth of the start.
+# Many controls show the same icon, each in many sizes: drawing them all took a tenth of the start-up time.
 @lru_cache(maxsize=1024)
 def _image(name: str, colour: str, size: int) -> QImage:
     image = QImage(size, size, QImage.Format.Format_ARGB32_Premultiplied)

@@ -1,4 +1,4 @@
-"""A place that is made when it is first opened: the window does not wait for it."""
+"""A place that is made when it is first opened, so that the window does not wait for it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class PlaceWidget(QWidget):
     """What fills the window beside the rail."""
 
     def close_place(self) -> None:
-        """Before the window goes: end what the place has running."""
+        """Before the window closes: end what the place has running."""
 
 
 class LazyPlace(PlaceWidget):
-    """Stands where the place will stand. Modules that are slow to import are imported beside, on a thread."""
+    """Fills in for the place until it is made. Modules that are slow to import are imported on a thread."""
 
     def __init__(self, title: str, make: Callable[[], PlaceWidget], modules: Sequence[str] = ()) -> None:
         """`make` makes the place, on this thread, once `modules` are imported."""
@@ -42,7 +42,7 @@ class LazyPlace(PlaceWidget):
 
     @property
     def words(self) -> str:
-        """What is said in place of the place."""
+        """The text shown instead of the place."""
         return self._words.text()
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -74,7 +74,7 @@ class LazyPlace(PlaceWidget):
         self._words.setText(f"{self._title} cannot be opened: {why}")
 
     def close_place(self) -> None:
-        """Before the window goes: end what the place has running."""
+        """Before the window closes: end what the place has running."""
         self._closed = True
         self._imports.wait()
         if self.place is not None:
@@ -89,6 +89,6 @@ class _Imports(QThread):
         self.modules = modules
 
     def run(self) -> None:
-        with contextlib.suppress(ImportError):  # told where the place is made
+        with contextlib.suppress(ImportError):  # reported where the place is made
             for module in self.modules:
                 importlib.import_module(module)

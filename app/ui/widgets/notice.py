@@ -1,4 +1,4 @@
-"""What went wrong and what to do about it, or what is good to know, right where the user acted."""
+"""Messages right where the user acted: what went wrong and what to do about it, or what is good to know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 4  # notices at once: what is older than these has been seen
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """What a button beside a message says and does."""
+    """The text and the action of a button beside a message."""
 
     words: str
     act: Callable[[], object]
@@ -38,7 +38,7 @@ class MessageStrip(QWidget):
         self._hint.setProperty("role", "secondary")
         for label in (self._message, self._hint):
             label.setWordWrap(True)
-            # Messages may name strange files: their text is text.
+            # Messages may name untrusted files: they are shown as plain text.
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._action = QPushButton()
@@ -75,9 +75,9 @@ class MessageStrip(QWidget):
     def action(self) -> str:
         return self._action.text()
 
-    def tell(self, what: UserError | str, hint: str = "", offer: WayOut | None = None) -> None:
-        """Say what is wrong, or good to know; an error brings its own hint."""
-        message, hint = (what.message, what.hint) if isinstance(what, UserError) else (what, hint)
+    def tell(self, problem: UserError | str, hint: str = "", offer: WayOut | None = None) -> None:
+        """Show what is wrong, or good to know; an error brings its own hint."""
+        message, hint = (problem.message, problem.hint) if isinstance(problem, UserError) else (problem, hint)
         self._message.setText(message)
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
@@ -91,7 +91,7 @@ class MessageStrip(QWidget):
         self._way_out.setVisible(shown)
 
     def clear(self) -> None:
-        """There is nothing to say any more."""
+        """Hide the message."""
         self._message.clear()
         self._hint.clear()
         self._offer = None
@@ -109,7 +109,7 @@ class MessageStrip(QWidget):
         painter.drawRoundedRect(0, 0, 3, self.height(), 1.5, 1.5)
 
     def _colours(self) -> tuple[str, str]:
-        """Of the ground and of the line."""
+        """The colours of the ground and of the line."""
         raise NotImplementedError
 
     @Slot()
@@ -145,7 +145,7 @@ class Notices(QWidget):
 
     @property
     def message(self) -> str:
-        """What was said last; "" where nothing is."""
+        """The last message; "" where there is none."""
         return next((strip.message for strip in reversed(self._strips.values())), "")
 
     @property
@@ -153,17 +153,17 @@ class Notices(QWidget):
         return tuple(self._strips.values())
 
     def tell(
-        self, what: UserError | str, hint: str = "", offer: WayOut | None = None, cause: str = ""
+        self, problem: UserError | str, hint: str = "", offer: WayOut | None = None, cause: str = ""
     ) -> None:
-        """Say what is wrong, until it is dismissed or withdrawn, in place of what was said of this cause or
-        in these words."""
-        message = what.message if isinstance(what, UserError) else what
+        """Show what is wrong, until it is dismissed or withdrawn; replaces a message of the same cause, or in
+        the same words."""
+        message = problem.message if isinstance(problem, UserError) else problem
         cause = cause or message
-        for other, strip in list(self._strips.items()):
-            if other == cause or strip.message == message:
-                self.withdraw(other)
+        for known, strip in list(self._strips.items()):
+            if known == cause or strip.message == message:
+                self.withdraw(known)
         strip = self._strips[cause] = Notice(self._theme, self)
-        strip.tell(what, hint, offer)
+        strip.tell(problem, hint, offer)
         strip.dismissed.connect(lambda: self.withdraw(cause))
         self._column.addWidget(strip)
         for oldest in list(self._strips)[:-_MOST]:
@@ -172,31 +172,31 @@ class Notices(QWidget):
 
     @Slot(str)
     def withdraw(self, cause: str) -> None:
-        """What was said of this cause holds no longer."""
+        """Remove the message of this cause, which no longer holds."""
         strip = self._strips.pop(cause, None)
         if strip is not None:
             box = self.parent()
             if isinstance(box, QWidget) and any(part.hasFocus() for part in strip.findChildren(QWidget)):
-                box.setFocus(Qt.FocusReason.OtherFocusReason)  # Qt would go on to just anything
+                box.setFocus(Qt.FocusReason.OtherFocusReason)  # Qt would focus any other widget
             strip.hide()
             self._column.removeWidget(strip)
             strip.deleteLater()
         self.setVisible(bool(self._strips))
 
     def clear(self) -> None:
-        """There is nothing to say any more."""
+        """Remove all messages."""
         for cause in list(self._strips):
             self.withdraw(cause)
 
     def clear_passing(self) -> None:
-        """Withdraw what has no cause of its own: nobody else will."""
+        """Withdraw messages without a cause of their own: nothing else withdraws them."""
         for cause, strip in list(self._strips.items()):
             if cause == strip.message:
                 self.withdraw(cause)
 
 
 class Remark(MessageStrip):
-    """What is good to know and nobody's fault: quieter, its button at the side."""
+    """Good to know, and no failure: quieter, its button at the side."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)

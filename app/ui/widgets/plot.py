@@ -1,4 +1,4 @@
-"""A plot of this place: painted by its widget, saved by a right click."""
+"""A plot: painted by its widget, saved by a right click."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.ui.widgets.export import Cell, ChooseFile, csv_table, png_picture, writ
 
 
 class Plot(QWidget):
-    """What is shown as a picture, and what it was made of as a table."""
+    """What is shown as a picture, and its data as a table."""
 
     failed = Signal(object)
     """The UserError of an export that failed."""
@@ -28,7 +28,7 @@ class Plot(QWidget):
         theme.changed.connect(self.update)
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
-        """Names of columns, and rows; none as long as nothing is shown."""
+        """Names of columns, and rows; no rows while nothing is shown."""
         raise NotImplementedError
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -38,7 +38,7 @@ class Plot(QWidget):
             menu.popup(event.globalPos())
 
     def menu(self) -> QMenu:
-        """What a right click offers."""
+        """The menu of a right click."""
         menu = QMenu(self)
         menu.addAction("Save picture as PNG…", self.save_picture)
         menu.addAction("Save data as CSV…", self.save_table)

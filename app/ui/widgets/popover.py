@@ -19,8 +19,8 @@ WIDTH = 480
 class Popover(QWidget):
     """A card over the window: closes on Escape, on a click elsewhere, and when its control is gone.
 
-    It belongs to the window of the control that it opened from and holds the keyboard until it closes:
-    Tab goes round inside. Then the keyboard goes back to where it was.
+    It belongs to the window of the control that it opened from and keeps the focus until it closes: Tab stays
+    inside. Then the focus returns to where it was.
     """
 
     opened = Signal()
@@ -34,8 +34,8 @@ class Popover(QWidget):
         head: QWidget | None = None,
         field: QWidget | None = None,
     ) -> None:
-        """`width` is the card's, in pixels at text scale 1; `head` keeps its place above the rest;
-        `field` has the keyboard when it opens."""
+        """`width` is the card's, in pixels at text scale 1; `head` keeps its place above the rest; `field`
+        gets the focus when it opens."""
         super().__init__()
         self._theme = theme
         self._content = content
@@ -76,7 +76,7 @@ class Popover(QWidget):
         return self._content
 
     def open_below(self, anchor: QWidget) -> None:
-        """Open below a control of some window, or above it where only there is room; take the keyboard."""
+        """Open below a control of some window, or above it where there is room only there; take the focus."""
         window = anchor.window()
         if self.parentWidget() is not window:
             self.setParent(window)
@@ -87,13 +87,13 @@ class Popover(QWidget):
         self.show()
         self._place()
         self.raise_()
-        # Opened by a click, Tab still finds the first control, but no ring jumps at anyone.
+        # Opened by a click: Tab still finds the first control, but no focus ring is shown.
         first = None if by_mouse(anchor) else self._first_control()
         (self._field or first or self).setFocus(Qt.FocusReason.PopupFocusReason)
         self.opened.emit()
 
     def close_panel(self) -> None:
-        """Close, and give the keyboard back if the panel had it."""
+        """Close, and give the focus back if the panel had it."""
         if not self.isHidden():
             self._before.give_back(self._anchor)
             self.hide()
@@ -111,7 +111,7 @@ class Popover(QWidget):
         application = QApplication.instance()
         if application is not None:
             application.removeEventFilter(self)
-        if self.isHidden():  # and not only together with its window
+        if self.isHidden():  # not just because its window was hidden
             self.closed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -121,7 +121,7 @@ class Popover(QWidget):
         if grown or resized:
             self._place()
         elif watched is self._anchor and kind == QEvent.Type.Hide and not event.spontaneous():
-            if self.window().isVisible():  # its place was left
+            if self.window().isVisible():  # another place is shown
                 self.close_panel()
         elif kind == QEvent.Type.MouseButtonPress and isinstance(watched, QWidget):
             assert isinstance(event, QMouseEvent)
@@ -142,10 +142,10 @@ class Popover(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close_panel()
-        # Anything else that no control of the panel took is not meant for what lies below it.
+        # Anything else that no control of the panel took is not meant for what is below the panel.
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
-        controls = [one for one in self._controls() if one.isVisible()]
+        controls = [control for control in self._controls() if control.isVisible()]
         if not controls:
             return False
         current = QApplication.focusWidget()
@@ -194,7 +194,7 @@ class Popover(QWidget):
         is_above = room < height and room < room_above
         if is_above:
             room = room_above
-        # Left to itself the bar stays once it is there: it takes width, so that lines wrap and need it.
+        # By default the bar stays once it is shown: it takes width, so that lines wrap and need it.
         bar = Qt.ScrollBarPolicy
         self._scroll.setVerticalScrollBarPolicy(
             bar.ScrollBarAsNeeded if height > room else bar.ScrollBarAlwaysOff
@@ -207,10 +207,8 @@ class Popover(QWidget):
         self.setGeometry(card.adjusted(-SHADOW, -SHADOW, SHADOW, SHADOW))
 
     def _is_outside(self, watched: QWidget, place: QPoint) -> bool:
-        """Whether a press there is one beside the card, in its own window.
-
-        Menus and combo lists that the panel opened are windows of their own and do not count.
-        """
+        """Whether a press there is beside the card, in its own window. Menus and combo lists that the panel
+        opened are windows of their own and do not count."""
         card = self.rect().adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
         if watched.window() is not self.window() or card.contains(self.mapFromGlobal(place)):
             return False
@@ -219,24 +217,24 @@ class Popover(QWidget):
         return anchor is None or not anchor.rect().contains(anchor.mapFromGlobal(place))
 
     def _controls(self) -> list[QWidget]:
-        """What Tab visits, in the order in which it was laid out; the head, which acts, comes last."""
-        # Not by nextInFocusChain: PySide takes each widget for the owner of the next one, and where one
-        # is deleted, gives up all behind it, the window included.
+        """The controls that Tab visits, in the order of the layout; the head, which acts, comes last."""
+        # Not by nextInFocusChain: PySide treats each widget as the owner of the next one, and where one
+        # is deleted, it drops all those after it, the window included.
         found: list[QWidget] = []
         parts = [self._inner] if self._head is None else [self._inner, self._head]
-        for one in (widget for part in parts for widget in part.findChildren(QWidget)):
-            takes_tab = bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus)
-            usable = one.isEnabled() and not one.focusProxy()
-            if takes_tab and usable and not _is_other_choice(one):
-                found.append(one)
+        for control in (widget for part in parts for widget in part.findChildren(QWidget)):
+            takes_tab = bool(control.focusPolicy() & Qt.FocusPolicy.TabFocus)
+            usable = control.isEnabled() and not control.focusProxy()
+            if takes_tab and usable and not _is_other_choice(control):
+                found.append(control)
         return found
 
     def _first_control(self) -> QWidget | None:
-        return next((one for one in self._controls() if one.isVisible()), None)
+        return next((control for control in self._controls() if control.isVisible()), None)
 
 
 def _height(widget: QWidget, width: int) -> int:
-    """What a widget with a layout needs at that width."""
+    """The height that a widget with a layout needs at that width."""
     layout = widget.layout()
     assert layout is not None
     wanted = layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else 0

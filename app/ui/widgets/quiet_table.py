@@ -1,4 +1,4 @@
-"""What all tables of the window have in common: rows of text, and nothing that asks to be looked at."""
+"""What all tables of the window have in common: rows of text, without distractions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STYLE = """
 
 
 def quiet_table(view: QTableView) -> None:
-    """Whole rows, which cannot be edited, without a grid; Tab goes on to what stands behind the table."""
+    """Set up a table: whole rows, which cannot be edited, without a grid; Tab leaves the table."""
     view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     view.setShowGrid(False)
@@ -29,6 +29,6 @@ def quiet_table(view: QTableView) -> None:
 
 
 def fit_rows(view: QTableView, theme: Theme) -> None:
-    """Rows as high as the theme's letters want."""
+    """Set the height of the rows to the theme's font."""
     height = QFontMetrics(theme.sans()).height() + round(12 * theme.scale)
     view.verticalHeader().setDefaultSectionSize(height)

@@ -1,4 +1,4 @@
-"""What is shown changes only so often: numbers that people read at most ten times a second."""
+"""Limits how often numbers on the screen change: people read them at most ten times a second."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ INTERVAL_MS = 100
 
 
 class Throttle(QObject):
-    """Calls `act` at once, then at most once an interval; a call asked for in between comes late, not
-    never."""
+    """Calls `act` at once, then at most once per interval; a call in between is delayed, never lost."""
 
     def __init__(self, act: Callable[[], None], parent: QObject, interval_ms: int = INTERVAL_MS) -> None:
         super().__init__(parent)

@@ -70,11 +70,11 @@ class WrapLayout(QLayout):
     # ------------------------------------------------------------------ inside
 
     def _shown(self) -> list[QLayoutItem]:
-        """The items less those that are hidden: they take no room."""
+        """The visible items: hidden ones take no room."""
         return [item for item in self._items if not item.isEmpty()]
 
     def _lay_out(self, rect: QRect, *, move: bool) -> int:
-        """Place the items into `rect` if they are to `move`; returns the height that they take."""
+        """Place the items into `rect` if `move` is set; returns the height that they take."""
         left = [item for item in self._shown() if item.widget() not in self._at_right]
         right = [item for item in self._shown() if item.widget() in self._at_right]
         lines: list[tuple[int, list[QLayoutItem]]] = []

@@ -47,7 +47,7 @@ def fetch(server: FakeHub, cache: Cache) -> Fetch:
         seen: list[Report] = [] if reports is None else reports
         job = DownloadJob(REPO, "main", files, str(cache.folder), server.address, patience, str(checked))
         Fetcher(job, seen.append, free, lambda _seconds: None).run()
-        done = next(one for one in seen if isinstance(one, FileDone))
+        done = next(report for report in seen if isinstance(report, FileDone))
         return Fetched(seen, Path(done.path))
 
     return run
@@ -65,6 +65,8 @@ def open_queue(hub: Hub, cache: Cache, tmp_path: Path) -> Iterator[Open]:
         return made
 
     yield make
-    for one in opened:
-        one.queue.close()
-    assert [one for one in psutil.Process().children() if one.is_running() and "spawn_main" in str(one)] == []
+    for watched in opened:
+        watched.queue.close()
+    assert [
+        child for child in psutil.Process().children() if child.is_running() and "spawn_main" in str(child)
+    ] == []

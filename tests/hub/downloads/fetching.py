@@ -29,11 +29,11 @@ class Fetched:
     path: Path
 
     def of(self, kind: type[Report]) -> list[Report]:  # type: ignore[valid-type] # a union of classes
-        return [one for one in self.reports if isinstance(one, kind)]
+        return [report for report in self.reports if isinstance(report, kind)]
 
     @property
     def waits(self) -> list[Waiting]:
-        return [one for one in self.reports if isinstance(one, Waiting)]
+        return [report for report in self.reports if isinstance(report, Waiting)]
 
 
 Fetch = Callable[..., Fetched]

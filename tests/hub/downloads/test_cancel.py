@@ -35,7 +35,7 @@ def test_cancel_at_any_moment_leaves_nothing_behind(
     for turn in range(16):
         (id,) = watched.queue.add([whole])
         if turn < len(bytes_here):
-            watched.wait(id, lambda one, at=bytes_here[turn]: one is not None and one.done >= at)  # type: ignore[misc]
+            watched.wait(id, lambda item, at=bytes_here[turn]: item is not None and item.done >= at)  # type: ignore[misc]
         else:
             time.sleep(chance.uniform(0, 1.2))
         watched.queue.cancel(id)
@@ -50,7 +50,7 @@ def test_cancel_of_paused_failed_and_queued_ones(
     server.always["cdn"] = SLOW
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda one: one is not None and one.done > 0)
+    watched.wait(id, lambda download: download is not None and download.done > 0)
     watched.queue.pause(id)
     watched.wait_for(id, State.PAUSED)
     assert left() != []
@@ -73,7 +73,7 @@ def test_cancel_after_a_restart_leaves_nothing_behind(
     server.always["cdn"] = SLOW
     first = open_queue(remember=True)
     (id,) = first.queue.add([wanted(hub)])
-    first.wait(id, lambda one: one is not None and one.done > 20_000)
+    first.wait(id, lambda download: download is not None and download.done > 20_000)
     first.queue.close()
     second = open_queue(remember=True)
     second.queue.cancel(id)
@@ -90,10 +90,10 @@ def test_cancel_leaves_what_was_here_before(
     watched.queue.dismiss(id)
     server.repos[REPO].files["other.gguf"] = data[:70_000]
     (again, other) = watched.queue.add([wanted(hub), wanted(hub, file="other.gguf")])
-    for one in (again, other):
-        watched.wait_for(one, State.DONE)
-        watched.queue.delete(one)
-        watched.wait_gone(one)
+    for id in (again, other):
+        watched.wait_for(id, State.DONE)
+        watched.queue.delete(id)
+        watched.wait_gone(id)
     assert cache.find(REPO, FILE) is not None
     assert path.read_bytes() == data  # of an earlier commit, and older than this download
     assert cache.find(REPO, "other.gguf") is None
@@ -114,7 +114,7 @@ def test_cancel_says_what_stays_and_where(
         server.always["cdn"] = SLOW
     (id,) = watched.queue.add([wanted(hub)])
     if state is State.PAUSED:
-        watched.wait(id, lambda one: one is not None and one.done > 20_000)
+        watched.wait(id, lambda download: download is not None and download.done > 20_000)
         watched.queue.pause(id)
     watched.wait_for(id, state)
 
@@ -165,7 +165,7 @@ def test_cancel_of_what_is_done_by_then_does_nothing(
     server.always["cdn"] = SLOW
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda one: one is not None and one.done > 0)
+    watched.wait(id, lambda download: download is not None and download.done > 0)
     server.always.clear()
     watched.queue.pause(id)
     watched.queue.resume(id)
@@ -183,7 +183,7 @@ def test_delete_of_what_is_under_way_does_nothing(
     server.always["cdn"] = SLOW
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda one: one is not None and one.done > 0)
+    watched.wait(id, lambda download: download is not None and download.done > 0)
     watched.queue.delete(id)
     server.always.clear()
     assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data

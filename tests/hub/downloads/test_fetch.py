@@ -95,8 +95,8 @@ def test_what_huggingface_hub_brought_is_read_once(
     hf_hub_download(REPO, FILE, cache_dir=cache.folder, endpoint=server.address)
     server.asked.clear()
     checked = tmp_path / "data" / "checked.json"
-    assert any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
-    assert not any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert not any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
     assert server.requests("cdn") == []
 
 
@@ -105,9 +105,9 @@ def test_what_was_downloaded_here_is_not_read_again_until_it_changes(
 ) -> None:
     checked = tmp_path / "checked.json"
     fetched = fetch(checked=checked)
-    assert not any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert not any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
     os.utime(fetched.path.resolve(), ns=(1, 1))
-    assert any(one.checking for one in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
+    assert any(report.checking for report in fetch(checked=checked).of(DownloadProgress))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("contents", ["{", '{"version": 99}', '{"sound": 3}', None])
@@ -182,7 +182,7 @@ def test_shards_come_as_one(fetch: Fetch, server: FakeHub) -> None:
     names = [f"big-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
     server.repos[REPO] = FakeRepo({name: random_bytes(i, 1000 + i) for i, name in enumerate(names)})
     fetched = fetch(*names)
-    assert [one.index for one in fetched.reports if isinstance(one, FileDone)] == [0, 1, 2]
+    assert [report.index for report in fetched.reports if isinstance(report, FileDone)] == [0, 1, 2]
     assert fetched.reports[-1] == DownloadProgress(3003)
     for name, data in server.repos[REPO].files.items():
         assert (fetched.path.parent / name).read_bytes() == data
@@ -225,7 +225,7 @@ def test_a_cut_download_goes_on_where_it_stood(fetch: Fetch, data: bytes, server
     server.faults["cdn"].append(Fault(cut=120_000))
     fetched = fetch()
     assert fetched.path.read_bytes() == data
-    assert [one.trouble for one in fetched.waits] == [Trouble.UNREACHABLE]
+    assert [wait.trouble for wait in fetched.waits] == [Trouble.UNREACHABLE]
     first, second = server.requests("cdn")
     assert "range" not in first.headers
     assert second.headers["range"] == "bytes=120000-"
@@ -245,7 +245,10 @@ def test_a_server_with_trouble_is_asked_again(fetch: Fetch, data: bytes, server:
     server.faults[kind].extend([Fault(status=503), Fault(status=500)])
     fetched = fetch(patience=Patience(first_wait=1.0, longest_wait=60, attempts=3))
     assert fetched.path.read_bytes() == data
-    assert [(one.trouble, one.seconds) for one in fetched.waits] == [(Trouble.SERVER, 1), (Trouble.SERVER, 2)]
+    assert [(wait.trouble, wait.seconds) for wait in fetched.waits] == [
+        (Trouble.SERVER, 1),
+        (Trouble.SERVER, 2),
+    ]
 
 
 def test_waits_grow_to_a_limit_and_end(fetch: Fetch, data: bytes, server: FakeHub) -> None:
@@ -254,7 +257,7 @@ def test_waits_grow_to_a_limit_and_end(fetch: Fetch, data: bytes, server: FakeHu
     patience = Patience(first_wait=1, longest_wait=5, attempts=5)
     error = trouble(lambda: fetch(patience=patience, reports=reports))
     assert error.trouble is Trouble.SERVER
-    assert [one.seconds for one in reports if isinstance(one, Waiting)] == [1, 2, 4, 5, 5]
+    assert [report.seconds for report in reports if isinstance(report, Waiting)] == [1, 2, 4, 5, 5]
 
 
 @pytest.mark.parametrize("kind", ["head", "cdn"])
@@ -265,7 +268,7 @@ def test_a_busy_hub_says_how_long_to_wait(
     server.faults[kind].append(Fault(status=429, headers=(header,)))
     fetched = fetch()
     assert fetched.path.read_bytes() == data
-    assert [(one.trouble, one.seconds) for one in fetched.waits] == [(Trouble.BUSY, 7)]
+    assert [(wait.trouble, wait.seconds) for wait in fetched.waits] == [(Trouble.BUSY, 7)]
 
 
 def test_retry_after_as_a_date() -> None:
@@ -319,7 +322,7 @@ def test_a_file_that_changes_after_a_cut_is_fetched_anew(
     server.faults["head"].extend([Fault(), Fault(before=change)])
     assert fetch().path.read_bytes() == new
     assert partials(cache) == []
-    assert [one.name for one in cache.folder.rglob("blobs/*")] == [hashlib.sha256(new).hexdigest()]
+    assert [path.name for path in cache.folder.rglob("blobs/*")] == [hashlib.sha256(new).hexdigest()]
 
 
 @pytest.mark.parametrize("size", [SIZE, SIZE - 50_000, SIZE + 50_000, 60_000])
@@ -339,15 +342,17 @@ def test_a_file_that_changes_between_head_and_get(
         server.faults[kind].append(Fault(cut=cut))
     server.faults[kind].append(Fault(before=change))
     assert fetch().path.read_bytes() == new
-    assert [one.name for one in cache.folder.rglob("blobs/*")] == [hashlib.sha256(new).hexdigest()]
+    assert [path.name for path in cache.folder.rglob("blobs/*")] == [hashlib.sha256(new).hexdigest()]
 
 
 def test_all_files_of_an_item_are_of_one_commit(fetch: Fetch, server: FakeHub) -> None:
     names = [f"big-0000{i}-of-00002.gguf" for i in (1, 2)]
     server.repos[REPO] = FakeRepo({name: random_bytes(i, 999) for i, name in enumerate(names)})
     fetch(*names)
-    revisions = {one.path.split("/resolve/")[1].split("/")[0] for one in server.requests("resolve", "HEAD")}
+    revisions = {
+        request.path.split("/resolve/")[1].split("/")[0] for request in server.requests("resolve", "HEAD")
+    }
     assert revisions == {"main", server.repos[REPO].commit}
-    assert [one.path.split("/resolve/")[1].split("/")[0] for one in server.requests("resolve", "HEAD")][
-        1:
-    ] == [server.repos[REPO].commit]
+    assert [
+        request.path.split("/resolve/")[1].split("/")[0] for request in server.requests("resolve", "HEAD")
+    ][1:] == [server.repos[REPO].commit]

@@ -167,7 +167,7 @@ def test_another_program_at_the_same_file(fetch: Fetch, data: bytes, cache: Cach
     with place.locked():
         assert trouble(lambda: fetch(reports=reports)).trouble is Trouble.LOCKED
         assert all(
-            one.found for one in reports if isinstance(one, DownloadBegun)
+            report.found for report in reports if isinstance(report, DownloadBegun)
         )  # it is not this one's file
     assert fetch().path.read_bytes() == data
 
@@ -183,7 +183,7 @@ def test_what_another_program_brought_meanwhile_is_found(
         return locked(place)
 
     monkeypatch.setattr(FilePlace, "locked", brought)
-    begun = [one.found for one in fetch().reports if isinstance(one, DownloadBegun)]
+    begun = [report.found for report in fetch().reports if isinstance(report, DownloadBegun)]
     assert begun == [True]
     assert server.requests("cdn") == []
 
@@ -217,7 +217,7 @@ def test_no_message_holds_an_address(fetch: Fetch, data: bytes, server: FakeHub,
             fetch(reports=reports)
         except HubError as error:
             told += str(error)
-        told += str([one for one in reports if isinstance(one, Waiting)])
+        told += str([report for report in reports if isinstance(report, Waiting)])
         assert SECRET not in told + str(reports)
         assert not server.faults["cdn"]  # it was met
         shutil.rmtree(cache.folder)  # the next one is met too
@@ -225,7 +225,7 @@ def test_no_message_holds_an_address(fetch: Fetch, data: bytes, server: FakeHub,
 
 
 @given(st.binary(max_size=64), st.binary(max_size=64))
-def test_keys_of_partial_files_are_of_their_names(one: bytes, other: bytes) -> None:
+def test_keys_of_partial_files_are_of_their_names(first: bytes, other: bytes) -> None:
     from app.hub.place import _key
 
-    assert (_key(one.hex()) == _key(other.hex())) == (one == other)
+    assert (_key(first.hex()) == _key(other.hex())) == (first == other)

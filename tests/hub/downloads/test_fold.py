@@ -37,30 +37,32 @@ def test_speed_does_not_jitter() -> None:
 
 
 def test_every_report_is_folded() -> None:
-    one = Download("id", "group", "a/b", "title", (ItemFile("x", 10), ItemFile("y", 20)))
-    one = folded(one, DownloadBegun(0, "e", "c", 12, False), None)
-    assert (one.total, one.files[0].etag, one.state) == (32, "e", State.RUNNING)
-    one = folded(one, DownloadProgress(5), None)
-    assert (one.state, one.done, one.speed) == (State.RUNNING, 5, None)
-    one = folded(one, Waiting(Trouble.BUSY, "m", "h", 3.0), None)
-    assert (one.state, one.retry_in, one.message) == (State.WAITING, 3.0, "m")
-    one = folded(one, DownloadProgress(6, checking=True), None)
-    assert (one.state, one.retry_in, one.message) == (State.CHECKING, None, "")
-    one = folded(one, FileDone(0, "/x"), None)
-    assert one.path == ""
+    download = Download("id", "group", "a/b", "title", (ItemFile("x", 10), ItemFile("y", 20)))
+    download = folded(download, DownloadBegun(0, "e", "c", 12, False), None)
+    assert (download.total, download.files[0].etag, download.state) == (32, "e", State.RUNNING)
+    download = folded(download, DownloadProgress(5), None)
+    assert (download.state, download.done, download.speed) == (State.RUNNING, 5, None)
+    download = folded(download, Waiting(Trouble.BUSY, "m", "h", 3.0), None)
+    assert (download.state, download.retry_in, download.message) == (State.WAITING, 3.0, "m")
+    download = folded(download, DownloadProgress(6, checking=True), None)
+    assert (download.state, download.retry_in, download.message) == (State.CHECKING, None, "")
+    download = folded(download, FileDone(0, "/x"), None)
+    assert download.path == ""
     listed = Download("id", "group", "a/b", "title", (ItemFile("x", 10, "sum"),))
     assert folded(listed, DownloadBegun(0, "e", "c", 10, False), None).files[0].sha256 == "sum"
     assert folded(listed, DownloadBegun(0, "e", "c", 12, False), None).files[0].sha256 == ""
     # Brought by this download, and found again by a later try: still its own.
-    assert not folded(one, DownloadBegun(0, "e", "c", 12, True), None).files[0].found
-    assert folded(one, DownloadBegun(0, "f", "c", 12, True), None).files[0].found
+    assert not folded(download, DownloadBegun(0, "e", "c", 12, True), None).files[0].found
+    assert folded(download, DownloadBegun(0, "f", "c", 12, True), None).files[0].found
     held = folded(
-        folded(one, DownloadBegun(0, "f", "c", 12, True), None), DownloadBegun(0, "f", "c", 12, False), None
+        folded(download, DownloadBegun(0, "f", "c", 12, True), None),
+        DownloadBegun(0, "f", "c", 12, False),
+        None,
     )
     assert not held.files[0].found
-    failed = folded(one, DownloadFailed(Trouble.DISK, "m", "h"), None)
+    failed = folded(download, DownloadFailed(Trouble.DISK, "m", "h"), None)
     assert (failed.state, failed.done, failed.trouble) == (State.FAILED, 6, Trouble.DISK)
-    done = folded(one, DownloadFinished(), None)
+    done = folded(download, DownloadFinished(), None)
     assert (done.state, done.done, done.path) == (State.DONE, 32, "/x")
     assert after_restart(done) is done
-    assert after_restart(folded(one, DownloadProgress(7), None)).state is State.PAUSED
+    assert after_restart(folded(download, DownloadProgress(7), None)).state is State.PAUSED

@@ -36,8 +36,8 @@ def test_a_pair_is_fetched_by_one_click(
     assert Path(draft.path).read_bytes() == data[:5000]
     assert (target.done, target.total, target.title) == (SIZE, SIZE, "owner/model-GGUF Q4_K_M")
     assert cache.find(REPO, FILE) == Path(target.path)
-    changed = [one.download for one in watched.events if isinstance(one, DownloadChanged)]
-    states = list(dict.fromkeys(one.state for one in changed if one.id == target.id))
+    changed = [event.download for event in watched.events if isinstance(event, DownloadChanged)]
+    states = list(dict.fromkeys(download.state for download in changed if download.id == target.id))
     assert states == [State.RUNNING, State.DONE]
 
     watched.queue.dismiss(target.id)
@@ -49,13 +49,13 @@ def test_progress_and_speed_are_told(open_queue: Open, hub: Hub, data: bytes, se
     server.always["cdn"] = SLOW
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
-    seen = watched.wait(id, lambda one: one is not None and one.seconds_left is not None)
+    seen = watched.wait(id, lambda download: download is not None and download.seconds_left is not None)
     assert seen is not None and seen.state is State.RUNNING
     assert 0 < seen.done < SIZE
     assert seen.speed is not None and 20_000 < seen.speed < 400_000
     assert seen.seconds_left == pytest.approx((SIZE - seen.done) / seen.speed, rel=0.05)
     watched.wait_for(id, State.DONE)
-    done = [one.download.done for one in watched.events if isinstance(one, DownloadChanged)]
+    done = [event.download.done for event in watched.events if isinstance(event, DownloadChanged)]
     assert done == sorted(done)
 
 
@@ -88,11 +88,11 @@ def test_it_tries_again_by_itself_and_says_so(
     (id,) = watched.queue.add([wanted(hub)])
     assert Path(watched.wait_for(id, State.DONE).path).read_bytes() == data
     waits = [
-        one.download
-        for one in watched.events
-        if isinstance(one, DownloadChanged) and one.download.state is State.WAITING
+        event.download
+        for event in watched.events
+        if isinstance(event, DownloadChanged) and event.download.state is State.WAITING
     ]
-    assert [one.trouble for one in waits] == [Trouble.UNREACHABLE, Trouble.BUSY]
+    assert [download.trouble for download in waits] == [Trouble.UNREACHABLE, Trouble.BUSY]
     assert waits[1].retry_in == 1.0 and "429" in waits[1].message
     _, second, third = server.requests("cdn")
     assert third.headers["range"] == "bytes=100000-"
@@ -122,7 +122,7 @@ def test_pause_and_resume_go_on_where_it_stood(
     server.always["cdn"] = SLOW
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda one: one is not None and one.done > 20_000)
+    watched.wait(id, lambda download: download is not None and download.done > 20_000)
     watched.queue.pause(id)
     paused = watched.wait_for(id, State.PAUSED)
     asked = len(server.asked)
@@ -142,7 +142,7 @@ def test_after_a_restart_it_goes_on(
     server.always["cdn"] = SLOW
     first = open_queue(remember=True)
     (id,) = first.queue.add([wanted(hub)])
-    first.wait(id, lambda one: one is not None and one.done > 20_000)
+    first.wait(id, lambda download: download is not None and download.done > 20_000)
     first.queue.close()
     text = (tmp_path / "downloads.json").read_text()
     assert SECRET not in text and FILE in text
@@ -163,7 +163,7 @@ def test_after_a_crash_of_the_app_it_goes_on(
     server.always["cdn"] = SLOW
     first = open_queue(remember=True)
     (id,) = first.queue.add([wanted(hub)])
-    first.wait(id, lambda one: one is not None and one.done > 20_000)
+    first.wait(id, lambda download: download is not None and download.done > 20_000)
     file = tmp_path / "downloads.json"
     (as_it_ran,) = read_queue(file).downloads
     assert as_it_ran.files[0].etag  # enough to clean up behind it
@@ -202,13 +202,13 @@ def test_a_revision_is_followed(
     commit = server.repos[REPO].commit
     found = read_repo(hub, REPO, commit)
     assert f"/revision/{commit}" in server.requests("api")[-1].path
-    one = Wanted.of(found, found.holding(FILE))
+    item = Wanted.of(found, found.holding(FILE))
     watched = open_queue()
-    ids = watched.queue.add([one, wanted(hub)])
+    ids = watched.queue.add([item, wanted(hub)])
     assert len(set(ids)) == 2  # the main branch may be elsewhere by now
     done = watched.wait_for(ids[0], State.DONE)
     assert done.revision == commit
-    asked = [one.path for one in server.requests("resolve", "HEAD")]  # both are fetched side by side
+    asked = [request.path for request in server.requests("resolve", "HEAD")]  # both are fetched side by side
     assert any(f"/resolve/{commit}/" in path for path in asked)
 
 
@@ -231,7 +231,7 @@ def test_a_list_of_a_newer_version_is_kept_as_it_is(
     watched.wait_for(id, State.DONE)
     (kept,) = tmp_path.glob("downloads.json.newer-*")
     assert kept.read_bytes() == newer and kept.name in watched.queue.notice
-    assert [one.id for one in read_queue(tmp_path / "downloads.json").downloads] == [id]
+    assert [download.id for download in read_queue(tmp_path / "downloads.json").downloads] == [id]
 
 
 def test_a_download_process_that_is_killed_is_said(
@@ -240,8 +240,10 @@ def test_a_download_process_that_is_killed_is_said(
     server.always["cdn"] = SLOW
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
-    watched.wait(id, lambda one: one is not None and one.done > 0)
-    (worker,) = [one for one in multiprocessing.active_children() if one.name == "draftscope download"]
+    watched.wait(id, lambda download: download is not None and download.done > 0)
+    (worker,) = [
+        process for process in multiprocessing.active_children() if process.name == "draftscope download"
+    ]
     worker.kill()
     failed = watched.wait_for(id, State.FAILED)
     assert failed.trouble is Trouble.CRASHED

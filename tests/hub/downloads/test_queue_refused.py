@@ -97,8 +97,8 @@ def test_offline_nothing_is_fetched_and_it_is_said(
     switched = Hub(lambda: offline, server.address)
     server.always["cdn"] = SLOW
     watched = open_queue(hub=switched)
-    one = wanted(hub)
-    (id,) = watched.queue.add([one])
+    item = wanted(hub)
+    (id,) = watched.queue.add([item])
     watched.wait(id, lambda now: now is not None and now.done > 20_000)
 
     offline = True
@@ -107,7 +107,7 @@ def test_offline_nothing_is_fetched_and_it_is_said(
     assert stopped.trouble is Trouble.OFFLINE and "Offline mode is on" in stopped.message
     asked = len(server.asked)
     with pytest.raises(HubError, match="Offline mode is on"):
-        watched.queue.add([one])
+        watched.queue.add([item])
     watched.queue.resume(id)
     watched.wait_for(id, State.FAILED)
     time.sleep(0.2)

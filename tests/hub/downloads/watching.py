@@ -36,7 +36,7 @@ class Watched:
         self.queue = DownloadQueue(queue_file, hub, self.events.append, cache, 2, patience)
 
     def now(self, id: str) -> Download | None:
-        return next((one for one in self.queue.downloads if one.id == id), None)
+        return next((download for download in self.queue.downloads if download.id == id), None)
 
     def wait(self, id: str, reached: Callable[[Download | None], bool]) -> Download | None:
         until = time.monotonic() + PATIENCE
@@ -50,7 +50,7 @@ class Watched:
         assert self.now(id) is None
 
     def wait_for(self, id: str, *states: State) -> Download:
-        found = self.wait(id, lambda one: one is not None and one.state in states)
+        found = self.wait(id, lambda download: download is not None and download.state in states)
         assert found is not None
         return found
 

@@ -43,8 +43,8 @@ def test_every_other_file_is_a_draft_with_its_reason(shelf: Shelf, put: Put, fol
     shelf.add([folder])
     models = shelf.scan()
     target = shelf.at(path, models)
-    said = {one.model.path.stem: one for one in shelf.candidates(target, models)}
-    assert {name: one.verdict for name, one in said.items()} == {
+    said = {candidate.model.path.stem: candidate for candidate in shelf.candidates(target, models)}
+    assert {name: candidate.verdict for name, candidate in said.items()} == {
         "good": DraftVerdict.GOOD,
         "padded": DraftVerdict.GOOD,
         "large": DraftVerdict.WORKS,
@@ -69,7 +69,7 @@ def test_every_other_file_is_a_draft_with_its_reason(shelf: Shelf, put: Put, fol
     for name, beginning in words.items():
         assert str(said[name]).startswith(beginning), str(said[name])
     assert "tokens" in said["padded"].reason
-    order = [one.verdict for one in best_first(target, said.values())]
+    order = [candidate.verdict for candidate in best_first(target, said.values())]
     assert order == sorted(order, key=list(DraftVerdict).index)
 
 
@@ -106,7 +106,7 @@ def test_the_best_is_first() -> None:
         judge_draft(target, local(110_000_000, "qwen2"), text),
         Candidate(local(1, name="c"), DraftVerdict.CANNOT, "it is broken"),
     ]
-    wished[3:5] = sorted(wished[3:5], key=lambda one: one.model.facts.architecture != "llama")  # type: ignore[union-attr]
+    wished[3:5] = sorted(wished[3:5], key=lambda candidate: candidate.model.facts.architecture != "llama")  # type: ignore[union-attr]
     assert list(best_first(target, reversed(wished))) == wished
 
 

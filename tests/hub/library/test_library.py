@@ -39,7 +39,7 @@ class Told:
         """The newest event of its kind, as soon as it is as wished; forgets the earlier ones."""
         until = time.monotonic() + PATIENCE
         while True:
-            found = [one for one in self.events if isinstance(one, kind) and reached(one)]
+            found = [event for event in self.events if isinstance(event, kind) and reached(event)]
             if found:
                 self.events.clear()
                 return found[-1]
@@ -70,21 +70,21 @@ def test_a_window_follows_the_library(library: Library, told: Told, put: Put, fo
     library.refresh()
     assert told.wait(LibraryChanged).models == ()
     library.add([folder])
-    changed = told.wait(LibraryChanged, lambda one: not one.reading)
+    changed = told.wait(LibraryChanged, lambda event: not event.reading)
     assert [model.name for model in changed.models] == ["draft", "target"]
     assert library.models == changed.models
 
     library.find_drafts(path)
-    found = told.wait(DraftsChanged, lambda one: not one.reading)
-    assert found.target == path and [str(one) for one in found.candidates] == ["good"]
+    found = told.wait(DraftsChanged, lambda event: not event.reading)
+    assert found.target == path and [str(candidate) for candidate in found.candidates] == ["good"]
 
     # A change of the library is one of its drafts.
     library.delete(changed.models[0])
-    assert told.wait(DraftsChanged, lambda one: not one.reading).candidates == ()
+    assert told.wait(DraftsChanged, lambda event: not event.reading).candidates == ()
     assert not draft.exists()
     assert library.added == (folder,)
     library.remove(folder)
-    told.wait(LibraryChanged, lambda one: one.models == ())
+    told.wait(LibraryChanged, lambda event: event.models == ())
     assert path.exists()
 
 

@@ -44,8 +44,8 @@ def test_what_a_file_says_of_itself(reader: Reader, put: Put) -> None:
 def test_equal_vocabularies_have_equal_digests(reader: Reader, put: Put) -> None:
     first, same = reader.facts(put(TARGET)), reader.facts(put(DRAFT))
     assert first.vocabulary == same.vocabulary
-    for other in (Tiny(order=3), Tiny(padding=8), Tiny(adds_bos=True), Tiny(sentencepiece=True)):
-        assert reader.facts(put(other, "other.gguf")).vocabulary != first.vocabulary
+    for tiny in (Tiny(order=3), Tiny(padding=8), Tiny(adds_bos=True), Tiny(sentencepiece=True)):
+        assert reader.facts(put(tiny, "other.gguf")).vocabulary != first.vocabulary
 
 
 @pytest.mark.parametrize(

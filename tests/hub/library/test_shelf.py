@@ -35,24 +35,24 @@ Put = Callable[..., Path]
 def test_everything_is_found_once(
     shelf: Shelf, put: Put, folder: Path, server: FakeHub, cache: Cache, tmp_path: Path
 ) -> None:
-    one, two = put(TARGET), put(DRAFT, "deep/er/draft.gguf")
+    target, draft = put(TARGET), put(DRAFT, "deep/er/draft.gguf")
     put(DRAFT, ".hidden/draft.gguf")
     put(DRAFT, "mmproj-F16.gguf")
     (folder / "notes.txt").write_text("no model")
-    server.repos["owner/name-GGUF"] = FakeRepo({"Sub/hub-Q8_0.gguf": one.read_bytes()})
+    server.repos["owner/name-GGUF"] = FakeRepo({"Sub/hub-Q8_0.gguf": target.read_bytes()})
     job = DownloadJob(
         "owner/name-GGUF", "main", (ItemFile("Sub/hub-Q8_0.gguf", 0),), str(cache.folder), server.address
     )
     Fetcher(job, lambda _report: None).run()
-    shelf.add([folder, one, cache.folder])
+    shelf.add([folder, target, cache.folder])
     found = shelf.scan()
     assert [(model.path.name, model.origin, model.repo) for model in found] == [
         ("draft.gguf", FileOrigin.ADDED, ""),
         ("hub-Q8_0.gguf", FileOrigin.HUB, "owner/name-GGUF"),
         ("target.gguf", FileOrigin.ADDED, ""),
     ]
-    assert found[0].path == two
-    assert found[1].size == one.stat().st_size and found[1].quantisation == "Q8_0"
+    assert found[0].path == draft
+    assert found[1].size == target.stat().st_size and found[1].quantisation == "Q8_0"
     assert not any(model.is_read for model in found)
     read = shelf.read(found[2])
     assert (read.name, read.is_read, read.problem) == ("target", True, "")
@@ -164,7 +164,7 @@ def test_what_a_newer_version_remembers_is_kept_as_it_is(
     assert shelf.scan() == () and "newer version" in shelf.places.notice
     path = put(Tiny(name="a"))
     shelf.add([path])
-    shelf.save([shelf.read(one) for one in shelf.scan()])
+    shelf.save([shelf.read(model) for model in shelf.scan()])
     (kept,) = data.glob("library.json.newer-*")
     assert kept.read_bytes() == newer and kept.name in shelf.places.notice
     assert Shelf(data, cache).places.added == (path,)

@@ -87,7 +87,7 @@ def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Itera
         shop.place.close_place()
     # What was asked last may still be on its way, and would reach the server in the next test.
     for shop in shops:
-        shop.until(lambda: not any(one.name.startswith("asking") for one in threading.enumerate()))
+        shop.until(lambda: not any(thread.name.startswith("asking") for thread in threading.enumerate()))
     for shop in shops:
         shop.close()
 

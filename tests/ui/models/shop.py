@@ -74,13 +74,13 @@ class Shop:
     # ------------------------------------------------------------------ looking
 
     def card(self, title: str = FIRST) -> PairCard:
-        return next(one for one in self.place.catalogue.cards if one.pair.title == title)
+        return next(card for card in self.place.catalogue.cards if card.pair.title == title)
 
     def row(self, quantisation: str) -> QuantisationRow:
-        return next(one for one in self.place.search.repo.rows if one.quantisation.name == quantisation)
+        return next(row for row in self.place.search.repo.rows if row.quantisation.name == quantisation)
 
     def download(self, words: str = "") -> DownloadRow:
-        return next(one for one in self.place.downloads.rows if words in one.one.title)
+        return next(row for row in self.place.downloads.rows if words in row.download.title)
 
     def hits(self) -> list[str]:
         rows = self.place.search.list.rows
@@ -96,7 +96,7 @@ class Shop:
         return placeholder.text if placeholder.isVisible() else ""
 
     def library_names(self) -> list[str]:
-        return [one.path.name for one in self.session.models]
+        return [model.path.name for model in self.session.models]
 
     def select(self, path: Path) -> None:
         """Choose a model of the library, and wait for its drafts."""

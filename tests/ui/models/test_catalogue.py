@@ -19,7 +19,7 @@ from tests.ui.models.shop import FIRST, Shop
 def test_names_and_sizes_are_confirmed_when_it_is_shown(shop: Shop, stocked: FakeHub) -> None:
     page = shop.place.catalogue
     shop.until(lambda: page.state == "Names and sizes confirmed with the Hub")
-    exact = sum(len(stocked.repos[one.repo].files[one.file]) for one in shop.card().pair.models)
+    exact = sum(len(stocked.repos[model.repo].files[model.file]) for model in shop.card().pair.models)
     assert shop.card().weight == exact
     assert shop.card().state == "Confirmed with the Hub."
     # A pair that the Hub does not have says so in its own card.
@@ -91,7 +91,7 @@ def test_what_fetches_pauses_and_uses_a_pair_has_places_of_its_own(shop: Shop, s
     shop.click(card.button)
     shop.until(card.use.isVisible)
     use = where(card.use)
-    assert not any(use.intersects(one) for one in (fetch, pause, show))
+    assert not any(use.intersects(button) for button in (fetch, pause, show))
     assert not card.use.hasFocus()
 
 
@@ -158,7 +158,7 @@ def test_opened_offline_a_pair_that_is_wholly_here_can_be_used(
     make_shop: Callable[..., Shop], stocked: FakeHub, hub_home: Path
 ) -> None:
     pair = next(
-        one for one in load_catalogue(find_paths().resources / "catalogue.json") if one.title == FIRST
+        pair for pair in load_catalogue(find_paths().resources / "catalogue.json") if pair.title == FIRST
     )
     for entry, name in zip(pair.models, ("renamed-Q4_K_M.gguf", pair.models[1].file), strict=True):
         commit = hub_home / "hub" / f"models--{entry.repo.replace('/', '--')}" / "snapshots" / ("a" * 40)
@@ -175,26 +175,26 @@ def test_opened_offline_a_pair_that_is_wholly_here_can_be_used(
 
 def test_a_draft_that_another_pair_fetches_is_not_this_pair(shop: Shop, stocked: FakeHub) -> None:
     """Two pairs of the catalogue share Qwen3 0.6B."""
-    one, other = (
+    first, second = (
         next(card for card in shop.place.catalogue.cards if card.pair.id == id)
         for id in ("qwen3-1.7b", "qwen3-4b-2507")
     )
     data = next(iter(stocked.repos["unsloth/SmolLM2-135M-Instruct-GGUF"].files.values()))
-    for card in (one, other):
+    for card in (first, second):
         for model in card.pair.models:
             stocked.repos[model.repo] = FakeRepo({model.file: data})
     shop.until(shop.place.catalogue.refresh.isEnabled)
     shop.click(shop.place.catalogue.refresh)
-    shop.until(lambda: one.state == other.state == "Confirmed with the Hub.")
+    shop.until(lambda: first.state == second.state == "Confirmed with the Hub.")
     stocked.always["cdn"] = Fault(pace=0.05)
-    shop.click(one.button)
-    shop.until(one.pause.isVisible)
-    assert other.button.text().startswith("Fetch") and not other.findChild(QProgressBar).isVisible()
+    shop.click(first.button)
+    shop.until(first.pause.isVisible)
+    assert second.button.text().startswith("Fetch") and not second.findChild(QProgressBar).isVisible()
     stocked.always.clear()
-    shop.until(one.use.isVisible)
-    whole = other.weight
-    shop.click(other.button)
-    shop.until(other.use.isVisible)
+    shop.until(first.use.isVisible)
+    whole = second.weight
+    shop.click(second.button)
+    shop.until(second.use.isVisible)
     assert whole == 2 * len(data) and len(shop.session.downloads) == 3
 
 
@@ -204,7 +204,7 @@ def test_what_was_deleted_can_be_fetched_again(shop: Shop) -> None:
     shop.click(card.button)
     shop.until(card.use.isVisible)
     shop.until(lambda: any("135M" in name for name in shop.library_names()))
-    draft = next(one for one in shop.session.models if "135M" in one.path.name)
+    draft = next(model for model in shop.session.models if "135M" in model.path.name)
     shop.session.library.delete(draft)
     shop.until(lambda: card.button.text().startswith("Fetch "))
     shop.click(card.button)

@@ -27,7 +27,7 @@ def fetch(shop: Shop) -> None:
 
 
 def left(home: Path) -> list[str]:
-    return [one.name for one in (home / "hub").rglob("*") if one.is_file()]
+    return [path.name for path in (home / "hub").rglob("*") if path.is_file()]
 
 
 def test_an_empty_queue_says_what_to_do(shop: Shop) -> None:
@@ -44,7 +44,7 @@ def test_a_pair_stands_together_and_is_used_when_all_of_it_is_here(shop: Shop, s
     (group,) = shop.place.downloads.groups.values()
     assert FIRST in words_in(group) and not group.use.isVisible()
     row = shop.download("1.7B")
-    shop.until(lambda: row.one.state is State.RUNNING and 0 < row.findChild(QProgressBar).value() < 1000)
+    shop.until(lambda: row.download.state is State.RUNNING and 0 < row.findChild(QProgressBar).value() < 1000)
     assert "MB of" in words_in(row) or "kB of" in words_in(row)
     stocked.always.clear()
     shop.until(group.use.isVisible)
@@ -57,12 +57,12 @@ def test_pause_resume_and_cancel(shop: Shop, stocked: FakeHub, hub_home: Path) -
     stocked.always["cdn"] = Fault(pace=0.05)
     fetch(shop)
     row = shop.download("1.7B")
-    shop.until(lambda: row.one.done > 0)
+    shop.until(lambda: row.download.done > 0)
     shop.click(row.pause)
     shop.until(lambda: row.state == "paused")
     assert not row.pause.isVisible() and row.resume.isVisible()
     shop.click(row.resume)
-    shop.until(lambda: row.one.state is State.RUNNING and row.one.done > 0)
+    shop.until(lambda: row.download.state is State.RUNNING and row.download.done > 0)
     shop.click(row.cancel)
     assert row.asking.isVisible() and "Cancel and delete" in row.asking.words
     shop.click(row.asking.no)
@@ -71,8 +71,8 @@ def test_pause_resume_and_cancel(shop: Shop, stocked: FakeHub, hub_home: Path) -
     shop.click(row.asking.yes)
     shop.until(lambda: len(shop.place.downloads.rows) == 1)
     other = shop.download("135M")
-    if not other.one.done:
-        shop.until(lambda: other.one.done)
+    if not other.download.done:
+        shop.until(lambda: other.download.done)
     shop.click(other.cancel)
     shop.click(other.asking.yes)
     shop.until(lambda: not shop.place.downloads.rows)
@@ -87,13 +87,13 @@ def test_a_pair_leaves_the_list_as_a_whole_and_its_files_stay(shop: Shop, hub_ho
     shop.click(group.dismiss)
     shop.until(lambda: not shop.place.downloads.rows)
     assert {name for name in left(hub_home) if name.endswith(".gguf")} == {
-        one.file for one in shop.card().pair.models
+        model.file for model in shop.card().pair.models
     }
 
 
 def test_done_items_leave_the_disk_and_the_rest_the_list(shop: Shop, hub_home: Path) -> None:
     fetch(shop)
-    shop.until(lambda: all(row.one.state is State.DONE for row in shop.place.downloads.rows))
+    shop.until(lambda: all(row.download.state is State.DONE for row in shop.place.downloads.rows))
     target, draft = shop.download("1.7B"), shop.download("135M")
     shop.click(draft.cancel)
     assert "Delete" in draft.asking.words and "from the disk" in draft.asking.words
@@ -113,20 +113,20 @@ def test_a_question_about_a_download_that_finishes_is_withdrawn(
     stocked.always["cdn"] = Fault(pace=0.05)
     fetch(shop)
     row = shop.download("1.7B")
-    shop.until(lambda: row.one.done > 0)
+    shop.until(lambda: row.download.done > 0)
     shop.click(row.cancel)
     assert "downloaded so far" in row.asking.words
     if not looked_at:
         shop.view("Library")
     stocked.always.clear()
     shop.click(row.pause) if looked_at else row.pause.click()
-    shop.until(lambda: row.one.state is State.PAUSED)
+    shop.until(lambda: row.download.state is State.PAUSED)
     row.resume.click()
-    shop.until(lambda: row.one.state is State.DONE)
+    shop.until(lambda: row.download.state is State.DONE)
     shop.view("Downloads")
     assert row.asking.isVisible() is looked_at
     assert not row.asking.yes.isVisible()
-    assert Path(row.one.path).stat().st_size == row.one.total
+    assert Path(row.download.path).stat().st_size == row.download.total
 
 
 def test_an_answer_that_comes_after_the_last_byte_deletes_nothing(shop: Shop, stocked: FakeHub) -> None:
@@ -134,20 +134,20 @@ def test_an_answer_that_comes_after_the_last_byte_deletes_nothing(shop: Shop, st
     stocked.always["cdn"] = Fault(pace=0.05)
     fetch(shop)
     row = shop.download("1.7B")
-    shop.until(lambda: row.one.done > 0)
+    shop.until(lambda: row.download.done > 0)
     shop.click(row.pause)
-    shop.until(lambda: row.one.state is State.PAUSED)
+    shop.until(lambda: row.download.state is State.PAUSED)
     shop.click(row.cancel)
     stocked.always.clear()
     queue = shop.session.downloads_queue()
-    queue.resume(row.one.id)
-    while not all(one.state is State.DONE for one in queue.downloads):
+    queue.resume(row.download.id)
+    while not all(download.state is State.DONE for download in queue.downloads):
         time.sleep(0.01)  # this thread is the window's: it is told nothing meanwhile
-    assert row.one.state is not State.DONE
+    assert row.download.state is not State.DONE
     shop.click(row.asking.yes)
-    shop.until(lambda: row.one.state is State.DONE)
+    shop.until(lambda: row.download.state is State.DONE)
     shop.until(lambda: "1.7B" in " ".join(shop.library_names()))
-    assert Path(row.one.path).stat().st_size == row.one.total
+    assert Path(row.download.path).stat().st_size == row.download.total
 
 
 def test_every_button_of_a_download_has_a_place_of_its_own(shop: Shop, stocked: FakeHub) -> None:
@@ -164,11 +164,11 @@ def test_every_button_of_a_download_has_a_place_of_its_own(shop: Shop, stocked: 
                 where = QRect(button.mapTo(shop.place, QPoint()), button.size())
                 places.setdefault(button.toolTip(), set()).add(where.getRect())
 
-    shop.until(lambda: row.one.done > 0)
+    shop.until(lambda: row.download.done > 0)
     height = row.height()
     look()
     shop.click(row.pause)
-    shop.until(lambda: row.one.state is State.PAUSED)
+    shop.until(lambda: row.download.state is State.PAUSED)
     look()
     stocked.always.clear()
     shop.click(row.resume)
@@ -188,7 +188,7 @@ def test_a_wrong_checksum_is_told_and_tried_again(shop: Shop, stocked: FakeHub) 
     stocked.always["cdn"] = Fault(wrong=True)
     fetch(shop)
     row = shop.download("135M")
-    shop.until(lambda: row.one.state is State.FAILED)
+    shop.until(lambda: row.download.state is State.FAILED)
     assert "checksum" in row.message and row.resume.toolTip() == "Try again"
     shop.view("Catalogue")
     assert shop.card().button.text() == "Try again" and "checksum" in shop.card().state
@@ -202,27 +202,27 @@ def test_it_says_when_it_tries_again_by_itself(shop: Shop, stocked: FakeHub) -> 
     stocked.always["cdn"] = Fault(status=503, headers=(("Retry-After", "60"),))
     fetch(shop)
     row = shop.download("1.7B")
-    shop.until(lambda: row.one.state is State.WAITING)
+    shop.until(lambda: row.download.state is State.WAITING)
     assert row.state.startswith("tries again in") and "a problem" in row.message
-    seconds = shop.session.retry_in(row.one)
-    shop.until(lambda: shop.session.retry_in(row.one) < seconds)
+    seconds = shop.session.retry_in(row.download)
+    shop.until(lambda: shop.session.retry_in(row.download) < seconds)
     stocked.always.clear()
     assert row.resume.toolTip() == "Try now"
     shop.click(row.resume)
-    shop.until(lambda: row.one.state is State.DONE)
+    shop.until(lambda: row.download.state is State.DONE)
 
 
 def test_offline_stops_what_runs_and_goes_on_afterwards(shop: Shop, stocked: FakeHub) -> None:
     stocked.always["cdn"] = Fault(pace=0.05)
     fetch(shop)
     row = shop.download("1.7B")
-    shop.until(lambda: row.one.done > 0)
+    shop.until(lambda: row.download.done > 0)
     shop.click(shop.place.offline)
-    shop.until(lambda: row.one.state is State.FAILED)
+    shop.until(lambda: row.download.state is State.FAILED)
     assert "resumes once offline mode is off" in row.state and not row.resume.isVisible()
     stocked.always.clear()
     shop.click(shop.place.offline)
-    shop.until(lambda: row.one.state is State.DONE)
+    shop.until(lambda: row.download.state is State.DONE)
 
 
 def test_after_a_restart_it_is_paused_and_goes_on(make_shop: Callable[..., Shop], stocked: FakeHub) -> None:
@@ -230,15 +230,15 @@ def test_after_a_restart_it_is_paused_and_goes_on(make_shop: Callable[..., Shop]
     first = make_shop()
     fetch(first)
     shop_row = first.download("1.7B")
-    first.until(lambda: shop_row.one.done > 0)
+    first.until(lambda: shop_row.download.done > 0)
     first.place.close_place()
     again = make_shop()
     again.view("Downloads")
     row = again.download("1.7B")
-    assert row.state == "paused" and row.one.done > 0
+    assert row.state == "paused" and row.download.done > 0
     stocked.always.clear()
     again.click(row.resume)
-    again.until(lambda: row.one.state is State.DONE)
+    again.until(lambda: row.download.state is State.DONE)
 
 
 def test_a_second_window_says_who_keeps_the_queue(make_shop: Callable[..., Shop], stocked: FakeHub) -> None:
@@ -261,7 +261,7 @@ def test_a_second_window_takes_the_queue_over(
     first = make_shop()
     other = make_shop()
     fetch(first)
-    first.until(lambda: first.download("1.7B").one.done > 0)
+    first.until(lambda: first.download("1.7B").download.done > 0)
     first.place.close_place()
     if by == "looking":
         other.view("Downloads")
@@ -314,4 +314,4 @@ def test_what_could_not_be_deleted_stays_in_the_queue_and_says_where(
     )
     shop.click(row.cancel)
     shop.until(lambda: len(shop.place.downloads.rows) == 1)
-    assert not [one for one in left(hub_home) if "135M" in one]
+    assert not [name for name in left(hub_home) if "135M" in name]

@@ -114,7 +114,7 @@ def test_drafts_stand_best_first_with_their_reasons(
     shop.until(lambda: "other.gguf" in shop.library_names())
     shop.select(pair_files[0])
     details = shop.place.library.details
-    verdicts = [one.verdict for one in details.candidates]
+    verdicts = [candidate.verdict for candidate in details.candidates]
     assert len(verdicts) == len(shop.session.models) - 1
     order = [DraftVerdict.GOOD, DraftVerdict.WORKS, DraftVerdict.CANNOT]
     assert verdicts == sorted(verdicts, key=order.index)
@@ -123,7 +123,7 @@ def test_drafts_stand_best_first_with_their_reasons(
     said = [str(rows.index(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(rows.rowCount())]
     assert "Good: it has the same vocabulary" in said[0]
     assert "Cannot, because broken.gguf is not a GGUF file" in said[-1]
-    assert any("Works, because" in one for one in said)
+    assert any("Works, because" in words for words in said)
     assert details.drafts.current == 0
     details.drafts.select(len(said) - 1)
     assert not details.pair.isEnabled()  # one that cannot
@@ -177,7 +177,7 @@ def test_a_file_of_the_hub_is_deleted_from_the_cache(shop: Shop, hub_home: Path,
     shop.click(details.delete)
     shop.click(details.asking.yes)
     shop.until(lambda: not any("135M" in name for name in shop.library_names()))
-    assert not any(one.is_file() for one in (hub_home / "hub").glob("*135M*/blobs/*"))
+    assert not any(path.is_file() for path in (hub_home / "hub").glob("*135M*/blobs/*"))
 
 
 def test_it_is_shown_in_the_file_manager(
@@ -188,7 +188,7 @@ def test_it_is_shown_in_the_file_manager(
     shop = make_shop(offline=True)
     shop.select(pair_files[1])
     shop.click(shop.place.library.details.reveal)
-    assert [one.toLocalFile() for one in opened] == [str(pair_files[1].parent)]
+    assert [url.toLocalFile() for url in opened] == [str(pair_files[1].parent)]
 
 
 def test_what_cannot_be_used_now_is_told_beside_its_button(
@@ -211,7 +211,7 @@ def test_the_table_sorts_by_numbers_and_gives_way(
     shop.click(page.add_folder)
     shop.until(lambda: "wide.gguf" in shop.library_names() and not shop.session.reading)
     page.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
-    sizes = {one.path.name: one.size for one in shop.session.models}
+    sizes = {model.path.name: model.size for model in shop.session.models}
     assert cells(page.table, NAME)[0] == "wide" and cells(page.table, NAME)[-1] == "broken"
     assert max(sizes, key=lambda name: sizes[name]) == "wide.gguf"
     shop.place.resize(1800, 660)

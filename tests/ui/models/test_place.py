@@ -56,7 +56,7 @@ def test_a_pair_fetched_by_clicks_chats(windows: Windows, stocked: FakeHub) -> N
     for info, name in ((pair.target, "SmolLM2-1.7B"), (pair.draft, "SmolLM2-135M")):
         assert name in info.path and "/snapshots/" in info.path
     answer = desk.ask("Hello")
-    assert any(each.drafted for each in answer.answer.rounds)
+    assert any(round.drafted for round in answer.answer.rounds)
     saved = desk.saved()
     assert "SmolLM2-1.7B" in saved["target"]["path"]  # type: ignore[index]
 
@@ -124,7 +124,7 @@ def test_closing_is_quick_and_leaves_no_process_behind(windows: Windows, stocked
     place = open_models(desk)
     desk.until(lambda: first(place).state == "Confirmed with the Hub.")
     click(desk, first(place).button)
-    desk.until(lambda: any(one.state is State.RUNNING for one in place.session.downloads.values()))
+    desk.until(lambda: any(download.state is State.RUNNING for download in place.session.downloads.values()))
     began = time.perf_counter()
     windows.close(desk)
     assert time.perf_counter() - began < 5
@@ -144,14 +144,14 @@ def test_closing_while_the_place_opens(windows: Windows, tmp_path: Path) -> None
 def _threads() -> list[str]:
     """Threads of the place that live; the server on loopback has its own."""
     names = ("asking", "downloads", "library")
-    return [one.name for one in threading.enumerate() if one.name.startswith(names)]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(names)]
 
 
 def _children() -> set[int]:
     """Processes of ours, but the one that multiprocessing keeps for itself."""
     found = set()
-    for one in psutil.Process().children(recursive=True):
+    for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if "resource_tracker" not in " ".join(one.cmdline()):
-                found.add(one.pid)
+            if "resource_tracker" not in " ".join(child.cmdline()):
+                found.add(child.pid)
     return found

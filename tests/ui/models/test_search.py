@@ -42,13 +42,11 @@ def test_of_many_models_some_are_listed_and_the_pasted_one(shop: Shop, stocked: 
     shop.until(lambda: len(shop.place.search.repo.rows) == MOST_ROWS + 1)
     assert shop.place.search.repo.rows[-1].quantisation.file == last
     words = [label.text() for label in shop.place.search.repo.findChildren(QLabel)]
-    assert any(one.startswith(f"The {MOST_ROWS} smallest of {MOST_ROWS + 50} models") for one in words)
-    assert any("Q4_0 · dir/m000-Q4_0.gguf" in one for one in words)  # of one quantisation, told apart
+    assert any(text.startswith(f"The {MOST_ROWS} smallest of {MOST_ROWS + 50} models") for text in words)
+    assert any("Q4_0 · dir/m000-Q4_0.gguf" in text for text in words)  # of one quantisation, told apart
 
 
-def test_nothing_found_and_a_hub_in_trouble_are_said_where_results_would_be(
-    shop: Shop, stocked: FakeHub
-) -> None:
+def test_no_results_and_hub_errors_are_said_in_place_of_results(shop: Shop, stocked: FakeHub) -> None:
     shop.search("no such words")
     assert "Nothing found" in shop.search_words() and not all_named(
         shop.place.search, "Try again", QPushButton

@@ -68,7 +68,7 @@ def draft(qtbot: QtBot, theme: Theme, chooser: Chooser) -> ModelPanel:
 
 
 def button(panel: ModelPanel, text: str) -> QPushButton:
-    return next(one for one in panel.findChildren(QPushButton) if one.text() == text)
+    return next(button for button in panel.findChildren(QPushButton) if button.text() == text)
 
 
 def press(qtbot: QtBot, panel: ModelPanel, text: str) -> None:
@@ -77,7 +77,7 @@ def press(qtbot: QtBot, panel: ModelPanel, text: str) -> None:
 
 def words(panel: ModelPanel) -> str:
     """All that is written on the panel."""
-    return "\n".join(one.text() for one in panel.findChildren(QLabel) if one.isVisible())
+    return "\n".join(label.text() for label in panel.findChildren(QLabel) if label.isVisible())
 
 
 def test_the_loaded_model_is_described(panel: ModelPanel) -> None:
@@ -143,7 +143,7 @@ def test_a_wrong_setting_cannot_be_applied(qtbot: QtBot, panel: ModelPanel) -> N
 def test_a_failure_is_told_inside_and_can_be_tried_again(qtbot: QtBot, panel: ModelPanel) -> None:
     panel.set_options(ModelOptions("/models/own.gguf"))
     panel.set_error("own.gguf is not a GGUF file.", "Choose another file.")
-    notice = next(one for one in panel.findChildren(Notice) if one.message)
+    notice = next(notice for notice in panel.findChildren(Notice) if notice.message)
     assert notice.isVisible()
     assert notice.hint == "Choose another file."
     assert "Not loaded." in words(panel)
@@ -168,8 +168,10 @@ def test_loading_shows_how_far_it_is(panel: ModelPanel) -> None:
 
 def test_recent_files_are_few_and_one_click_away(qtbot: QtBot, panel: ModelPanel) -> None:
     panel.set_recent([BUNDLED_TARGET, *[f"C:\\models\\m{i}.gguf" for i in range(9)]])
-    shown = [one for one in panel.findChildren(QPushButton) if one.accessibleName().startswith("Recent")]
-    assert [one.toolTip() for one in shown] == [f"C:\\models\\m{i}.gguf" for i in range(RECENT_SHOWN)]
+    shown = [
+        button for button in panel.findChildren(QPushButton) if button.accessibleName().startswith("Recent")
+    ]
+    assert [button.toolTip() for button in shown] == [f"C:\\models\\m{i}.gguf" for i in range(RECENT_SHOWN)]
     assert shown[0].accessibleName() == "Recent file m0.gguf · C:/models"
     qtbot.mouseClick(shown[1], Qt.MouseButton.LeftButton)
     assert panel.options() == ModelOptions("C:\\models\\m1.gguf")
@@ -201,7 +203,9 @@ def test_a_draft_can_be_switched_off(qtbot: QtBot, draft: ModelPanel) -> None:
 
 
 def test_a_target_cannot(panel: ModelPanel) -> None:
-    assert "No draft" not in [one.text() for one in panel.findChildren(QPushButton) if one.isVisible()]
+    assert "No draft" not in [
+        button.text() for button in panel.findChildren(QPushButton) if button.isVisible()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -222,6 +226,6 @@ def test_a_context_beyond_the_trained_one_is_said_as_a_warning(panel: ModelPanel
     panel.set_info(INFO)
     assert "trained on" in words(panel) and "expect nonsense" not in words(panel)
     panel.set_info(msgspec.structs.replace(INFO, n_ctx=2 * INFO.n_ctx_train))
-    warning = next(one for one in panel.findChildren(QLabel) if "expect nonsense" in one.text())
+    warning = next(label for label in panel.findChildren(QLabel) if "expect nonsense" in label.text())
     assert warning.isVisible() and warning.property("role") == "error"
     assert f"{INFO.n_ctx_train:,} tokens" in warning.text()

@@ -35,18 +35,18 @@ from tests.ui.named import named
 HERE = Device(CPU, "AMD", "CPU", "CPU", 8_000_000_000, 16_000_000_000)
 NEAR = Device("RPC0", "127.0.0.1:7", "worker", "RPC", 3_000_000_000, 4_000_000_000, "127.0.0.1:7")
 FAR = Device("RPC1", "box:7", "worker", "RPC", 5_000_000_000, 6_000_000_000, "box:7")
-LAYERS = next(one for one in params_of(ModelOptions) if one.name == "n_gpu_layers")
+LAYERS = next(param for param in params_of(ModelOptions) if param.name == "n_gpu_layers")
 
 
 def words(widget: QWidget) -> str:
     QCoreApplication.processEvents()  # Qt shows new rows a moment later
-    found = [one.text() for one in widget.findChildren(QLabel) if one.isVisibleTo(widget)]
+    found = [label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget)]
     return "\n".join(found).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def press(qtbot: QtBot, widget: QWidget, text: str) -> None:
     QCoreApplication.processEvents()
-    found = next(one for one in widget.findChildren(QPushButton) if one.text() == text)
+    found = next(button for button in widget.findChildren(QPushButton) if button.text() == text)
     qtbot.mouseClick(found, Qt.MouseButton.LeftButton)
 
 
@@ -123,20 +123,24 @@ def put(placement: Placement) -> ModelOptions:
 
 def check(qtbot: QtBot, placement: Placement, name: str) -> None:
     QCoreApplication.processEvents()
-    found = next(one for one in placement.findChildren(QCheckBox) if one.text() == name and one.isVisible())
+    found = next(
+        checkbox
+        for checkbox in placement.findChildren(QCheckBox)
+        if checkbox.text() == name and checkbox.isVisible()
+    )
     qtbot.mouseClick(found, Qt.MouseButton.LeftButton, pos=found.rect().center() / 2)
 
 
 def share_boxes(placement: Placement) -> list[NumberBox]:
     QCoreApplication.processEvents()
-    return [one for one in placement.findChildren(NumberBox) if one.isVisible()]
+    return [box for box in placement.findChildren(NumberBox) if box.isVisible()]
 
 
 def pick(qtbot: QtBot, placement: Placement, choice: str) -> None:
-    one = placement.findChild(Segmented)
-    if one.choice() != choice:
-        qtbot.keyClick(one, Qt.Key.Key_Right if choice == BY_HAND else Qt.Key.Key_Left)
-    assert one.choice() == choice
+    segmented = placement.findChild(Segmented)
+    if segmented.choice() != choice:
+        qtbot.keyClick(segmented, Qt.Key.Key_Right if choice == BY_HAND else Qt.Key.Key_Left)
+    assert segmented.choice() == choice
 
 
 def test_devices_are_listed_with_their_memory(placement: Placement) -> None:
@@ -232,8 +236,8 @@ def test_workers_come_and_go(qtbot: QtBot, workers: WorkerList) -> None:
     assert "not reached yet · not protected" in words(workers)
     workers.set_devices((NEAR, FAR, HERE))
     assert "RPC0 · this machine" in words(workers) and "RPC1 · not protected" in words(workers)
-    removers = [one for one in workers.findChildren(QToolButton) if "Remove" in one.toolTip()]
-    shown = [one for one in removers if one.isVisible()]
+    removers = [button for button in workers.findChildren(QToolButton) if "Remove" in button.toolTip()]
+    shown = [button for button in removers if button.isVisible()]
     qtbot.mouseClick(shown[0], Qt.MouseButton.LeftButton)
     assert workers.value() == "box:7"
 

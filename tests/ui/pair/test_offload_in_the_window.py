@@ -43,19 +43,21 @@ def near(tiny_file: Callable[[Tiny], Path]) -> ModelOptions:
 @pytest.fixture
 def two() -> Iterator[tuple[Worker, Worker]]:
     """Asked for before the windows, to end after them: a worker that goes ends the engine that uses it."""
-    with worker() as one, worker() as other:
-        yield one, other
+    with worker() as first, worker() as second:
+        yield first, second
 
 
 def words(widget: QWidget) -> str:
     QCoreApplication.processEvents()
-    found = [one.text() for one in widget.findChildren(QLabel) if one.isVisible()]
+    found = [label.text() for label in widget.findChildren(QLabel) if label.isVisible()]
     return "\n".join(found).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def click(desk: Desk, place: QWidget, text: str) -> None:
     QCoreApplication.processEvents()
-    found = next(one for one in place.findChildren(QPushButton) if one.text() == text and one.isVisible())
+    found = next(
+        button for button in place.findChildren(QPushButton) if button.text() == text and button.isVisible()
+    )
     assert found.isEnabled(), text
     desk.qtbot.mouseClick(found, Qt.MouseButton.LeftButton)
 
@@ -70,7 +72,11 @@ def open_panel(desk: Desk, role: str) -> ModelPanel:
 
 def choose_recent(desk: Desk, panel: ModelPanel, path: str) -> None:
     QCoreApplication.processEvents()
-    button = next(one for one in panel.findChildren(QPushButton) if one.toolTip() == path and one.isVisible())
+    button = next(
+        button
+        for button in panel.findChildren(QPushButton)
+        if button.toolTip() == path and button.isVisible()
+    )
     desk.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
@@ -83,8 +89,8 @@ def add_worker(desk: Desk, panel: ModelPanel, endpoint: str) -> None:
 
 
 def add_workers(desk: Desk, panel: ModelPanel, two: tuple[Worker, Worker]) -> None:
-    for number, one in enumerate(two):
-        add_worker(desk, panel, one.endpoint)
+    for number, started in enumerate(two):
+        add_worker(desk, panel, started.endpoint)
         desk.until(lambda number=number: f"RPC{number}" in panel.form.placement.chosen)
 
 
@@ -99,7 +105,7 @@ def apply(desk: Desk, panel: ModelPanel) -> None:
 
 
 def layers(info: ModelInfo) -> dict[str, int]:
-    return {one.device: one.layers for one in info.memory if one.layers}
+    return {memory.device: memory.layers for memory in info.memory if memory.layers}
 
 
 def shown_layers(panel: ModelPanel, role: str) -> dict[str, int]:
@@ -109,10 +115,10 @@ def shown_layers(panel: ModelPanel, role: str) -> dict[str, int]:
     model = memory.target if role == "target" else memory.draft
     assert model is not None
     lines = words(panel.memory).split("\n")
-    for one in model.memory:
-        if one.layers:
-            assert str(one.layers) in lines
-    return {one.device: one.layers for one in model.memory if one.layers}
+    for share in model.memory:
+        if share.layers:
+            assert str(share.layers) in lines
+    return {memory.device: memory.layers for memory in model.memory if memory.layers}
 
 
 # ------------------------------------------------------------------------------------ on the CPU alone
@@ -151,7 +157,7 @@ def test_what_would_be_taken_is_told_before_loading(windows: Windows) -> None:
 def test_apply_keeps_its_place_whatever_comes_below_it(windows: Windows) -> None:
     desk = windows.open()
     panel = open_panel(desk, "target")
-    apply_button = next(one for one in panel.head.findChildren(QPushButton) if one.text() == "Apply")
+    apply_button = next(button for button in panel.head.findChildren(QPushButton) if button.text() == "Apply")
 
     def place() -> QPoint:
         QCoreApplication.processEvents()
@@ -181,7 +187,7 @@ def test_numbers_of_one_pair_are_never_shown_beside_the_name_of_another(
     desk.until(lambda: EXPECTED in words(panel.memory) and re.search(r"\d", words(panel.memory)))
 
 
-def test_a_model_that_is_being_loaded_is_not_described_by_the_one_before_it(
+def test_a_model_being_loaded_is_not_described_by_the_previous_one(
     windows: Windows, six: ModelOptions
 ) -> None:
     desk = windows.open(draft=None, strategy="none")
@@ -190,8 +196,8 @@ def test_a_model_that_is_being_loaded_is_not_described_by_the_one_before_it(
     choose_recent(desk, panel, six.path)
     click(desk, panel.head, "Apply")
     assert desk.session.activity is Activity.LOADING
-    found = [one.text() for one in panel.findChildren(QLabel) if one.isVisible()]  # before any event
-    assert Path(six.path).name in found and not any("trained on" in one for one in found)
+    found = [label.text() for label in panel.findChildren(QLabel) if label.isVisible()]  # before any event
+    assert Path(six.path).name in found and not any("trained on" in text for text in found)
 
 
 def test_nothing_is_measured_while_an_answer_is_written(windows: Windows) -> None:
@@ -214,10 +220,12 @@ def test_the_split_that_is_set_is_the_split_that_llama_cpp_reports(
     panel = open_panel(desk, "target")
     add_workers(desk, panel, two)
     until_measured(desk, panel)
-    (shares,) = [one for one in panel.form.placement.findChildren(Segmented) if one.isVisible()]
+    (shares,) = [
+        segmented for segmented in panel.form.placement.findChildren(Segmented) if segmented.isVisible()
+    ]
     desk.qtbot.keyClick(shares, Qt.Key.Key_Right)
     assert shares.choice() == BY_HAND
-    share = next(one for one in panel.form.placement.findChildren(NumberBox) if one.isVisibleTo(panel))
+    share = next(box for box in panel.form.placement.findChildren(NumberBox) if box.isVisibleTo(panel))
     share.lineEdit().selectAll()
     desk.qtbot.keyClicks(share.lineEdit(), "6")
     desk.until(lambda: shown_layers(panel, "target") == {"RPC0": 6, "RPC1": 1})
@@ -250,7 +258,7 @@ def test_target_and_draft_go_where_each_was_sent(
     desk = windows.open("process", target=six, draft=near)
     panel = open_panel(desk, "target")
     add_workers(desk, panel, two)
-    row = next(one for one in panel.form.placement.rows if one.name == "RPC1")
+    row = next(row for row in panel.form.placement.rows if row.name == "RPC1")
     row.check.click()
     desk.press(Qt.Key.Key_Escape, panel)
     draft = open_panel(desk, "draft")
@@ -288,15 +296,15 @@ def test_a_worker_that_is_not_there_is_told_beside_its_address(windows: Windows)
     desk = windows.open()
     panel = open_panel(desk, "target")
     desk.until(lambda: TAKEN in words(panel.memory))
-    with worker() as one:
-        gone = one.endpoint
+    with worker() as gone_worker:
+        gone = gone_worker.endpoint
     add_worker(desk, panel, gone)
     desk.until(lambda: "There is no worker" in words(panel.form.workers))
     assert "does not answer" in words(panel.form.workers)
     assert "Not measured" in words(panel.memory)
     port = gone.rpartition(":")[2]
     remove = next(
-        one for one in panel.form.workers.findChildren(QWidget) if one.toolTip().endswith(f":{port}")
+        widget for widget in panel.form.workers.findChildren(QWidget) if widget.toolTip().endswith(f":{port}")
     )
     desk.qtbot.mouseClick(remove, Qt.MouseButton.LeftButton)
     desk.until(lambda: TAKEN in words(panel.memory))
@@ -320,7 +328,7 @@ def test_a_worker_that_dies_in_mid_answer_can_be_left_out_with_one_button(
     assert desk.page.prompt.text() == "typed meanwhile"
     desk.until(lambda: two[1].endpoint in desk.error() and offer in desk.offers())
     panel = open_panel(desk, "target")
-    assert offer in [one.text() for one in panel.head.findChildren(QPushButton) if one.isVisible()]
+    assert offer in [button.text() for button in panel.head.findChildren(QPushButton) if button.isVisible()]
     click(desk, panel.head, offer)
     desk.until_ready()
     pair = desk.session.pair
@@ -333,7 +341,7 @@ def test_a_worker_that_dies_in_mid_answer_can_be_left_out_with_one_button(
 
 
 def sent(homes: Homes, kind: type) -> list:
-    return [one for one in homes.last.sent if isinstance(one, kind)]
+    return [message for message in homes.last.sent if isinstance(message, kind)]
 
 
 def test_an_offer_is_one_button_and_keeps_symbolic_paths(windows: Windows, homes: Homes) -> None:
@@ -403,10 +411,7 @@ def test_an_answer_about_another_pair_is_not_taken(windows: Windows, homes: Home
     assert panel.form.value().n_gpu_layers == 5
 
 
-def test_a_pair_that_kills_the_engine_while_it_is_measured_is_not_measured_for_ever(
-    windows: Windows, homes: Homes
-) -> None:
-
+def test_a_pair_whose_measurement_kills_the_engine_is_not_retried(windows: Windows, homes: Homes) -> None:
     desk = windows.open(ready=False)
     desk.until(lambda: homes.made and sent(homes, Load))
     homes.last.say(loaded(sent(homes, Load)[-1].run))

@@ -32,7 +32,9 @@ def words(widget: DrafterFiles) -> list[str]:
 
 def press(widget: DrafterFiles, name: str) -> None:
     buttons = [*widget.findChildren(QPushButton), *widget.findChildren(QToolButton)]
-    next(one for one in buttons if one.accessibleName() == name and one.parent() is not None).click()
+    next(
+        button for button in buttons if button.accessibleName() == name and button.parent() is not None
+    ).click()
 
 
 def save_as_mine(desk: Desk, strategy: str) -> None:
@@ -121,7 +123,7 @@ def test_an_answer_outlives_its_drafter(windows: Windows, tmp_path: Path) -> Non
     assert again.window.presets.presets == () and "it stays in the file" in again.error()
     windows.close(again)
     file.write_bytes(PHRASE_TRIE.read_bytes())
-    assert [one.name for one in windows.open().window.presets.presets] == ["Mine"]
+    assert [preset.name for preset in windows.open().window.presets.presets] == ["Mine"]
 
 
 def test_a_preset_whose_drafter_is_gone_changes_nothing(windows: Windows) -> None:
@@ -198,7 +200,7 @@ def test_a_replaced_engine_process_knows_them_too(windows: Windows, tmp_path: Pa
         assert desk.error() == ""
         trace = desk.trace
         assert trace is not None
-        return {one.strategy for one in trace.rounds if one.drafted}
+        return {round.strategy for round in trace.rounds if round.drafted}
 
     assert strategies_used() == {"echo"}
     home = desk.session._thread._home

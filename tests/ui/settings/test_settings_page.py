@@ -26,11 +26,13 @@ def page_of(qtbot: QtBot, theme: Theme, settings: SettingsInUse | None = None) -
 
 
 def colours(page: SettingsPage) -> Segmented:
-    return next(one for one in page.findChildren(Segmented) if name_of(one).startswith("Colours: "))
+    return next(
+        segmented for segmented in page.findChildren(Segmented) if name_of(segmented).startswith("Colours: ")
+    )
 
 
 def size_box(page: SettingsPage) -> NumberBox:
-    return next(one for one in page.findChildren(NumberBox) if one.accessibleName() == "Text size")
+    return next(box for box in page.findChildren(NumberBox) if box.accessibleName() == "Text size")
 
 
 def type_size(qtbot: QtBot, page: SettingsPage, text: str) -> None:
@@ -108,7 +110,9 @@ def test_emptying_the_trash_ends_undo(windows: Windows) -> None:
     assert len(list(trash.iterdir())) == 1
     assert "Deleted “" in words_in(desk.page.chats)
     button = next(
-        one for one in desk.window.settings_page.findChildren(QPushButton) if one.text() == "Empty the trash"
+        button
+        for button in desk.window.settings_page.findChildren(QPushButton)
+        if button.text() == "Empty the trash"
     )
     button.click()
     assert list(trash.iterdir()) == []

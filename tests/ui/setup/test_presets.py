@@ -34,15 +34,15 @@ def panel(desk: Desk) -> PresetsPanel:
 
 
 def row(desk: Desk, name: str) -> PresetRow:
-    return next(one for one in panel(desk).rows if one.name == name)
+    return next(row for row in panel(desk).rows if row.name == name)
 
 
 def names(desk: Desk) -> list[str]:
-    return [one.name for one in panel(desk).rows]
+    return [row.name for row in panel(desk).rows]
 
 
 def marked(desk: Desk) -> list[str]:
-    return [one.name for one in panel(desk).rows if one.button.current]
+    return [row.name for row in panel(desk).rows if row.button.current]
 
 
 def stored(desk: Desk) -> tuple[Preset, ...]:
@@ -152,7 +152,7 @@ def test_rename_in_place(desk: Desk) -> None:
     assert "already" in panel(desk).notice.message and names(desk) == ["A", "B"]
     field.setText("C")
     desk.press(Qt.Key.Key_Return, field)
-    assert names(desk) == ["C", "B"] and [one.name for one in stored(desk)] == ["C", "B"]
+    assert names(desk) == ["C", "B"] and [preset.name for preset in stored(desk)] == ["C", "B"]
     assert QApplication.focusWidget() is row(desk, "C").button
     assert not panel(desk).notice.isVisible()
 
@@ -189,13 +189,15 @@ def test_what_another_window_saved_stays(desk: Desk) -> None:
     theirs = dataclasses.replace(stored(desk)[0], name="Theirs", strategy="none")
     other.save([*stored(desk), theirs])
     save(desk, "Second")
-    assert [one.name for one in stored(desk)] == names(desk) == ["First", "Theirs", "Second"]
+    assert [preset.name for preset in stored(desk)] == names(desk) == ["First", "Theirs", "Second"]
     other.save([theirs])
     row(desk, "First").delete.click()
-    assert [one.name for one in stored(desk)] == names(desk) == ["Theirs"], "it was gone already"
+    assert [preset.name for preset in stored(desk)] == names(desk) == ["Theirs"], "it was gone already"
     desk.paths.presets.write_text("{")
     save(desk, "Third")
-    assert [one.name for one in stored(desk)] == ["Theirs", "Third"], "what cannot be read is what is known"
+    assert [preset.name for preset in stored(desk)] == ["Theirs", "Third"], (
+        "what cannot be read is what is known"
+    )
 
 
 def test_a_preset_whose_drafter_is_gone_can_be_deleted(desk: Desk, known_strategies: None) -> None:

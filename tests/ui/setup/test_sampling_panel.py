@@ -30,7 +30,7 @@ def panel(qtbot: QtBot, theme: Theme) -> SamplingPanel:
 
 
 def stop_field(panel: SamplingPanel) -> QPlainTextEdit:
-    return next(one for one in panel.findChildren(QPlainTextEdit) if one.accessibleName() == "stop")
+    return next(field for field in panel.findChildren(QPlainTextEdit) if field.accessibleName() == "stop")
 
 
 def test_options_come_back_and_tell_nobody(qtbot: QtBot, panel: SamplingPanel) -> None:
@@ -60,7 +60,7 @@ def test_rarer_settings_are_folded_away_until_they_are_in_use(panel: SamplingPan
 def test_texts_that_end_a_repetition_are_typed_as_words(qtbot: QtBot, panel: SamplingPanel) -> None:
     panel.set_options(AnswerOptions(Sampling(dry_multiplier=0.8)))
     fields = panel.findChildren(QLineEdit)
-    field = next(one for one in fields if one.accessibleName() == "dry_sequence_breaker")
+    field = next(field for field in fields if field.accessibleName() == "dry_sequence_breaker")
     assert field.isVisible()
     assert field.text() == r'\n : " *'
     field.selectAll()
@@ -79,7 +79,7 @@ def test_every_field_tells(qtbot: QtBot, panel: SamplingPanel) -> None:
     stop_field(panel).setFocus()
     qtbot.waitUntil(stop_field(panel).hasFocus)
     qtbot.keyClicks(stop_field(panel), "END")
-    assert not any(one.stop for one in seen), "no answer ends at an E"
+    assert not any(sampling.stop for sampling in seen), "no answer ends at an E"
     qtbot.keyClick(stop_field(panel), Qt.Key.Key_Tab)
     assert seen[0] == AnswerOptions(Sampling(temperature=0.05))
     assert seen[-1] == AnswerOptions(Sampling(temperature=0.05), 257, ("END",))
@@ -101,7 +101,7 @@ def test_half_of_a_number_is_never_in_use(qtbot: QtBot, panel: SamplingPanel) ->
     """The start of 99 is 9, a temperature; so is the start of 0.75."""
     seen: list[float] = []
     panel.options_changed.connect(lambda options: seen.append(options.sampling.temperature))
-    box = next(one for one in panel.findChildren(NumberBox) if one.accessibleName() == "temperature")
+    box = next(box for box in panel.findChildren(NumberBox) if box.accessibleName() == "temperature")
     for text in ("99", "0.75"):
         box.lineEdit().selectAll()
         qtbot.keyClicks(box.lineEdit(), text)
@@ -110,7 +110,7 @@ def test_half_of_a_number_is_never_in_use(qtbot: QtBot, panel: SamplingPanel) ->
 
 
 def test_a_wrong_field_keeps_no_other_from_acting(qtbot: QtBot, panel: SamplingPanel) -> None:
-    boxes = {one.accessibleName(): one for one in panel.findChildren(NumberBox)}
+    boxes = {box.accessibleName(): box for box in panel.findChildren(NumberBox)}
     for name, text in (("temperature", "99"), ("top_k", "40")):
         boxes[name].lineEdit().selectAll()
         qtbot.keyClicks(boxes[name].lineEdit(), text)

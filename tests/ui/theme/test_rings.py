@@ -34,25 +34,25 @@ def buttons(qtbot: QtBot) -> Iterator[tuple[QPushButton, QPushButton]]:
 
 
 def test_tab_leaves_a_ring(buttons: tuple[QPushButton, QPushButton]) -> None:
-    one, two = buttons
-    one.setFocus()
-    QTest.keyClick(one, Qt.Key.Key_Tab)
-    assert ring_shown(two) and not by_mouse(two) and not ring_shown(one)
+    first, second = buttons
+    first.setFocus()
+    QTest.keyClick(first, Qt.Key.Key_Tab)
+    assert ring_shown(second) and not by_mouse(second) and not ring_shown(first)
 
 
 def test_a_click_leaves_none(
     buttons: tuple[QPushButton, QPushButton], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = buttons
-    two.setFocus()
+    first, second = buttons
+    second.setFocus()
     with monkeypatch.context() as patch:
         # Offscreen, clicks of a test do not reach the state of the mouse that Qt keeps.
         patch.setattr(rings.QApplication, "mouseButtons", lambda: Qt.MouseButton.LeftButton)
-        QTest.mouseClick(one, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
-    assert one.hasFocus() and by_mouse(one) and not ring_shown(one)
-    QTest.keyClick(one, Qt.Key.Key_Tab)
-    QTest.keyClick(two, Qt.Key.Key_Backtab)
-    assert ring_shown(one)
+        QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=QPoint(5, 5))
+    assert first.hasFocus() and by_mouse(first) and not ring_shown(first)
+    QTest.keyClick(first, Qt.Key.Key_Tab)
+    QTest.keyClick(second, Qt.Key.Key_Backtab)
+    assert ring_shown(first)
 
 
 def test_without_anyone_looking_the_ring_is_shown(qtbot: QtBot) -> None:

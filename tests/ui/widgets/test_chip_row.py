@@ -30,7 +30,7 @@ def test_details_go_first_then_captions_then_names_are_cut() -> None:
 
 @given(
     st.lists(
-        st.tuples(*[st.integers(20, 400)] * 4).map(lambda one: tuple(sorted(one, reverse=True))),
+        st.tuples(*[st.integers(20, 400)] * 4).map(lambda sizes: tuple(sorted(sizes, reverse=True))),
         min_size=4,
         max_size=4,
     ),
@@ -38,9 +38,9 @@ def test_details_go_first_then_captions_then_names_are_cut() -> None:
 )
 def test_no_more_room_is_taken_than_there_is(widths: list[tuple[int, int, int, int]], room: int) -> None:
     given_widths = chip_widths(widths, room)
-    least = sum(one[3] for one in widths)
+    least = sum(sizes[3] for sizes in widths)
     assert sum(given_widths) <= max(room, least)
-    assert all(one[3] <= width <= one[0] for one, width in zip(widths, given_widths, strict=True))
+    assert all(sizes[3] <= width <= sizes[0] for sizes, width in zip(widths, given_widths, strict=True))
 
 
 def test_a_row_gives_its_chips_what_its_buttons_leave(qtbot: QtBot, theme: Theme) -> None:

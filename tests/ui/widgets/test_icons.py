@@ -41,7 +41,7 @@ def colours(image: QImage) -> set[str]:
     """The colours of the opaque pixels."""
     places = [(x, y) for x in range(image.width()) for y in range(image.height())]
     seen = (image.pixelColor(*place) for place in places)
-    return {one.name().upper() for one in seen if one.alpha() == 255}
+    return {colour.name().upper() for colour in seen if colour.alpha() == 255}
 
 
 @pytest.mark.parametrize("name", NAMES)

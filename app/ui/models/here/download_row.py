@@ -1,4 +1,4 @@
-"""One item of the queue: how far it is, what is the matter, and what can be done."""
+"""One item of the queue: its progress, its problem, and what can be done."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ RESUMABLE = (State.PAUSED, State.FAILED, State.WAITING)
 
 
 class DownloadRow(QWidget):
-    """Shows pictures of one item; what the user wants goes to the queue at once."""
+    """Shows the snapshots of one item; what the user chooses goes to the queue at once."""
 
     library_wanted = Signal(object)
 
-    def __init__(self, theme: Theme, session: HubSession, one: Download) -> None:
+    def __init__(self, theme: Theme, session: HubSession, download: Download) -> None:
         super().__init__()
         self._theme = theme
         self._session = session
-        self.one = one
+        self.download = download
         self._in_pair = False
         title = ElidedLabel(Qt.TextElideMode.ElideMiddle)
-        title.set_text(one.title)
+        title.set_text(download.title)
         title.setProperty("role", "strong")
-        title.setToolTip(as_text("\n".join([one.repo, *(file.name for file in one.files[:12])])))
+        title.setToolTip(as_text("\n".join([download.repo, *(file.name for file in download.files[:12])])))
         self._state = QLabel()
         self._state.setProperty("role", "caption")
         self.pause = self._button("pause", "Pause", lambda queue: queue.pause)
         self.resume = self._button("demos", "Resume", lambda queue: queue.resume)
         self.show_here = IconButton(theme, "folder", "Show it in the library")
-        self.show_here.clicked.connect(lambda: self.library_wanted.emit(self.one.path))
+        self.show_here.clicked.connect(lambda: self.library_wanted.emit(self.download.path))
         self.dismiss = self._button("check", "Take it off this list. The files stay.", _dismiss)
         self.cancel = IconButton(theme, "trash", "")
         self.cancel.clicked.connect(self._ask_to_delete)
@@ -76,7 +76,7 @@ class DownloadRow(QWidget):
         self._column.addWidget(self._progress)
         self._column.addWidget(self._message)
         self._column.addWidget(self.asking)
-        self.show_download(one)
+        self.show_download(download)
 
     def _button(
         self, icon: str, tooltip: str, method: Callable[[DownloadQueue], Callable[[str], None]]
@@ -85,51 +85,51 @@ class DownloadRow(QWidget):
         button.clicked.connect(lambda: self._do(method))
         return button
 
-    def show_download(self, one: Download) -> None:
+    def show_download(self, download: Download) -> None:
         """Show the item as it is now."""
-        self.one = one
+        self.download = download
         self.asking.refresh()
         self.tick()
-        cancelled = one.trouble is Trouble.LEFT
-        self._bar.setValue(round(BARS * share(one)))
-        # A bar that goes when all is here would move the rows below under a pointer.
+        cancelled = download.trouble is Trouble.LEFT
+        self._bar.setValue(round(BARS * share(download)))
+        # Hiding the bar at the end would move the rows below under the pointer.
         self._bar.setVisible(not cancelled)
-        self._bar.setAccessibleName(f"{one.title}, {self._state.text()}")
-        self._progress.setText(progress_words(one))
+        self._bar.setAccessibleName(f"{download.title}, {self._state.text()}")
+        self._progress.setText(progress_words(download))
         self._progress.setVisible(not cancelled)
-        self._message.setText(f"{one.message} {one.hint}".strip())
-        waits = one.trouble is Trouble.OFFLINE  # what it does says it all
-        self._message.setVisible(bool(one.message) and not waits)
+        self._message.setText(f"{download.message} {download.hint}".strip())
+        waits = download.trouble is Trouble.OFFLINE  # the state says it already
+        self._message.setVisible(bool(download.message) and not waits)
         held = self.pause.hasFocus() or self.resume.hasFocus()
-        self.pause.setVisible(one.state in PAUSABLE)
-        self.resume.setVisible(one.state in RESUMABLE and not waits and not one.is_over)
+        self.pause.setVisible(download.state in PAUSABLE)
+        self.resume.setVisible(download.state in RESUMABLE and not waits and not download.is_over)
         self.resume.set_tooltip(
-            {State.PAUSED: "Resume", State.WAITING: "Try now"}.get(one.state, "Try again")
+            {State.PAUSED: "Resume", State.WAITING: "Try now"}.get(download.state, "Try again")
         )
-        done = one.state is State.DONE
+        done = download.state is State.DONE
         self.show_here.setVisible(done)
         self._show_dismiss()
-        if held:  # the keyboard stays at what can be done next, and does not fall on the waste bin
+        if held:  # the focus goes to the next action, and never to the waste bin
             others = (self.pause, self.resume, self.show_here, self)
-            next(one for one in others if not one.isHidden()).setFocus()
+            next(button for button in others if not button.isHidden()).setFocus()
         self.cancel.set_tooltip(
-            "Delete the files…" if one.is_over else "Cancel and delete what was downloaded"
+            "Delete the files…" if download.is_over else "Cancel and delete what was downloaded"
         )
         self._show_token()
 
     def set_in_pair(self, in_pair: bool) -> None:
-        """A pair leaves the list as a whole: by the button of its card, not by one of its rows."""
+        """A pair is taken off the list as a whole: by the button of its card, not by one of its rows."""
         self._in_pair = in_pair
         self._show_dismiss()
 
     def _show_dismiss(self) -> None:
-        cancelled = self.one.trouble is Trouble.LEFT
-        self.dismiss.setVisible(cancelled or (self.one.is_over and not self._in_pair))
+        cancelled = self.download.trouble is Trouble.LEFT
+        self.dismiss.setVisible(cancelled or (self.download.is_over and not self._in_pair))
 
     @Slot()
     def tick(self) -> None:
-        """Time has passed."""
-        self._state.setText(state_words(self.one, self._session.retry_in(self.one)))
+        """Update what depends on the time."""
+        self._state.setText(state_words(self.download, self._session.retry_in(self.download)))
 
     @property
     def state(self) -> str:
@@ -140,11 +140,14 @@ class DownloadRow(QWidget):
         return self._message.text()
 
     def _show_token(self) -> None:
-        """A token may help: the field for it stands right here."""
-        wanted = self.one.state is State.FAILED and self.one.trouble in (Trouble.GATED, Trouble.DENIED)
+        """Show the field for a token, where a token may help."""
+        wanted = self.download.state is State.FAILED and self.download.trouble in (
+            Trouble.GATED,
+            Trouble.DENIED,
+        )
         if wanted and self.token is None:
             self.token = TokenPanel(self._theme, self._session)
-            self.token.set_repo(self.one.repo)
+            self.token.set_repo(self.download.repo)
             self.token.words.hide()  # the message above says it
             self.token.saved.connect(self._token_saved)
             self._column.addWidget(self.token)
@@ -157,7 +160,7 @@ class DownloadRow(QWidget):
 
     def _do(self, method: Callable[[DownloadQueue], Callable[[str], None]]) -> None:
         try:
-            method(self._session.downloads_queue())(self.one.id)
+            method(self._session.downloads_queue())(self.download.id)
         except UserError as error:
             self._message.setText(str(error))
             self._message.show()
@@ -165,27 +168,30 @@ class DownloadRow(QWidget):
     @Slot()
     def _ask_to_delete(self) -> None:
         if self._confirmation() is None:
-            self._do(_delete if self.one.is_over else _cancel)
+            self._do(_delete if self.download.is_over else _cancel)
         else:
             self.asking.ask(self._confirmation)
 
     def _confirmation(self) -> Confirmation | None:
-        """What is asked before something goes from the disk; None where nothing does, or it was asked."""
-        one = self.one
-        if one.trouble is Trouble.LEFT:
+        """What to ask before files are deleted; None where nothing is deleted, or the user was asked
+        before."""
+        download = self.download
+        if download.trouble is Trouble.LEFT:
             return None
-        if one.state is not State.DONE:
-            words = f"Cancel and delete the {file_size(one.done)} downloaded so far?"
-            return Confirmation(words, "Delete", partial(self._do, _cancel), "a part") if one.done else None
+        if download.state is not State.DONE:
+            words = f"Cancel and delete the {file_size(download.done)} downloaded so far?"
+            return (
+                Confirmation(words, "Delete", partial(self._do, _cancel), "a part") if download.done else None
+            )
         delete = partial(self._do, _delete)
-        if all(file.found for file in one.files):
+        if all(file.found for file in download.files):
             words = "These files were here before the download and stay. Take it off this list?"
             return Confirmation(words, "Take off the list", delete, "found")
-        return Confirmation(f"Delete {file_size(one.total)} from the disk?", "Delete", delete, "all")
+        return Confirmation(f"Delete {file_size(download.total)} from the disk?", "Delete", delete, "all")
 
 
 def keep_place(widget: QWidget) -> None:
-    """Let a widget keep its room while it is hidden: nothing else comes under a pointer there."""
+    """Let a widget keep its room while it is hidden, so that nothing else moves under the pointer."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)

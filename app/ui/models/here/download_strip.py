@@ -1,4 +1,4 @@
-"""What is being downloaded, in one line below the other views."""
+"""The running downloads, in one line below the other views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_WORK = (State.QUEUED, State.RUNNING, State.CHECKING, State.WAITING)
 
 
 class DownloadStrip(QWidget):
-    """Hidden while nothing is on its way."""
+    """Hidden while nothing is being downloaded."""
 
     downloads_wanted = Signal()
 
@@ -51,13 +51,13 @@ class DownloadStrip(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """Sum up the queue as it is now."""
+        """Sum up the queue."""
         items = self._session.downloads.values()
-        coming = [one for one in items if one.state in AT_WORK]
-        failed = [one for one in items if one.state is State.FAILED]
+        coming = [item for item in items if item.state in AT_WORK]
+        failed = [item for item in items if item.state is State.FAILED]
         self.is_busy = bool(coming or failed)
-        done, total = sum(one.done for one in coming), sum(one.total for one in coming)
-        rate = sum(one.speed or 0.0 for one in coming)
+        done, total = sum(item.done for item in coming), sum(item.total for item in coming)
+        rate = sum(item.speed or 0.0 for item in coming)
         self._bar.setValue(BARS * done // total if total else 0)
         self._bar.setVisible(bool(coming))
         one_or_more = f"{len(coming)} download{'s' if len(coming) != 1 else ''}"

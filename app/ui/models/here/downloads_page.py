@@ -1,4 +1,4 @@
-"""The queue of downloads: models that were asked for together stand together."""
+"""The queue of downloads; models that were requested together are shown together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EMPTY = (
 
 
 class GroupCard(QFrame):
-    """The items of one click. A whole pair that is here can be used at once."""
+    """The items of one request. A complete pair can be used at once."""
 
     use_wanted = Signal(object, object)
     library_wanted = Signal(object)
@@ -74,28 +74,28 @@ class GroupCard(QFrame):
         self._column.addWidget(self.notice)
 
     def show_downloads(self, items: list[Download]) -> None:
-        """Exactly these, the target first."""
-        ids = {one.id for one in items}
+        """Show exactly these items, the target first."""
+        ids = {item.id for item in items}
         for id in [id for id in self.rows if id not in ids]:
             gone = self.rows.pop(id)
             gone.hide()
             gone.deleteLater()
-        for one in items:
-            row = self.rows.get(one.id)
+        for item in items:
+            row = self.rows.get(item.id)
             if row is None:
-                row = self.rows[one.id] = DownloadRow(self._theme, self._session, one)
+                row = self.rows[item.id] = DownloadRow(self._theme, self._session, item)
                 row.library_wanted.connect(self.library_wanted)
                 self._column.addWidget(row)
-            elif row.one is not one:
-                row.show_download(one)
+            elif row.download is not item:
+                row.show_download(item)
         self._items = items
-        is_pair = len(items) == 2  # nothing else is asked for in twos
+        is_pair = len(items) == 2  # only pairs are requested in twos
         self._head.setVisible(is_pair)
         for row in self.rows.values():
             row.set_in_pair(is_pair)
         if is_pair:
             self._title.setText(_pair_title(self._session, items))
-            whole = all(one.state is State.DONE for one in items)
+            whole = all(item.state is State.DONE for item in items)
             self.use.setVisible(whole)
             self.dismiss.setVisible(whole)
 
@@ -112,14 +112,14 @@ class GroupCard(QFrame):
     @Slot()
     def _dismiss(self) -> None:
         try:
-            for one in self._items:
-                self._session.downloads_queue().dismiss(one.id)
+            for item in self._items:
+                self._session.downloads_queue().dismiss(item.id)
         except UserError as error:
             self.notice.tell(error)
 
 
 class DownloadsPage(QWidget):
-    """All items, those asked for last on top."""
+    """All items, the latest request first."""
 
     use_wanted = Signal(object, object)
     library_wanted = Signal(object)
@@ -172,8 +172,8 @@ class DownloadsPage(QWidget):
         self.placeholder.say(*((problem.message, problem.hint) if problem else EMPTY))
         self._catalogue.setVisible(problem is None)
         by_group: dict[str, list[Download]] = {}
-        for one in self._session.downloads.values():
-            by_group.setdefault(one.group, []).append(one)
+        for download in self._session.downloads.values():
+            by_group.setdefault(download.group, []).append(download)
         for group in [group for group in self.groups if group not in by_group]:
             gone = self.groups.pop(group)
             gone.hide()
@@ -189,7 +189,7 @@ class DownloadsPage(QWidget):
         self._stack.setCurrentIndex(1 if by_group or not self.notice.isHidden() else 0)
 
     def show_use_error(self, error: UserError) -> None:
-        """The pair that was to be used was not loaded."""
+        """Say why the pair was not loaded."""
         if self._asked is not None:
             self._asked.notice.tell(error)
 
@@ -204,7 +204,7 @@ class DownloadsPage(QWidget):
     @Slot()
     def _show_time(self) -> None:
         for row in self.rows:
-            if row.one.state is State.WAITING:
+            if row.download.state is State.WAITING:
                 row.tick()
 
     @Slot()
@@ -214,7 +214,7 @@ class DownloadsPage(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._tick.start()
-        if self._session.queue is None:  # another window had it, and may be closed by now
+        if self._session.queue is None:  # another window had it, and may have closed
             with contextlib.suppress(UserError):
                 self._show_notice(self._session.downloads_queue())
             self.refresh()
@@ -226,8 +226,8 @@ class DownloadsPage(QWidget):
 
 def _pair_title(session: HubSession, items: list[Download]) -> str:
     """The catalogue's name of a pair, else the names of its models."""
-    repos = [one.repo for one in items]
+    repos = [item.repo for item in items]
     for pair in session.catalogue:
-        if repos == [one.repo for one in (pair.target, pair.draft) if one is not None]:
+        if repos == [model.repo for model in (pair.target, pair.draft) if model is not None]:
             return pair.title
-    return " and ".join(one.title for one in items)
+    return " and ".join(item.title for item in items)

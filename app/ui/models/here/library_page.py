@@ -1,4 +1,4 @@
-"""The library: what is here, adding to it, and the details of the model that is chosen."""
+"""The library: the models on this machine, a way to add more, and details of the selected one."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from app.ui.widgets.words.numbers import file_size
 from app.ui.widgets.work.background import Query
 
 Chooser = Callable[[QWidget], Sequence[str]]
-"""Lets the user choose files or a folder; nothing where they did not."""
+"""Lets the user choose files or a folder; empty where nothing was chosen."""
 
 
 def ask_for_files(parent: QWidget) -> Sequence[str]:
-    """Model files, by the system's dialog."""
+    """Let the user choose model files with the system's dialog."""
     kinds = "GGUF models (*.gguf);;All files (*)"
     return QFileDialog.getOpenFileNames(parent, "Add models", str(Path.home()), kinds)[0]
 
 
 def ask_for_folder(parent: QWidget) -> Sequence[str]:
-    """A folder, by the system's dialog."""
+    """Let the user choose a folder with the system's dialog."""
     chosen = QFileDialog.getExistingDirectory(parent, "Add a folder of models", str(Path.home()))
     return [chosen] if chosen else []
 
 
 class LibraryPage(QWidget):
-    """A table, and at the right what is chosen in it."""
+    """A table, and at the right the details of the selected model."""
 
     use_wanted = Signal(object, object)
     catalogue_wanted = Signal()
@@ -63,8 +63,8 @@ class LibraryPage(QWidget):
         super().__init__()
         self._session = session
         self._in_use = in_use
-        self._wanted: Path | None = None  # to be selected when it is there
-        self._noticed = ""  # of the library's own list, told once
+        self._wanted: Path | None = None  # to be selected when it is listed
+        self._noticed = ""  # the library's last notice, shown once
         self._adding: Query[None] = Query(session.askers, self._added, self._not_added)
         self.add_files = QPushButton("Add files…")
         self.add_files.clicked.connect(lambda: self._add(choose_files(self)))
@@ -123,7 +123,7 @@ class LibraryPage(QWidget):
         self._show()
 
     def show_model(self, path: Path) -> None:
-        """Select a model, as soon as it is known."""
+        """Select a model, as soon as it is listed."""
         self._wanted = path
         if self.table.select(path):
             self._wanted = None
@@ -131,7 +131,7 @@ class LibraryPage(QWidget):
             self._session.library.refresh()
 
     def show_use_error(self, error: UserError) -> None:
-        """What was to be used was not loaded."""
+        """Say why the model was not loaded."""
         self.details.notice.tell(error)
 
     @property
@@ -153,12 +153,12 @@ class LibraryPage(QWidget):
                 "No models here yet", "Fetch a pair from the catalogue, or add files that you have."
             )
             self._catalogue.show()
-        read = sum(one.is_read for one in models)
+        read = sum(model.is_read for model in models)
         if self._session.reading:
             self._state.setText(f"Reading, {read} of {len(models)}" if models else "Looking for models…")
         else:
             many = f"{len(models)} model{'s' if len(models) != 1 else ''}"
-            self._state.setText(f"{many}, {file_size(sum(one.size for one in models))}" if models else "")
+            self._state.setText(f"{many}, {file_size(sum(model.size for model in models))}" if models else "")
         if self._wanted is not None and self.table.select(self._wanted):
             self._wanted = None
         if self.table.current is None and models and not self.table.select(Path(self._in_use()[0])):
@@ -173,12 +173,12 @@ class LibraryPage(QWidget):
         if chosen:
             self.notice.clear()
             self._state.setText("Looking…")
-            paths = [Path(one) for one in chosen]
+            paths = [Path(path) for path in chosen]
             self._wanted = paths[0] if paths[0].suffix.lower() == ".gguf" else None
             self._adding.ask(partial(self._session.library.add, paths))
 
     def _added(self, _nothing: None) -> None:
-        """The library tells what is new."""
+        """Nothing to do: the library reports new models itself."""
 
     def _not_added(self, error: UserError) -> None:
         self._wanted = None
@@ -191,4 +191,4 @@ class LibraryPage(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._chosen()  # the chat may use others than before
+        self._chosen()  # the chat may use other models now

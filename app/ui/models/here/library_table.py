@@ -1,4 +1,4 @@
-"""The models that are here, as a table."""
+"""The models on this machine, as a table."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ COLUMNS = (
 )
 NAME, ARCHITECTURE, PARAMETERS, QUANTISATION, CONTEXT, SIZE, ORIGIN = range(len(COLUMNS))
 RIGHT = (PARAMETERS, CONTEXT, SIZE)
-# The first to go where there is no room; the details beside have them all.
+# Hidden first where there is no room; the details beside the table show all of them.
 GIVING_WAY = (ORIGIN, ARCHITECTURE, CONTEXT, QUANTISATION)
-MEASURED = 50  # texts of a column whose width is looked at, the longest
+MEASURED = 50  # the longest texts of a column, whose width is measured
 NAME_WIDTH = 180  # pixels at text scale 1, at least
 
 
 class LibraryRows(QAbstractTableModel):
-    """Models in the order of a column; each model's key is worked out once, however many there are."""
+    """Models in the order of a column; each model's sort key is computed once."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
         self.models: tuple[LocalModel, ...] = ()
-        self.names: tuple[str, ...] = ()  # of one name are told apart
+        self.names: tuple[str, ...] = ()  # distinct, also where two models have one name
         self._by = NAME, Qt.SortOrder.AscendingOrder
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
-        """Show these; what is selected stays selected where the same files are there."""
+        """Show these models; the selection stays where the same files are listed."""
         given = tuple(models)
         places = self._order(given)
         named = names_apart(given)
         new, names = tuple(given[place] for place in places), tuple(named[place] for place in places)
-        if [one.path for one in new] == [one.path for one in self.models]:
+        if [model.path for model in new] == [model.path for model in self.models]:
             self.models, self.names = new, names
             if new:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(new) - 1, len(COLUMNS) - 1))
@@ -71,7 +71,7 @@ class LibraryRows(QAbstractTableModel):
         self.endResetModel()
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """What is selected stays selected."""
+        """Sort by a column; the selection stays."""
         self.layoutAboutToBeChanged.emit()
         self._by = column, order
         places = self._order(self.models)
@@ -85,7 +85,7 @@ class LibraryRows(QAbstractTableModel):
         self.layoutChanged.emit()
 
     def _order(self, models: Sequence[LocalModel]) -> list[int]:
-        """Their places in the order of the column; those of equal keys stay as they are given."""
+        """The models' indices in the order of the column; models with equal keys keep their order."""
         column, order = self._by
         keys = [_sort_key(model, column) for model in models]
         return sorted(range(len(models)), key=keys.__getitem__, reverse=order is Qt.SortOrder.DescendingOrder)
@@ -127,10 +127,10 @@ class LibraryRows(QAbstractTableModel):
 
 
 class LibraryTable(QTableView):
-    """One row a model; columns give way where there is no room for all."""
+    """One row per model; columns are hidden where there is no room for all."""
 
     chosen = Signal()
-    """Another model is selected, or none."""
+    """A different model is selected, or none."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class LibraryTable(QTableView):
         self.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
         head = self.horizontalHeader()
         head.setMinimumSectionSize(24)
-        # Not by their contents: Qt would look at a thousand rows with every change of the window's size.
+        # Not by their contents: Qt would measure a thousand rows whenever the window is resized.
         head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         head.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.selectionModel().selectionChanged.connect(self.chosen)
@@ -153,7 +153,7 @@ class LibraryTable(QTableView):
         self._measure()
 
     def set_models(self, models: Sequence[LocalModel]) -> None:
-        """Show these, and keep the one that is selected."""
+        """Show these models, and keep the selection."""
         before = self.current.path if self.current else None
         self.rows.set_models(models)
         if before is not None and self.current is None:
@@ -162,7 +162,7 @@ class LibraryTable(QTableView):
 
     @property
     def current(self) -> LocalModel | None:
-        """The model that is selected."""
+        """The selected model."""
         rows = self.selectionModel().selectedRows()
         return self.rows.models[rows[0].row()] if rows else None
 
@@ -183,7 +183,8 @@ class LibraryTable(QTableView):
 
     @Slot()
     def _measure(self) -> None:
-        """How wide each column wants to be: once for all models, however often the table is resized."""
+        """Measure how wide each column wants to be: once for all models, however often the table is
+        resized."""
         self._widths = [self._wanted(column) for column in range(len(COLUMNS))]
         for column in range(1, len(COLUMNS)):
             self.setColumnWidth(column, self._widths[column])
@@ -207,13 +208,13 @@ class LibraryTable(QTableView):
 
     def _wanted(self, column: int) -> int:
         metrics = QFontMetrics(self._theme.sans())
-        longest = nlargest(MEASURED, {cell(one, column) for one in self.rows.models}, key=len)
+        longest = nlargest(MEASURED, {cell(model, column) for model in self.rows.models}, key=len)
         widest = max(map(metrics.horizontalAdvance, longest), default=0)
         return max(widest, metrics.horizontalAdvance(COLUMNS[column][0]) + 16) + 24
 
 
 def cell(model: LocalModel, column: int) -> str:
-    """What stands in a column."""
+    """The text in a column."""
     facts = model.facts
     match column:
         case 0:

@@ -20,7 +20,7 @@ from app.ui.widgets.work.background import Query
 
 CARD_WIDTH = 400  # pixels at text scale 1, at least
 MOST_COLUMNS = 4
-# One of these is about the network, not about a pair: nothing more is asked.
+# These concern the network, not a pair: after one of them the rest is not asked for.
 OF_ALL = frozenset({Trouble.OFFLINE, Trouble.UNREACHABLE, Trouble.BUSY, Trouble.SERVER})
 INTRO = (
     "Pairs that are known to go together: a target that writes, and a small draft with the same vocabulary "
@@ -42,7 +42,7 @@ class CataloguePage(QScrollArea):
         self.question: Query[tuple[CataloguePair, tuple[Confirmed, ...]]] = Query(
             session.askers, self._confirmed, self._failed, self._show_state
         )
-        self._known: set[str] = set()  # pairs that the Hub confirmed, or spoke of, since the start
+        self._known: set[str] = set()  # pairs that the Hub has answered about since the start
         self._asked: PairCard | None = None
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -95,7 +95,7 @@ class CataloguePage(QScrollArea):
         return self._notice.message
 
     def show_use_error(self, error: UserError) -> None:
-        """The pair that was to be used was not loaded."""
+        """Say why the pair was not loaded."""
         if self._asked is not None:
             self._asked.notice.tell(error)
 
@@ -113,12 +113,12 @@ class CataloguePage(QScrollArea):
         self._show_state()
 
     def _answers(self) -> Iterator[tuple[CataloguePair, tuple[Confirmed, ...]]]:
-        """On an asking thread."""
+        """Confirm pair after pair, on an asking thread."""
         for pair in self._session.catalogue:
             found = tuple(confirm(self._session.hub, pair))
-            for one in found:
-                if isinstance(one.problem, HubError) and one.problem.trouble in OF_ALL:
-                    raise one.problem
+            for entry in found:
+                if isinstance(entry.problem, HubError) and entry.problem.trouble in OF_ALL:
+                    raise entry.problem
             yield pair, found
 
     def _confirmed(self, answer: tuple[CataloguePair, tuple[Confirmed, ...]]) -> None:
@@ -189,7 +189,7 @@ class CataloguePage(QScrollArea):
 
     @Slot()
     def _arrange(self) -> None:
-        """As many columns as have room; the cards of a row are equally high."""
+        """Use as many columns as there is room for; the cards of a row are equally high."""
         room = self.viewport().width() - 48
         columns = max(1, min(MOST_COLUMNS, room // round(CARD_WIDTH * self._theme.scale)))
         if columns == self._columns:

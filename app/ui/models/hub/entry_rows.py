@@ -28,7 +28,7 @@ PADDING = 8
 
 @dataclass(frozen=True, slots=True)
 class ListEntry:
-    """One row. A dim one cannot be used."""
+    """One row; a dim one cannot be used."""
 
     title: str
     detail: str = ""
@@ -38,14 +38,14 @@ class ListEntry:
 
 
 class EntryRows(QAbstractListModel):
-    """Entries in the order in which they are given."""
+    """Entries in the given order."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._entries: tuple[ListEntry, ...] = ()
 
     def set_entries(self, entries: Sequence[ListEntry]) -> None:
-        """Show these; where there are as many as before, the selection stays."""
+        """Show these entries; where there are as many as before, the selection stays."""
         new = tuple(entries)
         if new == self._entries:
             return
@@ -74,7 +74,7 @@ class EntryRows(QAbstractListModel):
 
 
 class EntryPainter(QStyledItemDelegate):
-    """Paints an entry; its words take the lines that they need."""
+    """Paints an entry; its words take as many lines as they need."""
 
     def __init__(self, theme: Theme, parent: QListView) -> None:
         super().__init__(parent)
@@ -133,7 +133,7 @@ class EntryPainter(QStyledItemDelegate):
 
 
 class EntryList(QListView):
-    """Shows entries; Enter and a double click choose, like anywhere."""
+    """Shows entries; Enter or a double click chooses one."""
 
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class EntryList(QListView):
 
     @property
     def current(self) -> int:
-        """The row that is selected, -1 for none."""
+        """The selected row, -1 for none."""
         rows = self.selectionModel().selectedRows()
         return rows[0].row() if rows else -1
 

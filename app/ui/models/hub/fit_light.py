@@ -63,7 +63,7 @@ class FitLight(QWidget):
     """Shows where a model would run."""
 
     def __init__(self, theme: Theme, words: Callable[[Fit], str] = fit_words) -> None:
-        """`words` says it in the room that there is; the tooltip has the whole sentence."""
+        """`words` gives a text that fits the room; the tooltip has the whole sentence."""
         super().__init__()
         self._words_of = words
         self._dot = _Dot(theme)
@@ -95,5 +95,5 @@ class FitLight(QWidget):
 
 
 def light_words(fit: Fit) -> str:
-    """The light alone, in as little room as the others take."""
+    """The light alone, in few words."""
     return "GPU and memory" if fit.light is Light.BOTH else capital(fit.light)

@@ -1,4 +1,4 @@
-"""The model that is chosen in the library: what it is, what can be done with it, and its drafts."""
+"""Details of the model selected in the library: what it is, what can be done with it, and its drafts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EMPTY = ("", "Choose a model to see what it is, and which others can draft for i
 
 
 class ModelDetails(QWidget):
-    """Shows one model after another."""
+    """Shows the selected model."""
 
     use_wanted = Signal(object, object)
     """(target, draft): paths, None for what stays, "" for no draft."""
@@ -43,7 +43,7 @@ class ModelDetails(QWidget):
         self._in_use = in_use
         self.model: LocalModel | None = None
         self.candidates: tuple[Candidate, ...] = ()
-        self.reading = True  # more of them are to come
+        self.reading = True  # more candidates are to come
         self._build()
         session.drafts_changed.connect(self._show_drafts)
         self.show_model(None)
@@ -123,13 +123,13 @@ class ModelDetails(QWidget):
     # ------------------------------------------------------------------ what the page says
 
     def show_model(self, model: LocalModel | None) -> None:
-        """Show a model, or that none is chosen."""
-        other = (model.path if model else None) != (self.model.path if self.model else None)
+        """Show a model, or that none is selected."""
+        changed = (model.path if model else None) != (self.model.path if self.model else None)
         self.model = model
         self._stack.setCurrentIndex(0 if model is None else 1)
         self._draft_chosen()
         self.asking.refresh()
-        if other:
+        if changed:
             self.asking.withdraw()
             self.notice.clear()
             self.candidates = ()
@@ -166,8 +166,8 @@ class ModelDetails(QWidget):
         place = self._session.place_of(model) if model.origin is FileOrigin.ADDED else None
         self.remove.setVisible(place is not None)
         if place is not None:
-            what = "it" if place == model.path else f"the folder {place}"
-            self.remove.set_tooltip(f"Remove {what} from the list; the files stay")
+            subject = "it" if place == model.path else f"the folder {place}"
+            self.remove.set_tooltip(f"Remove {subject} from the list; the files stay")
         self.delete.setVisible(model.can_delete)
 
     @Slot(object)
@@ -187,7 +187,7 @@ class ModelDetails(QWidget):
         else:
             self._drafts_state.setText("")
         self._drafts_state.setVisible(bool(self._drafts_state.text()) and not self.model.refusal)
-        paths = [one.model.path for one in told.candidates]
+        paths = [candidate.model.path for candidate in told.candidates]
         kept = paths.index(chosen.model.path) if chosen is not None and chosen.model.path in paths else 0
         usable = bool(told.candidates) and told.candidates[kept].verdict is not DraftVerdict.CANNOT
         self.drafts.select(kept if usable else -1)
@@ -201,23 +201,26 @@ class ModelDetails(QWidget):
 
     @Slot()
     def _draft_chosen(self) -> None:
-        one = self._chosen()
-        self.pair.setEnabled(one is not None and one.verdict in (DraftVerdict.GOOD, DraftVerdict.WORKS))
+        candidate = self._chosen()
+        self.pair.setEnabled(
+            candidate is not None and candidate.verdict in (DraftVerdict.GOOD, DraftVerdict.WORKS)
+        )
 
     @Slot()
     def _use_pair(self) -> None:
-        one = self._chosen()
-        if self.model is not None and one is not None and self.pair.isEnabled():
-            self._want(self.model.path, one.model.path)
+        candidate = self._chosen()
+        if self.model is not None and candidate is not None and self.pair.isEnabled():
+            self._want(self.model.path, candidate.model.path)
 
     @Slot()
     def _use_target(self) -> None:
-        """The draft stays, unless it is known that it cannot serve this target."""
+        """Load the target. The draft stays, unless it is known that it cannot serve this target."""
         if self.model is None:
             return
         draft = self._in_use()[1]
         cannot = any(
-            str(one.model.path) == draft and one.verdict is DraftVerdict.CANNOT for one in self.candidates
+            str(candidate.model.path) == draft and candidate.verdict is DraftVerdict.CANNOT
+            for candidate in self.candidates
         )
         self._want(self.model.path, "" if cannot else None)
 
@@ -261,12 +264,16 @@ class ModelDetails(QWidget):
 
 
 def _entries(candidates: Sequence[Candidate]) -> list[ListEntry]:
-    names = names_apart([one.model for one in candidates])
-    return [_entry(one, name) for one, name in zip(candidates, names, strict=True)]
+    names = names_apart([candidate.model for candidate in candidates])
+    return [_entry(candidate, name) for candidate, name in zip(candidates, names, strict=True)]
 
 
-def _entry(one: Candidate, name: str) -> ListEntry:
-    detail = joined(one.model.quantisation.replace("?", ""), file_size(one.model.size))
+def _entry(candidate: Candidate, name: str) -> ListEntry:
+    detail = joined(candidate.model.quantisation.replace("?", ""), file_size(candidate.model.size))
     return ListEntry(
-        name, detail, candidate_words(one), str(one.model.path), one.verdict is DraftVerdict.CANNOT
+        name,
+        detail,
+        candidate_words(candidate),
+        str(candidate.model.path),
+        candidate.verdict is DraftVerdict.CANNOT,
     )

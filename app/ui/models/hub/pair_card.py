@@ -1,4 +1,4 @@
-"""A curated pair: what it is good for, what it weighs, where it runs, and the one button that fetches it."""
+"""A curated pair: what it is good for, its size, where it runs, and the one button that fetches it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BARS = 1000  # steps of a progress bar
 
 
 class PairCard(QFrame):
-    """One pair in whatever state it is: listed, confirmed, on its way, here."""
+    """One pair in whatever state it is: listed, confirmed, being downloaded, here."""
 
     use_wanted = Signal(object, object)
     """(target, draft): the files of the pair, which is here whole."""
@@ -93,8 +93,8 @@ class PairCard(QFrame):
         self.pause = IconButton(self._theme, "pause", f"Pause: {self.pair.title}")
         self.pause.clicked.connect(self._pause)
         self.notice = Notice(self._theme)
-        # What fetches, what pauses and what loads the pair have places of their own: one takes the other's
-        # turn by itself, and would come under a pointer that is on its way.
+        # Fetch, Pause and Use have places of their own: they replace each other without a click, and in one
+        # place the wrong one could come under a moving pointer.
         self.button = QPushButton()
         self.button.clicked.connect(self._act)
         self.queue = QPushButton("Show downloads")
@@ -132,23 +132,23 @@ class PairCard(QFrame):
         column.addLayout(row_below)
 
     def _entries(self) -> tuple[Entry, ...]:
-        return tuple(one for one in (self.pair.target, self.pair.draft) if one is not None)
+        return tuple(entry for entry in (self.pair.target, self.pair.draft) if entry is not None)
 
     # ------------------------------------------------------------------ what the page says
 
     def show_confirmed(self, confirmed: Sequence[Confirmed]) -> None:
-        """What the Hub says of the pair now."""
-        self._confirmed = {one.entry.role: one for one in confirmed}
+        """Show the Hub's answer about the pair."""
+        self._confirmed = {answer.entry.role: answer for answer in confirmed}
         self.show_room()
         self.look()
 
     def show_room(self) -> None:
-        """The memory that is free is known, or another."""
+        """Update the light: the free memory is known, or has changed."""
         self.light.set_fit(self._session.fit(self.weight))
 
     @Slot()
     def look(self) -> None:
-        """Look what is here by now, and what is on its way."""
+        """Look up what is here now, and what is being downloaded."""
         self._paths = {entry.role: self._find(entry) for entry in self._entries()}
         for entry in self._entries():
             here = "here" if self._paths[entry.role] is not None else ""
@@ -164,16 +164,18 @@ class PairCard(QFrame):
     def show_progress(self) -> None:
         """Show how far the download is, or what can be done."""
         items = self._items()
-        coming = [one for one in items if one.state is not State.DONE]
+        coming = [item for item in items if item.state is not State.DONE]
         if items and not coming and not all(self._paths.values()):
             self._paths = {entry.role: self._find(entry) for entry in self._entries()}
         here = all(self._paths.values())
-        # A model that another pair fetches, too, does not bring this pair.
-        is_coming = bool(coming) and all(self._paths[one.role] or self._item(one) for one in self._entries())
-        held = [one for one in (self.button, self.queue, self.pause) if one.hasFocus()]
+        # A model that another pair fetches too does not mean that this pair is fetched.
+        is_coming = bool(coming) and all(
+            self._paths[entry.role] or self._item(entry) for entry in self._entries()
+        )
+        held = [button for button in (self.button, self.queue, self.pause) if button.hasFocus()]
         by_keys = any(map(ring_shown, held))
         if is_coming:
-            keep_place(self._transport)  # what stands below would come up to where Pause was
+            keep_place(self._transport)  # what is below would move up to where Pause was
         self._transport.setVisible(is_coming and not here)
         self.queue.setVisible(is_coming and not here)
         self.button.setVisible(not here)
@@ -185,18 +187,18 @@ class PairCard(QFrame):
             self._show_coming(items, coming)
         elif self._fetching.pending:
             self._state.setText("Asking for current names and sizes.")
-            # Not disabled: the keyboard's focus would go elsewhere.
+            # Not disabled: the keyboard focus would move.
             self._offer("Asking the Hub…", lambda: None)
         else:
             self._show_fetchable()
         if held and not held[0].hasFocus():
-            # The keyboard goes where it starts nothing.
+            # The focus goes to a button that starts nothing.
             next_one = self.queue if by_keys and self.queue.isVisible() else self
             next_one.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_fetchable(self) -> None:
         problem = self._problem()
-        missing = [one for one in self._entries() if self._paths[one.role] is None]
+        missing = [entry for entry in self._entries() if self._paths[entry.role] is None]
         words = f"Fetch {file_size(sum(map(self._size, missing)))}"
         if self._session.is_offline:
             self._state.setText("Offline: it can be fetched once offline mode is off.")
@@ -213,7 +215,7 @@ class PairCard(QFrame):
 
     @property
     def weight(self) -> int:
-        """Bytes of both models, by the Hub where it was asked."""
+        """Bytes of both models, from the Hub where it was asked."""
         return sum(self._size(entry) for entry in self._entries())
 
     @property
@@ -227,10 +229,10 @@ class PairCard(QFrame):
     # ------------------------------------------------------------------ inside
 
     def _show_coming(self, items: Sequence[Download], coming: Sequence[Download]) -> None:
-        done, total = sum(one.done for one in items), sum(one.total for one in items)
+        done, total = sum(item.done for item in items), sum(item.total for item in items)
         self._bar.setValue(BARS * done // total if total else 0)
-        latest = next((one for one in coming if one.state is State.FAILED), coming[0])
-        stopped = latest.state is State.FAILED or all(one.state is State.PAUSED for one in coming)
+        latest = next((item for item in coming if item.state is State.FAILED), coming[0])
+        stopped = latest.state is State.FAILED or all(item.state is State.PAUSED for item in coming)
         self.pause.setVisible(not stopped)
         if latest.trouble is Trouble.OFFLINE:
             self._state.setText("Offline: the download resumes once offline mode is off.")
@@ -243,7 +245,7 @@ class PairCard(QFrame):
             return
         words = state_words(latest, self._session.retry_in(latest))
         # In one line: a card that grows and shrinks would move the others.
-        role = next(one.role for one in self._entries() if self._item(one) is latest)
+        role = next(entry.role for entry in self._entries() if self._item(entry) is latest)
         numbers = percent(share(latest)), speed(latest.speed), time_left(latest.seconds_left)
         self._state.setText(joined(f"{role}: {words}", *numbers))
         if stopped:
@@ -268,15 +270,15 @@ class PairCard(QFrame):
     @Slot()
     def _pause(self) -> None:
         self.notice.clear()
-        for one in self._items():
-            self._session.downloads_queue().pause(one.id)
+        for item in self._items():
+            self._session.downloads_queue().pause(item.id)
 
     def _resume(self) -> None:
-        for one in self._items():
-            self._session.downloads_queue().resume(one.id)
+        for item in self._items():
+            self._session.downloads_queue().resume(item.id)
 
     def _fetch(self) -> None:
-        """On an asking thread: names and sizes are those of now."""
+        """Queue the pair under current names and sizes, on an asking thread."""
         self._session.fetch(wanted_pair(confirm(self._session.hub, self.pair)))
 
     def _queued(self, _nothing: None) -> None:
@@ -287,7 +289,7 @@ class PairCard(QFrame):
         self.show_progress()
 
     def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
-        """What the button that fetches does next; None for something that cannot be done now."""
+        """What the fetching button does next; None where nothing can be done now."""
         self._action = action or (lambda: None)
         self.button.setText(words)
         self.button.setToolTip(as_text(tooltip))
@@ -295,7 +297,7 @@ class PairCard(QFrame):
         self.button.setEnabled(action is not None)
 
     def _items(self) -> list[Download]:
-        return [one for one in map(self._item, self._entries()) if one is not None]
+        return [item for item in map(self._item, self._entries()) if item is not None]
 
     def _files(self, entry: Entry) -> tuple[HubFile, ...]:
         found = self._confirmed.get(entry.role)
@@ -304,7 +306,7 @@ class PairCard(QFrame):
         return (HubFile(entry.file, 0),)
 
     def _size(self, entry: Entry) -> int:
-        return sum(one.size for one in self._files(entry)) or entry.size
+        return sum(file.size for file in self._files(entry)) or entry.size
 
     def _find(self, entry: Entry) -> Path | None:
         if self._session.is_offline or entry.role not in self._confirmed:
@@ -315,7 +317,9 @@ class PairCard(QFrame):
         return self._session.download_of(entry.repo, self._files(entry)[0].name)
 
     def _problem(self) -> UserError | None:
-        return next((one.problem for one in self._confirmed.values() if one.problem is not None), None)
+        return next(
+            (answer.problem for answer in self._confirmed.values() if answer.problem is not None), None
+        )
 
 
 def _model_name(file: str) -> str:

@@ -28,10 +28,10 @@ WORDLESS = 460  # a row below this width shows the light without words
 
 
 class QuantisationRow(QFrame):
-    """Tells whether it is here, on its way, or can be fetched."""
+    """Shows whether a quantisation is here, is being downloaded, or can be fetched."""
 
     failed = Signal(object)
-    """UserError: it was not queued."""
+    """The UserError of a download that was not queued."""
     library_wanted = Signal(object)
     """The path of the file, which is here."""
     downloads_wanted = Signal()
@@ -45,7 +45,7 @@ class QuantisationRow(QFrame):
         *,
         tell_file: bool = False,
     ) -> None:
-        """`tell_file`: another row is of the same quantisation."""
+        """With `tell_file` the row names the file, because another row is of the same quantisation."""
         super().__init__()
         self._theme = theme
         self._session = session
@@ -60,7 +60,7 @@ class QuantisationRow(QFrame):
             name.set_text(joined(quantisation.name.replace("?", ""), quantisation.file))
         name.setTextFormat(Qt.TextFormat.PlainText)
         name.setProperty("role", "strong")
-        files = [one.name for one in quantisation.files]
+        files = [file.name for file in quantisation.files]
         name.setToolTip(as_text("\n".join(files[:12] + ["…"] * (len(files) > 12))))
         self._parts = f"{len(files)} files" if len(files) > 1 else ""
         self._size = QLabel(file_size(quantisation.size))
@@ -84,27 +84,27 @@ class QuantisationRow(QFrame):
         self.look()
 
     def drop(self) -> None:
-        """It goes: answers that are on their way find nobody."""
+        """Ignore pending answers: the row is being removed."""
         self._fetching.drop()
 
     def show_room(self) -> None:
-        """The memory that is free is known, or another."""
+        """Update the light: the free memory is known, or has changed."""
         self.light.set_fit(self._session.fit(self.quantisation.size))
 
     def look(self) -> None:
-        """Look whether it is here by now."""
+        """Look up whether it is here now."""
         self._path = self._session.find(self._repo.repo, self.quantisation.files)
         self.show_progress()
 
     def show_progress(self) -> None:
         """Show how far it is."""
-        one = self._item()
+        download = self._item()
         set_role(self._state, role="caption")
         self._state.setToolTip("")
-        if one is not None and one.state is State.DONE and self._path is None:
+        if download is not None and download.state is State.DONE and self._path is None:
             self._path = self._session.find(self._repo.repo, self.quantisation.files)
-        if one is not None and one.state is not State.DONE:
-            self._show_coming(one)
+        if download is not None and download.state is not State.DONE:
+            self._show_coming(download)
         elif self._path is not None:
             self._say("✓ already here")
             self._offer("Show", self._show_here, "Show it in the library")
@@ -125,15 +125,15 @@ class QuantisationRow(QFrame):
     def _say(self, words: str) -> None:
         self._state.set_text(joined(self._parts, words))
 
-    def _show_coming(self, one: Download) -> None:
-        if one.state is State.FAILED:
+    def _show_coming(self, download: Download) -> None:
+        if download.state is State.FAILED:
             set_role(self._state, role="error")
             self._say("stopped")
-            self._state.setToolTip(as_text(f"{one.message} {one.hint}"))
+            self._state.setToolTip(as_text(f"{download.message} {download.hint}"))
         else:
-            words = state_words(one, self._session.retry_in(one))
-            running = one.state in (State.RUNNING, State.PAUSED)
-            self._say(joined(percent(share(one)) if running else "", words))
+            words = state_words(download, self._session.retry_in(download))
+            running = download.state in (State.RUNNING, State.PAUSED)
+            self._say(joined(percent(share(download)) if running else "", words))
         self._offer("Downloads", self.downloads_wanted.emit, "Show it in the queue")
 
     @Slot()
@@ -159,7 +159,7 @@ class QuantisationRow(QFrame):
         return self._session.download_of(self._repo.repo, self.quantisation.file)
 
     def _offer(self, words: str, action: Callable[[], None] | None, tooltip: str = "") -> None:
-        """What the button does next; None for something that cannot be done now."""
+        """What the button does next; None where nothing can be done now."""
         self._action = action or (lambda: None)
         self.button.setText(words)
         self.button.setToolTip(as_text(tooltip))

@@ -50,14 +50,14 @@ class RepoPage(QWidget):
         self._session = session
         self._name = ""
         self._revision = "main"
-        self._file = ""  # that was pasted
+        self._file = ""  # from a pasted address
         self._repo: Repo | None = None
         self._question: Query[Repo] = Query(session.askers, self._show, self._failed)
         self.rows: list[QuantisationRow] = []
         self.placeholder = Placeholder()
         self._again = self.placeholder.add_button("Try again")
         self._again.clicked.connect(self.ask)
-        self.lost_token = TokenPanel(theme, session)  # where not even the page can be read without
+        self.lost_token = TokenPanel(theme, session)  # for a repository that cannot be read without a token
         self.lost_token.saved.connect(self.ask)
         self.lost_token.hide()
         waiting = QWidget()
@@ -118,14 +118,14 @@ class RepoPage(QWidget):
     # ------------------------------------------------------------------ what the search says
 
     def clear(self) -> None:
-        """No repository is chosen."""
+        """Show that no repository is chosen."""
         self._question.drop()
         self._name = ""
         self._repo = None
         self._say(*EMPTY)
 
     def open(self, repo: str, file: str = "", revision: str = "main") -> None:
-        """Show a repository; `file` is marked, and reached by the keyboard, where it has it."""
+        """Show a repository; `file` is marked and gets the focus, where the repository has it."""
         if (repo, revision) == (self._name, self._revision) and self._repo is not None and not file:
             return
         self._name, self._file, self._revision = repo, file, revision
@@ -190,9 +190,11 @@ class RepoPage(QWidget):
             none = QLabel("It holds no GGUF file that can be loaded.")
             none.setProperty("role", "secondary")
             self._list.addWidget(none)
-        names = Counter(one.name for one in repo.quantisations)
-        for one in self._shown(repo):
-            row = QuantisationRow(self._theme, self._session, repo, one, tell_file=names[one.name] > 1)
+        names = Counter(quantisation.name for quantisation in repo.quantisations)
+        for quantisation in self._shown(repo):
+            row = QuantisationRow(
+                self._theme, self._session, repo, quantisation, tell_file=names[quantisation.name] > 1
+            )
             row.failed.connect(self._not_queued)
             row.library_wanted.connect(self.library_wanted)
             row.downloads_wanted.connect(self.downloads_wanted)
@@ -202,14 +204,18 @@ class RepoPage(QWidget):
                 self._list.addWidget(line)
             self._list.addWidget(row)
             self.rows.append(row)
-            if self._file and any(file.name == self._file for file in one.files):
-                # Not before the row has its place.
+            if self._file and any(file.name == self._file for file in quantisation.files):
+                # Only after the row has its place.
                 QTimer.singleShot(0, row, partial(self._mark, row))
 
     def _shown(self, repo: Repo) -> tuple[Quantisation, ...]:
-        """The rows that there are: a window of 100,000 would not be one."""
+        """The quantisations that get a row: with 100,000 rows the window could not be used."""
         more = repo.quantisations[MOST_ROWS:]
-        pasted = (one for one in more if any(file.name == self._file for file in one.files))
+        pasted = (
+            quantisation
+            for quantisation in more
+            if any(file.name == self._file for file in quantisation.files)
+        )
         return (*repo.quantisations[:MOST_ROWS], *pasted)
 
     def _mark(self, row: QuantisationRow) -> None:
@@ -250,7 +256,7 @@ class RepoPage(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._look()  # nothing is shown of what happens while nobody looks
+        self._look()  # a hidden page is not kept up to date
 
     @Slot()
     def _browse(self) -> None:

@@ -35,7 +35,7 @@ OFFLINE = ("Offline mode is on", "Search needs the network: turn offline mode of
 
 
 class SearchPage(QWidget):
-    """A field, what it found, and the repository that is chosen."""
+    """A search field, its results, and the chosen repository."""
 
     library_wanted = Signal(object)
     downloads_wanted = Signal()
@@ -96,7 +96,7 @@ class SearchPage(QWidget):
 
     @Slot()
     def search(self) -> None:
-        """Ask the Hub for what stands in the field."""
+        """Ask the Hub for the text in the field."""
         words = self.field.text().strip()
         if not words or self._session.is_offline:
             return

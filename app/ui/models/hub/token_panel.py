@@ -1,4 +1,4 @@
-"""A gated repository: what it asks for, and the field for a token."""
+"""A gated repository: its conditions, and the field for a token."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ WITH = (
 
 
 class TokenPanel(QWidget):
-    """Saves a token and forgets what was typed."""
+    """Saves a token, and does not keep what was typed."""
 
     saved = Signal()
-    """The Hub knows the token, and it is kept."""
+    """The Hub accepted the token, and it was saved."""
 
     def __init__(self, theme: Theme, session: HubSession) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class TokenPanel(QWidget):
             self._show_token()
 
     def set_repo(self, repo: str) -> None:
-        """Whose files the token is for."""
+        """Set the repository that the token is for."""
         self._repo = repo
         self._notice.clear()
         self._show_token()
@@ -105,12 +105,10 @@ class TokenPanel(QWidget):
     def _refresh(self) -> None:
         offline = self._session.is_offline
         self.field.setEnabled(not offline)
-        self.field.setReadOnly(
-            self._question.pending
-        )  # not disabled: the keyboard's focus would go elsewhere
+        self.field.setReadOnly(self._question.pending)  # not disabled: the keyboard focus would move
         self.save.setEnabled(not offline and bool(self.field.text().strip()))
         self.save.setText("Asking the Hub…" if self._question.pending else "Save token")
-        self.save.setToolTip("Offline: a token is tried out on the Hub first." if offline else "")
+        self.save.setToolTip("Offline: the Hub has to check a token first." if offline else "")
         self.page.setEnabled(not offline)
 
     @Slot()

@@ -11,11 +11,11 @@ from app.ui.theme import Theme
 from app.ui.theme.palette import Palette, blend
 
 _SHADES = {"weights": 1.0, "context": 0.62, "compute": 0.38}
-"""Share of the text's colour. Colour belongs to the fates of tokens; here only too much has one."""
+"""Share of the text's colour. Colours are for the fates of tokens; here only an excess has one."""
 
 
 class MemoryBar(QWidget):
-    """Its width is what is free; the draft's parts are hatched. The numbers stand beside it."""
+    """Its width is the free memory; the draft's parts are hatched. The numbers are beside it."""
 
     def __init__(self, theme: Theme, row: MemoryRow) -> None:
         super().__init__()
@@ -42,9 +42,9 @@ class MemoryBar(QWidget):
         painter.fillRect(whole, QColor(colours.line))
         scale = max(row.needed, row.device.free if row.device.total else 0, 1)
         left = 0.0
-        for role, one in row.models:
+        for role, memory in row.models:
             for kind in KINDS:
-                width = whole.width() * getattr(one, kind) / scale
+                width = whole.width() * getattr(memory, kind) / scale
                 place = QRectF(left, 0, width, whole.height())
                 painter.fillRect(place, QColor(shade(colours, kind)))
                 if role == "draft":

@@ -1,4 +1,4 @@
-"""Asks the engine what the open panel wants to know: devices, memory, and how many layers fit."""
+"""Asks the engine what the open panel needs: devices, memory, and how many layers fit."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class OffloadController(QObject):
         self._wanted = wanted
         self._real = real
         self._asking = False
-        self._listed_for: str | None = None  # the workers of the devices that are shown
+        self._listed_for: str | None = None  # the workers whose devices are shown
         self._measured_for: Pair | None = None
-        self._fatal: str | Pair | None = None  # what took the engine along: not asked again by itself
+        self._fatal: str | Pair | None = None  # what crashed the engine: not asked again by itself
         self._devices: tuple[Device, ...] = ()
         self._measured: PairMemory | None = None
         self._timer = QTimer(self)
@@ -61,7 +61,7 @@ class OffloadController(QObject):
 
     @Slot()
     def _look_again(self) -> None:
-        """What was known may be old."""
+        """Ask again: what is known may be out of date."""
         self._listed_for = self._measured_for = self._fatal = None
         self._wait()
         self._timer.start(0)
@@ -72,14 +72,14 @@ class OffloadController(QObject):
         self._timer.start(DELAY)
 
     def _wait(self) -> None:
-        """Numbers of another pair are not shown beside the name of this one."""
+        """Clear numbers of another pair: they must not stand beside the name of this one."""
         panel = self._panel()
         if panel is None:
             return
         try:
             pair = self._wanted(panel)
         except SettingError:
-            return  # it will be said
+            return  # `_ask` says so
         if pair != self._measured_for:
             panel.memory.wait(_files_of(pair))
 
@@ -91,11 +91,11 @@ class OffloadController(QObject):
             self._timer.start(0)
 
     def _panel(self) -> ModelPanel | None:
-        return next((one for one in self._panels if one.isVisible()), None)
+        return next((panel for panel in self._panels if panel.isVisible()), None)
 
     @Slot()
     def _ask(self) -> None:
-        """The next thing to ask, if there is any; each answer comes back here."""
+        """Ask the next question, if there is one; each answer calls this again."""
         panel = self._panel()
         if panel is None or self._asking:
             return
@@ -140,7 +140,7 @@ class OffloadController(QObject):
             self._fatal = rpc if answer.gone else None
             self._cannot(answer)
             if self._devices == () and not answer.gone:
-                # This machine's own devices can be told all the same.
+                # This machine's own devices can still be listed.
                 self._asking = True
                 self._session.list_devices("", self._own_listed)
             return
@@ -176,14 +176,14 @@ class OffloadController(QObject):
             panel.memory.say(f"Not measured. {failed.message} {failed.hint}".strip(), error=True)
 
     def _show(self) -> None:
-        """Show what is known of the pair that the open panel is about."""
+        """Show what is known of the open panel's pair."""
         panel, memory = self._panel(), self._measured
         if panel is None or memory is None:
             return
-        for one, model in zip(self._panels, (memory.target, memory.draft), strict=True):
-            one.form.layers.set_most(model.most_layers if model is not None else None)
+        for model_panel, model in zip(self._panels, (memory.target, memory.draft), strict=True):
+            model_panel.form.layers.set_most(model.most_layers if model is not None else None)
         loaded = self._session.pair
-        taken = loaded is not None and not any(one.pending() for one in self._panels)
+        taken = loaded is not None and not any(panel.pending() for panel in self._panels)
         if loaded is not None and taken:
             memory = taken_memory(loaded, self._devices)
         panel.memory.show_memory(memory, taken, _files_of(self._wanted(panel)))
@@ -198,15 +198,15 @@ class OffloadController(QObject):
         try:
             pair = self._wanted(panel)
         except SettingError:
-            return  # it is said beside the setting
-        for one in self._panels:
-            one.form.layers.set_fitting(True)
+            return  # shown beside the setting
+        for model_panel in self._panels:
+            model_panel.form.layers.set_fitting(True)
         self._session.fit(*self._files(pair), partial(self._fitted, panel, pair))
 
     def _fitted(self, panel: ModelPanel, pair: Pair, answer: DevicesListed | Measured | Failed) -> None:
         target, draft = self._panels
-        for one in self._panels:
-            one.form.layers.set_fitting(False)
+        for model_panel in self._panels:
+            model_panel.form.layers.set_fitting(False)
         if not self._still_wanted(panel, pair):
             return  # the panels were changed meanwhile: these layers are for another file or context
         if isinstance(answer, Measured):
@@ -230,5 +230,5 @@ def _files_of(pair: Pair) -> Files:
 
 def _workers(pair: Pair) -> str:
     """All workers of a pair, each once."""
-    found = [one for options in pair if options is not None for one in options.endpoints]
+    found = [endpoint for options in pair if options is not None for endpoint in options.endpoints]
     return ",".join(dict.fromkeys(found))

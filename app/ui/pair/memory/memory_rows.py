@@ -16,18 +16,18 @@ NAMES = {CPU: "Main memory"}
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """One device: what there is for the pair, and what each model takes of it."""
+    """One device: its memory, and what each model takes of it."""
 
     device: Device
     models: tuple[tuple[str, DeviceMemory], ...]  # ("target" or "draft", what it takes here)
 
     @property
     def needed(self) -> int:
-        return sum(one.total for _role, one in self.models)
+        return sum(memory.total for _role, memory in self.models)
 
     @property
     def excess(self) -> int:
-        """Bytes that are not there; 0 where it fits, or where the device does not tell."""
+        """Bytes that are missing; 0 where the pair fits, or where the device's free memory is not known."""
         return max(0, self.needed - self.device.free) if self.device.total else 0
 
     @property
@@ -36,7 +36,7 @@ class MemoryRow:
 
     @property
     def sentence(self) -> str:
-        """How much of how much."""
+        """The bytes needed and the bytes free."""
         needed = file_size(self.needed)
         if not self.device.total:
             return f"{needed}; free memory unknown"
@@ -46,20 +46,23 @@ class MemoryRow:
 
 
 def memory_rows(memory: PairMemory) -> tuple[MemoryRow, ...]:
-    """The devices on which something lies or will lie, as llama.cpp orders them, main memory last."""
+    """The devices that the pair uses or will use, in llama.cpp's order, main memory last."""
     roles = [("target", memory.target)]
     if memory.draft is not None:
         roles.append(("draft", memory.draft))
     rows = []
     for device in memory.devices:
-        models = [(role, one) for role, model in roles for one in model.memory if one.device == device.name]
-        if any(one.total for _role, one in models):
+        models = [
+            (role, memory) for role, model in roles for memory in model.memory if memory.device == device.name
+        ]
+        if any(memory.total for _role, memory in models):
             rows.append(MemoryRow(device, tuple(models)))
     return tuple(rows)
 
 
 def taken_memory(pair: PairInfo, devices: Sequence[Device]) -> PairMemory:
-    """What a loaded pair took, by llama.cpp's own report; `devices` are as they are now, with it loaded."""
+    """What a loaded pair took, by llama.cpp's own report; `devices` are as they are now, with the pair
+    loaded."""
     target = _taken(pair.target)
     draft = _taken(pair.draft) if pair.draft is not None else None
     models = (target,) if draft is None else (target, draft)
@@ -71,7 +74,7 @@ def _taken(info: ModelInfo) -> ModelMemory:
 
 
 def advice(rows: Sequence[MemoryRow]) -> str:
-    """What to lower where it does not fit; "" where it does."""
+    """What to lower where the pair does not fit; "" where it fits."""
     over = [row for row in rows if row.excess]
     if not over:
         return ""

@@ -16,7 +16,7 @@ from app.ui.widgets.words.numbers import file_size
 EXPECTED = "Memory that Apply would take"
 MEASURING = "Memory: measuring…"
 TAKEN = "Memory taken, as llama.cpp reports it"
-MAPPED = "is mapped from the file: the system drops it where other programs need the room."
+MAPPED = "is mapped from the file: the system frees it when other programs need the memory."
 _NONE = "–"
 _COLUMNS = 6  # role, layers, weights, KV cache, compute, sum
 
@@ -31,7 +31,7 @@ class MemoryView(QWidget):
         super().__init__()
         self._theme = theme
         self.memory: PairMemory | None = None
-        self._files: Files = ("", "")  # those that the numbers are about
+        self._files: Files = ("", "")  # the files that the numbers are for
         self._known = False
         self._table: QWidget | None = None
         self._title = QLabel(EXPECTED)
@@ -54,8 +54,8 @@ class MemoryView(QWidget):
         self._show()
 
     def wait(self, files: Files) -> None:
-        """A pair is measured. Numbers of the same files under other settings stay until then, those of other
-        files do not; the table stays where it is."""
+        """Show that a pair is being measured. Numbers of the same files under other settings stay until then,
+        those of other files do not; the table stays where it is."""
         self._title.setText(MEASURING)
         if self.memory is None:
             self._tell("", error=False)
@@ -64,7 +64,7 @@ class MemoryView(QWidget):
             self._show()
 
     def say(self, words: str, error: bool = False) -> None:
-        """Show a sentence in place of numbers; the numbers of another setting would mislead."""
+        """Show a sentence instead of numbers, which would be misleading under other settings."""
         self.memory, self._files = None, ("", "")
         self._title.setText(EXPECTED)
         self._clear()
@@ -117,16 +117,18 @@ class MemoryView(QWidget):
             if number == 0:
                 self._add_headings(grid, at)
                 at += 1
-            for role, one in row.models:
-                words_of = [role, str(one.layers) if one.layers else _NONE]
-                words_of += [file_size(size) if size else _NONE for size in (getattr(one, k) for k in KINDS)]
-                words_of.append(file_size(one.total))
+            for role, memory in row.models:
+                words_of = [role, str(memory.layers) if memory.layers else _NONE]
+                words_of += [
+                    file_size(size) if size else _NONE for size in (getattr(memory, k) for k in KINDS)
+                ]
+                words_of.append(file_size(memory.total))
                 if not self._known:
                     words_of[1:] = [_NONE] * (_COLUMNS - 1)
                 for column, text in enumerate(words_of):
                     cell = _cell(text)
-                    if one.mapped and column == 2 and self._known:
-                        cell.setToolTip(f"{file_size(one.mapped)} of it {MAPPED}")
+                    if memory.mapped and column == 2 and self._known:
+                        cell.setToolTip(f"{file_size(memory.mapped)} of it {MAPPED}")
                     grid.addWidget(cell, at, column, _side(column))
                 at += 1
             grid.setRowMinimumHeight(at, 6)

@@ -13,11 +13,11 @@ from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 from app.ui.widgets.words.numbers import file_size, percent
 
-SHARE = Param("share", float, 1.0, "Its share of the layers, beside those of the others.", 0, 1_000_000)
+SHARE = Param("share", float, 1.0, "Its share of the layers, relative to the other shares.", 0, 1_000_000)
 
 
 class DeviceRow(QWidget):
-    """Whether the device is used, what it is, and its share where shares are given by hand."""
+    """Whether the device is used, what it is, and its share where shares are set by hand."""
 
     toggled = Signal()
     share_edited = Signal()
@@ -68,7 +68,7 @@ class DeviceRow(QWidget):
         return self._box.error() if self._box.isVisibleTo(self) else None
 
     def set_share(self, share: float | None, total: float) -> None:
-        """Show a share of `total`; None where shares go by free memory. What is being typed stays."""
+        """Show a share of `total`; None where shares go by free memory. Text that is being typed stays."""
         self._box.setVisible(share is not None)
         self._percent.setVisible(share is not None)
         if share is not None:

@@ -17,7 +17,7 @@ from app.ui.widgets.fields.number_box import NumberBox
 
 
 class LayersField(QWidget):
-    """Edits `n_gpu_layers`. How many there can be is told later, by the model's file."""
+    """Edits `n_gpu_layers`. `set_most` sets how many layers there are, once the model's file is known."""
 
     edited = Signal()
     fit_asked = Signal()
@@ -78,12 +78,12 @@ class LayersField(QWidget):
         return self._value
 
     def set_value(self, value: int) -> None:
-        """Show a value, without telling anyone."""
+        """Show a value, without emitting a signal."""
         self._value = value
         self._show()
 
     def set_most(self, most: int | None) -> None:
-        """How many layers the model has, the output layer as one more; None: not known (yet)."""
+        """Set how many layers the model has, counting the output layer; None: not known (yet)."""
         self.most = most
         known = most is not None
         if known:
@@ -152,7 +152,7 @@ class LayersField(QWidget):
 
 
 class QuietSlider(QSlider):
-    """A slider that lets the wheel pass, so that scrolling a form changes nothing in it."""
+    """A slider that ignores the wheel, so that scrolling a form changes nothing in it."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()

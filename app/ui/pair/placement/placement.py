@@ -25,11 +25,11 @@ from app.ui.widgets.fields.field import ChoiceField, QuietCombo
 from app.ui.widgets.fields.segmented import Segmented
 
 BY_MEMORY, BY_HAND = "by free memory", "by shares"
-_PARAMS = {one.name: one for one in params_of(ModelOptions)}
+_PARAMS = {param.name: param for param in params_of(ModelOptions)}
 
 
 class Placement(QWidget):
-    """Edits `device`, `split_mode`, `tensor_split` and `main_gpu`. Which devices there are is told later."""
+    """Edits `device`, `split_mode`, `tensor_split` and `main_gpu`. `set_devices` sets the devices."""
 
     edited = Signal()
 
@@ -68,19 +68,19 @@ class Placement(QWidget):
     # ------------------------------------------------------------------ what the form says
 
     def set_devices(self, devices: Sequence[Device]) -> None:
-        """The devices that there are, those of the workers in the form too."""
-        there = {one.name: one for one in offload_devices(devices)}
+        """Set the devices, including those of the workers in the form."""
+        there = {device.name: device for device in offload_devices(devices)}
         if there != self._there or not self._known:
             self._there, self._known = there, True
             self._build_rows()
 
     def set_value(self, options: ModelOptions) -> None:
-        """Show what these options say, without telling anyone."""
+        """Show these options, without emitting a signal."""
         self._options = options
         self._build_rows()
 
     def put_into(self, options: ModelOptions) -> ModelOptions:
-        """`options` with what is edited here; raises SettingError for a share that is wrong."""
+        """`options` with what is edited here; raises SettingError for a wrong share."""
         error = self.error()
         if error is not None:
             raise error
@@ -101,7 +101,7 @@ class Placement(QWidget):
                 return error
         shares = self._own_shares()
         if shares is not None and not any(shares.values()):
-            return SettingError("One share at least must be above 0.")
+            return SettingError("At least one share must be above 0.")
         return None
 
     @property
@@ -206,7 +206,7 @@ def _words(known: bool, there: bool, chosen: Sequence[str]) -> str:
 
 
 def _row(name: str, control: QWidget) -> QWidget:
-    """A row like those of a form, of a parameter whose control is our own."""
+    """A row like those of a form, for a parameter with a control of our own."""
     made = QWidget()
     made.setToolTip(_PARAMS[name].doc)
     label = QLabel(name)

@@ -13,7 +13,7 @@ SEVERAL = ("layer", "row")  # split modes that use several devices
 
 
 def device_option(chosen: Sequence[str], there: Sequence[str]) -> str:
-    """The option `device` that means these names, where `there` are all of them: all need no names."""
+    """The option `device` for these names, out of those that are `there`; empty for all of them."""
     if not chosen:
         return NO_DEVICE
     return "" if tuple(chosen) == tuple(there) else ",".join(chosen)
@@ -32,15 +32,16 @@ def read_shares(text: str, chosen: Sequence[str]) -> dict[str, float] | None:
 
 
 def shares_option(shares: Mapping[str, float] | None, chosen: Sequence[str]) -> str:
-    """The option `tensor_split`; a device that has had no share so far gets one like any other."""
+    """The option `tensor_split`; a device without a share so far gets 1."""
     if shares is None or len(chosen) < 2:
         return ""
     return ",".join(f"{shares.get(name, 1.0):g}" for name in chosen)
 
 
 def with_workers(options: ModelOptions, rpc: str) -> ModelOptions:
-    """The options with these workers. Their devices are counted in the order of `rpc`: where a worker goes,
-    those behind it get other names, and what was said by name or by place is no longer meant."""
+    """The options with these workers. Their devices are numbered in the order of `rpc`: where a worker is
+    removed, the devices after it get other names, so options that refer to devices by name or position are
+    dropped."""
     before, after = options.endpoints, split_list(rpc)
     if before == after:
         return options

@@ -29,11 +29,11 @@ def _model(options: ModelOptions) -> str:
 
 
 class PresetRow(QWidget):
-    """The button, and what else can be done; the name is edited in its place."""
+    """The button, and the other actions; the name is edited in place."""
 
     chosen = Signal()
     renamed = Signal(str)
-    """The new name, not empty and another one."""
+    """The new name, not empty and different from the old one."""
     delete_asked = Signal()
 
     def __init__(self, theme: Theme, preset: Preset) -> None:
@@ -62,7 +62,7 @@ class PresetRow(QWidget):
 
     @Slot()
     def edit(self) -> None:
-        """Let the name be typed anew; Enter takes it, Escape does not."""
+        """Let the name be edited; Enter saves it, Escape does not."""
         self.field.setText(self.name)
         self._show_field(True)
         self.field.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -78,7 +78,7 @@ class PresetRow(QWidget):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Escape in the field ends the renaming, not the panel nor the answer."""
+        """Escape in the field ends the renaming; it does not close the panel or stop the answer."""
         keys = (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
         if not isinstance(event, QKeyEvent) or event.type() not in keys:
             return False
@@ -104,5 +104,5 @@ class PresetRow(QWidget):
     def _show_field(self, shown: bool) -> None:
         self.setMinimumHeight(self.button.sizeHint().height())  # the rows below stay where they are
         self.field.setVisible(shown)
-        for other in self.controls:
-            other.setVisible(not shown)
+        for control in self.controls:
+            control.setVisible(not shown)

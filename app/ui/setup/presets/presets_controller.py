@@ -1,4 +1,4 @@
-"""Makes the panel of presets act: keeps the list, saves it, puts presets into use."""
+"""Carries out what is chosen in the panel of presets: keeps the list, saves it, puts presets into use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.ui.state.settings_in_use import SettingsInUse
 
 
 class PresetsController(QObject):
-    """Between the panel, the file and the window."""
+    """Connects the panel, the file and the window."""
 
     applied = Signal()
     """A preset was put into use from the panel."""
@@ -48,13 +48,13 @@ class PresetsController(QObject):
     def _mark(self) -> None:
         """Mark the presets that are in use."""
         settings = self._settings.now
-        self._panel.set_current([one.name for one in self.presets if one.in_use(settings)])
+        self._panel.set_current([preset.name for preset in self.presets if preset.in_use(settings)])
 
     @Slot(str)
     def _choose(self, name: str) -> None:
         self._panel.notice.clear()
         try:
-            self._apply(next(one for one in self.presets if one.name == name))
+            self._apply(next(preset for preset in self.presets if preset.name == name))
         except UserError as error:
             self._panel.notice.tell(error)
             return
@@ -65,8 +65,8 @@ class PresetsController(QObject):
         made = Preset.of(name, self._settings.now)
 
         def saved(presets: Presets) -> Presets:
-            if any(one.name == name for one in presets):
-                return tuple(made if one.name == name else one for one in presets)
+            if any(preset.name == name for preset in presets):
+                return tuple(made if preset.name == name else preset for preset in presets)
             return (*presets, made)
 
         if self._change(saved):
@@ -75,10 +75,11 @@ class PresetsController(QObject):
     @Slot(str, str)
     def _rename(self, name: str, wanted: str) -> None:
         def renamed(presets: Presets) -> Presets:
-            if any(one.name == wanted for one in presets):
+            if any(preset.name == wanted for preset in presets):
                 raise UserError(f"There is a preset “{wanted}” already.", "Choose another name.")
             return tuple(
-                dataclasses.replace(one, name=wanted) if one.name == name else one for one in presets
+                dataclasses.replace(preset, name=wanted) if preset.name == name else preset
+                for preset in presets
             )
 
         if self._change(renamed):
@@ -89,8 +90,8 @@ class PresetsController(QObject):
         found: list[tuple[int, Preset]] = []
 
         def deleted(presets: Presets) -> Presets:
-            found.extend((at, one) for at, one in enumerate(presets) if one.name == name)
-            return tuple(one for one in presets if one.name != name)
+            found.extend((at, preset) for at, preset in enumerate(presets) if preset.name == name)
+            return tuple(preset for preset in presets if preset.name != name)
 
         if self._change(deleted) and found:
             self._deleted = found[0]
@@ -103,14 +104,14 @@ class PresetsController(QObject):
         at, preset = self._deleted
 
         def restored(presets: Presets) -> Presets:
-            others = tuple(one for one in presets if one.name != preset.name)
+            others = tuple(kept for kept in presets if kept.name != preset.name)
             return (*others[:at], preset, *others[at:])
 
         if self._change(restored):
             self._panel.focus_row(preset.name)
 
     def _change(self, change: Callable[[Presets], Presets]) -> bool:
-        """Change the list on disk and show it; False where that was not possible."""
+        """Change the list on disk and show it; False where that failed."""
         self._panel.notice.clear()
         try:
             self.presets = self._store.change(change, self.presets)

@@ -1,4 +1,4 @@
-"""The panel of presets: what was in use once, to come back to."""
+"""The panel of presets: saved choices of pair, strategy and sampling."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ EMPTY = "No presets yet. Name what is in use now, to bring it back with one clic
 
 
 class PresetsPanel(QWidget):
-    """Shows what it is given; what the user wants is told by signals and done elsewhere."""
+    """Shows the presets; what the user chooses is emitted as signals and done elsewhere."""
 
     chosen = Signal(str)
     save_requested = Signal(str)
-    """The name for what is in use; where there is a preset of that name it is replaced."""
+    """The name for what is in use; a preset of that name is replaced."""
     renamed = Signal(str, str)
     """(name, new name)"""
     delete_requested = Signal(str)
@@ -42,7 +42,7 @@ class PresetsPanel(QWidget):
         self._empty.setProperty("role", "secondary")
         self._empty.setWordWrap(True)
         self.notice = Notice(theme)
-        holder = QWidget()  # rows that come later are still before the field in the order of Tab
+        holder = QWidget()  # rows that are added later still come before the field in the tab order
         self._list = QVBoxLayout(holder)
         self._list.setContentsMargins(0, 0, 0, 0)
         self._list.setSpacing(2)
@@ -70,12 +70,12 @@ class PresetsPanel(QWidget):
         self._name_changed()
 
     def set_current(self, names: Sequence[str]) -> None:
-        """Mark those that are in use: two presets may be the same under two names."""
+        """Mark the presets in use: two may be the same under different names."""
         for row in self.rows:
             row.button.set_current(row.name in names)
 
     def focus_row(self, name: str) -> None:
-        """Put the keyboard on a preset."""
+        """Focus a preset."""
         for row in self.rows:
             if row.name == name:
                 row.button.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -101,7 +101,7 @@ class PresetsPanel(QWidget):
         for control in row.controls:
             self._keys.watch(control)
         self._list.addWidget(row)
-        row.show()  # now: the layout would do it later, and the keyboard may be meant to go there
+        row.show()  # now: the layout would show it later, and it may be focused before that
         return row
 
     def _build_undo(self) -> QWidget:

@@ -1,4 +1,4 @@
-"""A rule of the whole run: a few words side by side, and what the chosen one means."""
+"""A rule of the whole run: its choices side by side, and what the chosen one means."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ IDLE = "No effect: strategy none drafts nothing."
 
 
 class RuleChoice(QWidget):
-    """A heading, the choices, and words on the one in use, in the room that the longest of them take."""
+    """A heading, the choices, and a text on the chosen one, in the room that the longest text takes."""
 
     picked = Signal(str)
-    """The user chose another one."""
+    """The user chose a different one."""
 
     def __init__(
         self, theme: Theme, name: str, words: Mapping[str, str], parent: QWidget | None = None
     ) -> None:
-        """`words` says for every choice what it means."""
+        """`words` has the text on each choice."""
         super().__init__(parent)
         self._idle = False
         self._heading = QLabel(name)
@@ -48,12 +48,12 @@ class RuleChoice(QWidget):
         self._explain()
 
     def set_choice(self, choice: str) -> None:
-        """Show a choice, without telling anyone."""
+        """Show a choice, without emitting a signal."""
         self.choices.set_choice(choice)
         self._explain()
 
     def set_idle(self, idle: bool) -> None:
-        """Dim it where the rule has no effect; it can be chosen all the same."""
+        """Dim it where the rule has no effect; it can still be chosen."""
         self._idle = idle
         self.choices.set_dim(idle)
         set_role(self._heading, role="secondary" if idle else "strong")

@@ -13,10 +13,10 @@ from app.ui.widgets.icons import IconButton
 
 
 class SpecText(QWidget):
-    """One line in the font for code; what is wrong with it stands below."""
+    """One line in the font for code; an error is shown below."""
 
     typed = Signal(str)
-    """A text that stands now, right or wrong."""
+    """The text that was entered, valid or not."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,7 +48,7 @@ class SpecText(QWidget):
         layout.addWidget(self.error)
 
     def set_spec(self, text: str) -> None:
-        """Show a right spec."""
+        """Show a valid spec."""
         self._spec = text
         self._typing.forget()
         self.line.setText(text)
@@ -56,12 +56,12 @@ class SpecText(QWidget):
         self.show_error("")
 
     def accept(self, text: str) -> None:
-        """What is typed is this spec: it stays as it is written."""
+        """The typed text stands for this spec, and stays as it is written."""
         self._spec = text
         self.show_error("")
 
     def show_error(self, text: str) -> None:
-        """Say what is wrong with what is typed; empty: nothing is."""
+        """Say what is wrong with the typed text; "" where nothing is wrong with it."""
         self.error.setText(text)
         self.error.setVisible(bool(text))
         set_role(self.line, state="wrong" if text else "")

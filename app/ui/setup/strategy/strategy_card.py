@@ -21,11 +21,11 @@ NONE_SUMMARY = "The target alone, one token per pass. Speed-ups are measured aga
 class StrategyCard(QFrame):
     """A picker, the generated form of the strategy's settings, and buttons to move or remove it.
 
-    It keeps its settings while it is not shown, so that a strategy picked again has them.
+    It keeps its settings while it is hidden, so that a strategy picked again has them.
     """
 
     edited = Signal()
-    """A setting was edited, to something right or wrong."""
+    """A setting was edited; its value may be wrong."""
     pick_wanted = Signal()
     moved = Signal(int)
     """Up is -1, down is 1."""
@@ -36,7 +36,7 @@ class StrategyCard(QFrame):
         super().__init__(parent)
         self.kind = kind
         self.name = NONE if kind is None else kind.name
-        self._shown: Any = None  # the parameters that the form was last brought to
+        self._shown: Any = None  # the parameters that the form showed last
         self.setProperty("kind", "card")
         self.picker = StrategyPicker(theme, self.name, NONE_SUMMARY if kind is None else kind.summary)
         self.picker.clicked.connect(self.pick_wanted)
@@ -69,23 +69,24 @@ class StrategyCard(QFrame):
         return self.form is None or self.form.valid()
 
     def part(self) -> StrategyPart:
-        """The strategy with its settings; with the defaults where those in the form do not go together."""
+        """The strategy with its settings; with the defaults where the settings in the form do not go
+        together."""
         assert self.kind is not None
         if self.form is None or not self.form.valid():
             return StrategyPart(self.name, self.kind.params())
         return StrategyPart(self.name, self.form.value())
 
     def show_params(self, params: Any) -> None:
-        """Bring the form to these settings, where it was last brought to others."""
+        """Show these settings in the form, unless they are the ones shown last."""
         if self.form is None or params == self._shown:
             return
         self._shown = params
-        # What the user just typed is left as it is written, and so is what is wrong.
+        # Text that the user just typed stays as it is, also where it is wrong.
         if not self.form.valid() or self.form.value() != params:
             self.form.set_value(params)
 
     def show_moves(self, up: bool, down: bool) -> None:
-        """Which ways it can go; with none at all, the buttons are not there."""
+        """Enable the moves that are possible; where none is, the buttons are hidden."""
         for button, possible in ((self.up, up), (self.down, down)):
             button.setVisible(up or down)
             button.setEnabled(possible)

@@ -24,7 +24,7 @@ class StrategyCards(QWidget):
     """Every change keeps the order legal: strategies that need a draft model come last, each once."""
 
     changed = Signal(object)
-    """The user made other parts: tuple[StrategyPart, ...]."""
+    """The user changed the parts: tuple[StrategyPart, ...]."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,11 +66,11 @@ class StrategyCards(QWidget):
 
     @property
     def shown(self) -> list[StrategyCard]:
-        """The cards in use, from the first one asked to the last."""
+        """The cards in use, in the order in which the strategies are asked."""
         return [self._cards[name] for name in self._names() or [NONE]]
 
     def show_parts(self, parts: tuple[StrategyPart, ...]) -> None:
-        """Show these strategies, without telling anyone."""
+        """Show these strategies, without emitting a signal."""
         self._parts = parts
         for part in parts:
             self._card(part.name).show_params(part.params)
@@ -88,14 +88,15 @@ class StrategyCards(QWidget):
         self._why_not.setVisible(not self.add.isEnabled())
 
     def _place(self, shown: list[StrategyCard]) -> None:
-        """Lay the cards out; only where they are others, or in another order: a setting moves nothing."""
+        """Lay the cards out, unless they and their order are unchanged: a change of a setting moves
+        nothing."""
         self._placed = shown
         for card in self._cards.values():
             self._column.removeWidget(card)
             card.setVisible(card in shown)
         for card in shown:
             self._column.addWidget(card)
-            card.raise_()  # Tab visits widgets in the order of the parent's list of them
+            card.raise_()  # Tab follows the order of the parent's children
 
     def set_has_draft(self, has_draft: bool) -> None:
         """Whether a draft model is chosen: the list says so where one is needed."""
@@ -114,7 +115,7 @@ class StrategyCards(QWidget):
 
     @Slot(str)
     def _picked(self, name: str) -> None:
-        """Put a strategy in the place of the one that the list was opened from, or behind all."""
+        """Replace the strategy that the list was opened from, or append one."""
         taken = () if name == NONE else (self._card(name).part(),)
         names = self._names()
         at = names.index(self._for) if self._for in names else len(names)
@@ -149,7 +150,7 @@ class StrategyCards(QWidget):
         self.changed.emit(self._parts)
 
     def _go_to(self, control: QWidget) -> None:
-        """Give a control the keyboard, and bring it into view once everything has its place."""
+        """Focus a control, and scroll to it once everything has its place."""
         control.setFocus(Qt.FocusReason.OtherFocusReason)
         QTimer.singleShot(0, control, lambda: reveal(control))
 
@@ -159,7 +160,7 @@ class StrategyCards(QWidget):
         return [part.name for part in self._parts]
 
     def _card(self, name: str) -> StrategyCard:
-        """The strategy's card; a new one where its drafter was read again and is another."""
+        """The strategy's card; a new one where its drafter was reloaded and has changed."""
         kind, before = KINDS.get(name), self._cards.get(name)
         if before is not None and before.kind is kind:
             return before
@@ -175,7 +176,7 @@ class StrategyCards(QWidget):
         return card
 
     def _choices(self, current: str) -> Sequence[Choice]:
-        """What the list offers in place of the strategy `current`; empty: in addition to all."""
+        """What the list offers to replace the strategy `current`, or, where that is empty, to add."""
         used = set(self._names()) - {current}
         choices = [
             Choice(name, kind.summary, "in use", possible=False)
@@ -186,7 +187,7 @@ class StrategyCards(QWidget):
         if not current:
             return choices
         alone = len(self._parts) <= 1
-        none = Choice(NONE, NONE_SUMMARY, "" if alone else "not together with others", possible=alone)
+        none = Choice(NONE, NONE_SUMMARY, "" if alone else "cannot be combined", possible=alone)
         return [none, *choices]
 
     def _mark(self, kind: StrategyKind) -> str:

@@ -1,4 +1,4 @@
-"""The list of all strategies, opened from a control that wants one of them."""
+"""The list of all strategies, opened from a control that needs one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TAKES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Select)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A strategy to choose: its name, when it helps, and a word about it, such as what it needs."""
+    """A strategy to choose: its name, when it helps, and a remark, such as what it needs."""
 
     name: str
     summary: str
@@ -39,7 +39,7 @@ class Choice:
 
 
 class StrategyList(QFrame):
-    """A popup: arrow keys walk, letters jump to a name, Enter or a click takes, Escape leaves."""
+    """A popup: arrow keys move, letters jump to a name, Enter or a click chooses, Escape closes."""
 
     picked = Signal(str)
 
@@ -80,7 +80,7 @@ class StrategyList(QFrame):
         self._view.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _place(self, anchor: QWidget) -> None:
-        """Inside the window where that has the room, else anywhere on the screen."""
+        """Inside the window where there is room, else anywhere on the screen."""
         screen = anchor.screen().availableGeometry()
         window = anchor.window().frameGeometry().intersected(screen)
         width = min(round(WIDTH * self._theme.scale), screen.width())
@@ -101,7 +101,7 @@ class StrategyList(QFrame):
 
 
 class _View(QListView):
-    """Knows which keys take the current row."""
+    """A list that reports when a key chooses the current row."""
 
     taken = Signal(QModelIndex)
 

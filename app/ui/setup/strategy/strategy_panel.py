@@ -55,15 +55,15 @@ class StrategyContext:
     template_options: TemplateOptions = field(default_factory=dict)  # as llama.cpp is to tell them
 
 
-def check_together(spec: StrategySpec, one: StrategyContext) -> None:
-    """Raise SettingError where a strategy does not go with what it is used with."""
-    spec.verification_at(one.sampling.temperature)
-    if spec.needs_draft and one.draft is None:
+def check_together(spec: StrategySpec, context: StrategyContext) -> None:
+    """Raise SettingError where a strategy cannot be used in this context."""
+    spec.verification_at(context.sampling.temperature)
+    if spec.needs_draft and context.draft is None:
         raise SettingError(
             "This strategy needs a draft model, and none is chosen.",
             "Choose one from the draft chip, or another strategy.",
         )
-    if one.vocabulary.startswith(FitKind.THROUGH_TEXT):
+    if context.vocabulary.startswith(FitKind.THROUGH_TEXT):
         for part in spec.parts:
             if isinstance(part.params, DraftSimpleParams):
                 refuse_sampling(part.params)
@@ -72,11 +72,11 @@ def check_together(spec: StrategySpec, one: StrategyContext) -> None:
 class StrategyPanel(QWidget):
     """Cards, rules and text show one spec; a change of any of them changes the others.
 
-    Every right change is in use from the next answer on: there is nothing to apply.
+    Every valid change is in use from the next answer on: there is nothing to apply.
     """
 
     spec_changed = Signal(str)
-    """The user made another spec, one that parses."""
+    """The user changed the spec; the new one is valid."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -85,9 +85,9 @@ class StrategyPanel(QWidget):
         self._with: StrategyContext | None = None
         self.cards = StrategyCards(theme)
         self.cards.changed.connect(self._parts_changed)
-        self.length = RuleChoice(theme, "Draft length", {one: LENGTHS[one] for one in LengthRule})
+        self.length = RuleChoice(theme, "Draft length", {rule: LENGTHS[rule] for rule in LengthRule})
         self.length.picked.connect(self._length_picked)
-        self.rule = RuleChoice(theme, "Verification", {one: RULES[one] for one in (AUTO, *Verification)})
+        self.rule = RuleChoice(theme, "Verification", {rule: RULES[rule] for rule in (AUTO, *Verification)})
         self.rule.picked.connect(self._rule_picked)
         self.text = SpecText(theme)
         self.text.typed.connect(self._typed)
@@ -97,7 +97,7 @@ class StrategyPanel(QWidget):
         self._columns.setSpacing(24)
         for stretch, widgets in (
             (5, (self.cards,)),
-            # What comes and goes stands below what is clicked and typed into.
+            # What appears and disappears is below the controls, so that these do not move.
             (4, (self.length, self.rule, self.text, self.notice, self.command)),
         ):
             column = QVBoxLayout()
@@ -113,16 +113,16 @@ class StrategyPanel(QWidget):
         self._show()
 
     def spec(self) -> str:
-        """The spec in use, as it is written."""
+        """The spec in use, as written."""
         return str(self._spec)
 
     def set_spec(self, text: str) -> None:
-        """Show a spec, without telling anyone; raises SettingError where it does not parse."""
+        """Show a spec, without emitting a signal; raises SettingError where it cannot be parsed."""
         self._spec = StrategySpec.parse(text)
         self._show()
 
     def set_surroundings(self, surroundings: StrategyContext) -> None:
-        """What the strategy is used with: not every one goes with everything."""
+        """Set what the strategy is used with, on which it depends what can be chosen."""
         self._with = surroundings
         self.cards.set_has_draft(surroundings.draft is not None)
         self._check()
@@ -157,7 +157,7 @@ class StrategyPanel(QWidget):
             return
         changed = spec != self._spec
         self._spec = spec
-        self.text.accept(self.spec())  # what is being typed is left as it is
+        self.text.accept(self.spec())  # text that is being typed stays as it is
         if changed:
             self._show_choices()
             self.spec_changed.emit(self.spec())
@@ -184,31 +184,31 @@ class StrategyPanel(QWidget):
         self._check()
 
     def _check(self) -> None:
-        """Say what will not go together with the rest of the set-up, and what llama.cpp makes of it."""
+        """Show what does not go together with the rest of the set-up, and llama.cpp's command for it."""
         if self._with is None:
             return
-        one = self._with
+        context = self._with
         try:
             StrategySpec.parse(self.spec())
-        except SettingError as error:  # its drafter was taken away
+        except SettingError as error:  # its drafter was removed
             self.notice.tell(error)
             return
         try:
             self.command.set_command(
                 llama_command(
                     self._spec,
-                    one.target,
-                    one.draft,
-                    one.sampling,
-                    one.max_tokens,
-                    one.n_ctx,
-                    one.template_options,
+                    context.target,
+                    context.draft,
+                    context.sampling,
+                    context.max_tokens,
+                    context.n_ctx,
+                    context.template_options,
                 )
             )
         except SettingError as error:
             self.command.set_command(LlamaCommand("", (f"No command: {error.message}",)))
         try:
-            check_together(self._spec, one)
+            check_together(self._spec, context)
         except SettingError as error:
             self.notice.tell(error)
         else:

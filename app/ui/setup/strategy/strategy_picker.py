@@ -15,7 +15,7 @@ _OPENS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down)
 
 
 class StrategyPicker(QAbstractButton):
-    """The name and when the strategy helps; a click, Space, Enter or Down asks for another one."""
+    """The name and when the strategy helps; a click, Space, Enter or Down asks to change it."""
 
     def __init__(self, theme: Theme, name: str, summary: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class StrategyPicker(QAbstractButton):
         layout.addLayout(head)
         layout.addWidget(self.summary)
         for label in (title, self._chevron, self.summary):
-            label.setTextFormat(Qt.TextFormat.PlainText)  # a strategy from outside says what it likes
+            label.setTextFormat(Qt.TextFormat.PlainText)  # a strategy from outside may contain any text
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)

@@ -28,11 +28,11 @@ from app.ui.widgets.fields.typing import Typing
 
 
 class Field(QWidget):
-    """Name and help on the left, the control on the right; what is wrong stands in place of the help, so that
+    """Name and help on the left, the control on the right; an error is shown in place of the help, so that
     nothing below it moves."""
 
     edited = Signal()
-    """The user changed it, to something right or wrong; what is being typed is told when it stands."""
+    """The user changed the value, which may be wrong; typed text is reported when it is settled."""
     control_below = False
     """Whether the control has a row of its own, because what it holds is long."""
 
@@ -79,17 +79,17 @@ class Field(QWidget):
             grid.addWidget(control, 0, 1, 2, 1, right | Qt.AlignmentFlag.AlignTop)
 
     def value(self) -> Value:
-        """The value; raises SettingError where the control holds none."""
+        """The value; raises SettingError where the control holds no valid one."""
         raise NotImplementedError
 
     def set_value(self, value: Value) -> None:
-        """Show a value, without telling anyone."""
+        """Show a value, without emitting a signal."""
         self._held = value
         self._show(value)
         self._show_error()
 
     def held(self) -> Value:
-        """The last value that was right as a whole; what is being typed is not."""
+        """The last value that was valid as a whole, not one that is being typed."""
         return self._held
 
     def _show(self, value: Value) -> None:
@@ -108,7 +108,7 @@ class Field(QWidget):
         return str(self.error() or "")
 
     def error_text(self) -> str:
-        """What is shown in place of the help; "" where nothing is wrong."""
+        """The error shown in place of the help; "" where nothing is wrong."""
         return self._error.text()
 
     def is_default(self) -> bool:
@@ -161,7 +161,7 @@ class SwitchField(Field):
 
 
 class QuietCombo(QComboBox):
-    """A combo box that lets the wheel pass, so that scrolling a form changes nothing in it."""
+    """A combo box that ignores the wheel, so that scrolling a form changes nothing in it."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
@@ -206,7 +206,7 @@ def ask_for_file(parent: QWidget, folder: str, use: FileUse) -> str:
     """Let the user choose a file with the system's dialog; "" where nothing was chosen."""
     if use is FileUse.READ:
         return QFileDialog.getOpenFileName(parent, "Choose a file", folder)[0]
-    keep = QFileDialog.Option.DontConfirmOverwrite  # what is in it stays
+    keep = QFileDialog.Option.DontConfirmOverwrite  # the file is not overwritten
     return QFileDialog.getSaveFileName(parent, "Choose a file, or name a new one", folder, options=keep)[0]
 
 
@@ -240,7 +240,7 @@ class FileField(TextField):
 
 
 def make_field(theme: Theme, param: Param) -> Field:
-    """The field that fits a parameter's type."""
+    """The field for a parameter's type."""
     if param.choices:
         return ChoiceField(param)
     if param.kind is bool:

@@ -1,4 +1,4 @@
-"""A form made from a parameter dataclass: nothing in it is written by hand."""
+"""A form generated from a parameter dataclass."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ GAP = 12
 
 
 class ParamForm(QWidget):
-    """Edits an instance of a parameter dataclass; fields that are no parameters are left alone."""
+    """Edits an instance of a parameter dataclass; fields that are no parameters keep their values."""
 
     changed = Signal()
-    """A field was edited, to something right or wrong."""
+    """A field was edited; its value may be wrong."""
 
     def __init__(
         self,
@@ -65,22 +65,22 @@ class ParamForm(QWidget):
         self.set_value(self._base)
 
     def value(self) -> Any:
-        """The dataclass as edited, a field that is wrong as it was before; raises SettingError where values
-        that are right one by one do not go together."""
+        """The edited dataclass, in which a wrong field keeps its previous value; raises SettingError where
+        values that are valid one by one do not go together."""
         values = {name: field.held() for name, field in self._fields.items()}
         return dataclasses.replace(self._base, **values)
 
     def set_value(self, value: Any) -> None:
-        """Show an instance, without telling anyone."""
+        """Show an instance, without emitting a signal."""
         self._base = value
         for name, field in self._fields.items():
             field.set_value(getattr(value, name))
         if self._fold is not None and not all(field.is_default() for field in self._more):
-            self._fold.button.setChecked(True)  # what is in use is not hidden
+            self._fold.button.setChecked(True)  # values in use are not hidden
         self._check()
 
     def valid(self) -> bool:
-        """Whether `value` would give one."""
+        """Whether `value` would succeed."""
         return self._clash() is None
 
     def field(self, name: str) -> Field:
@@ -89,7 +89,7 @@ class ParamForm(QWidget):
 
     @Slot()
     def reset(self) -> None:
-        """Back to the defaults."""
+        """Return to the defaults."""
         for field in self._fields.values():
             field.set_value(field.param.default)
         self._edited()
@@ -108,7 +108,7 @@ class ParamForm(QWidget):
         self._reset.setEnabled(not all(field.is_default() for field in self._fields.values()))
 
     def _clash(self) -> SettingError | None:
-        """What is wrong with values that are right one by one."""
+        """What is wrong with values that are valid one by one."""
         try:
             self.value()
         except SettingError as error:

@@ -20,11 +20,13 @@ _STEPS = {
 
 
 class GridKeys(QObject):
-    """Moves the keyboard among the controls; at an edge it stays. Left to itself Qt goes to the next or the
-    previous control by all four keys."""
+    """Moves the focus among the controls; at an edge it stays.
+
+    By default Qt goes to the next or the previous control with all four keys.
+    """
 
     def __init__(self, parent: QWidget, grid: Callable[[], Grid]) -> None:
-        """`grid` are the controls as they lie now, row by row; each is to be watched."""
+        """`grid` gives the controls as they are laid out now, row by row; each is to be watched."""
         super().__init__(parent)
         self._grid = grid
 

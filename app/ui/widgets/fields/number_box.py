@@ -23,7 +23,7 @@ class NumberBox(QAbstractSpinBox):
     """
 
     edited = Signal()
-    """The number was changed, by stepping or by a text that stands now; the text may be wrong."""
+    """The number was changed, by stepping or by a settled text, which may be wrong."""
 
     def __init__(self, param: Param, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,17 +37,17 @@ class NumberBox(QAbstractSpinBox):
         self.set_value(param.default)
 
     def value(self) -> Value:
-        """The number; raises SettingError where the text is none or out of range."""
+        """The number; raises SettingError where the text is no number, or out of range."""
         return self._param.parse(self._plain())
 
     def set_value(self, value: Value) -> None:
-        """Show a number, without telling anyone."""
+        """Show a number, without emitting a signal."""
         self._typing.forget()
         self.lineEdit().setText(self._param.format(value))
         self._mark()
 
     def set_param(self, param: Param) -> None:
-        """Other limits; the text stays."""
+        """Change the limits; the text stays."""
         self._param = param
         self._mark()
 
@@ -116,7 +116,7 @@ class NumberBox(QAbstractSpinBox):
     # ------------------------------------------------------------------ inside
 
     def _plain(self) -> str:
-        """The text as a program writes numbers."""
+        """The text in a program's number format."""
         text = self.lineEdit().text().strip().replace("−", "-")
         if self._param.kind is int:
             return text.replace(",", "").replace(" ", "")

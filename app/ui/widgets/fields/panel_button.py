@@ -15,7 +15,7 @@ class PanelButton(IconButton):
     def __init__(self, theme: Theme, name: str, tooltip: str, popover: Popover) -> None:
         super().__init__(theme, name, tooltip)
         self._popover = popover
-        popover.setParent(self)  # goes when the button goes; once opened it is the window's
+        popover.setParent(self)  # deleted with the button; once opened it belongs to the window
         popover.closed.connect(self._closed)
         self.setCheckable(True)
         self.clicked.connect(self._toggle)

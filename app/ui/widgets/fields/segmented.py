@@ -14,10 +14,10 @@ from app.ui.theme.style import chosen, focus_ring, hover
 
 
 class Segmented(QWidget):
-    """One control for the keyboard: left and right choose."""
+    """One stop for Tab: left and right choose."""
 
     picked = Signal(str)
-    """The user chose another one."""
+    """The user chose a different one."""
 
     def __init__(
         self, theme: Theme, name: str, choices: Sequence[str], parent: QWidget | None = None
@@ -36,13 +36,13 @@ class Segmented(QWidget):
         return self._choices[self._index]
 
     def set_choice(self, choice: str) -> None:
-        """Show a choice, without telling anyone."""
+        """Show a choice, without emitting a signal."""
         self._index = self._choices.index(choice)
         self._describe()
         self.update()
 
     def set_dim(self, dim: bool) -> None:
-        """Draw it as something without effect."""
+        """Draw it as having no effect."""
         self._dim = dim
         self.update()
 
@@ -101,7 +101,7 @@ class Segmented(QWidget):
 
     def _widths(self) -> list[int]:
         metrics = self.fontMetrics()
-        return [metrics.horizontalAdvance(one) + 20 for one in self._choices]
+        return [metrics.horizontalAdvance(choice) + 20 for choice in self._choices]
 
     def _places(self) -> list[QRectF]:
         places = []

@@ -13,7 +13,7 @@ from app.ui.theme.style import focus_ring
 
 
 class Switch(QAbstractButton):
-    """Says "on" by place as well as by colour; `toggled` tells of changes."""
+    """Shows "on" by position as well as by colour; `toggled` reports changes."""
 
     def __init__(self, theme: Theme, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""A button of two lines: a name, and what is behind it."""
+"""A button of two lines: a name and a description."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from app.ui.widgets.text.tips import as_text
 
 _PADDING = 8
 _CHECK = 14
-_GAP = 2  # between the two lines
+_GAP = 2  # between the lines
 
 
 class TwoLineButton(QAbstractButton):
-    """The name and, below it, what is behind it; a check where it is in use."""
+    """The name and, below it, the description; a check mark where it is in use."""
 
     def __init__(self, theme: Theme, name: str, words: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""When a text that is being typed stands: after Enter, when the keyboard leaves, or when the hand pauses."""
+"""When typed text counts: after Enter, when the focus leaves the field, or after a pause."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ PAUSE_MS = 800
 
 
 class Typing(QObject):
-    """What is typed into a field is told once, as a whole: half of a number is another number."""
+    """Reports typed text once, as a whole: half of a number is another number."""
 
     settled = Signal()
-    """The text stands, right or wrong."""
+    """The text is settled; it may be wrong."""
 
     def __init__(self, field: QWidget, edited: SignalInstance) -> None:
-        """`field` is what has the keyboard meanwhile, `edited` the signal of every key."""
+        """`field` has the focus meanwhile; `edited` is its signal for every key."""
         super().__init__(field)
         self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._timer.timeout.connect(self.settled)
@@ -26,13 +26,13 @@ class Typing(QObject):
 
     @Slot()
     def settle(self) -> None:
-        """Tell now what was typed, if it was not told yet."""
+        """Report the typed text now, if it was not reported yet."""
         if self._timer.isActive():
             self._timer.stop()
             self.settled.emit()
 
     def forget(self) -> None:
-        """The text is another one, and known."""
+        """The text was replaced, and is known."""
         self._timer.stop()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -42,7 +42,7 @@ class Typing(QObject):
 
 
 def settle_typing() -> None:
-    """Whatever is being typed stands now: something is done that counts on it."""
+    """Report whatever is being typed now, before something that depends on it."""
     field = QApplication.focusWidget()
     if field is not None:
         for typing in field.findChildren(Typing, options=Qt.FindChildOption.FindDirectChildrenOnly):

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
 
 
 class ElidedLabel(QLabel):
-    """One line of plain text; never asks for more width than it gets."""
+    """One line of plain text, cut where it does not fit."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class ElidedLabel(QLabel):
 
 
 class ElidedButton(QPushButton):
-    """A button as wide as its row, its text cut in the middle; the tooltip has all of it."""
+    """A button as wide as its row, its text cut in the middle; the tooltip has the whole text."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QStyle, QWidget
 
 
 class GivingLabel(QLabel):
-    """Wants the width of its text, gets along with none. Plain text."""
+    """Wants the width of its text, but can be as narrow as the layout makes it. Plain text."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)

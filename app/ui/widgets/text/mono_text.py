@@ -30,16 +30,16 @@ class MonoText(QWidget):
         return self._text
 
     def set_text(self, text: str) -> None:
-        """Show a text. What a no-break space joins is kept together where it fits into a line."""
+        """Show a text. Words joined by a no-break space stay together where they fit into a line."""
         if text != self._text:
             self._text = text
             self.setAccessibleName(text)
             self._refresh()
 
     def lines(self, width: int) -> list[str]:
-        """The text as it is broken into a width in pixels."""
+        """The text, broken into lines for a width in pixels."""
         across = max(1, (width - 2 * PADDING) // max(1, self._metrics().horizontalAdvance("0")))
-        joined = (one if len(one) <= across else one.replace(NBSP, " ") for one in self._text.split(" "))
+        joined = (word if len(word) <= across else word.replace(NBSP, " ") for word in self._text.split(" "))
         return textwrap.wrap(" ".join(joined), across, break_on_hyphens=False)
 
     def hasHeightForWidth(self) -> bool:

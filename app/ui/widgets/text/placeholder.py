@@ -30,7 +30,7 @@ class Placeholder(QWidget):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter)
             label.setTextFormat(Qt.TextFormat.PlainText)
         column.addWidget(self._title, 0, Qt.AlignmentFlag.AlignHCenter)
-        words = QHBoxLayout()  # not by alignment: that would take the label's height from its narrowest
+        words = QHBoxLayout()  # not by alignment, which would take the label's height at its narrowest
         words.addStretch(1)
         words.addWidget(self._words, 1000)
         words.addStretch(1)
@@ -55,7 +55,7 @@ class Placeholder(QWidget):
         self._words.setVisible(bool(words))
 
     def add_button(self, words: str) -> QPushButton:
-        """One more thing to do; the caller connects it."""
+        """Add a button; the caller connects it."""
         button = QPushButton(words)
         self._buttons.addWidget(button)
         return button

@@ -8,6 +8,6 @@ from PySide6.QtGui import Qt
 
 
 def as_text(words: str) -> str:
-    """A tooltip that shows these very words. Qt takes for HTML what looks like it: a file name could hide
-    behind another one, or have a picture read."""
+    """A tooltip that shows exactly these words. Qt treats text that looks like HTML as HTML: a file name
+    could pose as another one, or load a picture."""
     return f'<p style="white-space:pre-wrap">{escape(words)}</p>' if Qt.mightBeRichText(words) else words

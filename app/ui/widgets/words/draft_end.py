@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def end_words(end: str) -> str:
-    """The reason of a round in words: drafters give the bare name of a setting where that ended a draft."""
-    return "; ".join(_words(one) for one in end.split("; "))
+    """A round's reason in words: drafters give only the name of a setting where that ended a draft."""
+    return "; ".join(_words(reason) for reason in end.split("; "))
 
 
 def _words(end: str) -> str:

@@ -63,12 +63,12 @@ def describe_file(path: str) -> str:
 
 
 def fit_words(vocabulary: str) -> str:
-    """How a draft fits its target, without what differs."""
+    """How a draft fits its target, without the differences."""
     return next((str(kind) for kind in FitKind if vocabulary.startswith(kind)), vocabulary)
 
 
 def full_words(info: ModelInfo, *more: str) -> str:
-    """What a chip says besides the name to those who point at it."""
+    """What the tooltip of a chip says besides the name."""
     parts = (info.quantisation, *more, describe_file(info.path), file_size(info.size))
     return " · ".join(part for part in parts if part)
 
@@ -76,6 +76,6 @@ def full_words(info: ModelInfo, *more: str) -> str:
 def chip_words(info: ModelInfo) -> tuple[str, str]:
     """Value and detail of a model's chip, such as ("demo 32M", "Q8_0")."""
     size = parameters(info.n_params)
-    # Many names tell the size already.
+    # Many names contain the size already.
     tells_size = any(part.upper().rstrip("-") == size.upper() for part in info.name.split())
     return (info.name if tells_size else f"{info.name} {size}"), info.quantisation

@@ -19,7 +19,7 @@ def count(value: int | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """A share or rate in [0, 1], always as wide: 0.812, 1.000."""
+    """A share or rate in [0, 1], always with the same width: 0.812, 1.000."""
     if value is None or not math.isfinite(value):
         return NONE
     return f"{value:.3f}"
@@ -62,7 +62,7 @@ def duration(seconds: float | None) -> str:
     if round(seconds) >= 120:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes:,}{SPACE}min{SPACE}{rest:02d}{SPACE}s"
-    rounded = abs(float(f"{seconds:.2e}"))  # so that 0.9996 s is 1.00 s and not 1,000 ms
+    rounded = abs(float(f"{seconds:.2e}"))  # so that 0.9996 s reads 1.00 s, not 1,000 ms
     if rounded < 1e-3:
         return f"{significant(seconds * 1e6)}{SPACE}µs"
     if rounded < 1:

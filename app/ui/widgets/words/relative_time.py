@@ -1,10 +1,10 @@
-"""When something happened, as short as a list wants it."""
+"""When something happened, in a few characters."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-# Not by strftime: its names follow the system's language, and nothing else here does.
+# Not strftime: its names follow the system's language, and nothing else here does.
 MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
 

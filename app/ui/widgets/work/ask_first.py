@@ -15,7 +15,8 @@ CHANGED = "That has changed meanwhile: nothing was done."
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A question as it stands now. `subject` is what it asks about: with another it is another question."""
+    """A question as it stands now. `subject` is what it asks about: another subject makes another
+    question."""
 
     words: str
     yes: str
@@ -26,16 +27,16 @@ class Confirmation:
 class AskFirst(QWidget):
     """A question with two answers; hidden while nothing is asked.
 
-    It is asked by a function that looks at its subject. `refresh` looks again, and so does an answer: a
-    question about something that has changed is withdrawn, and nothing is done. Under a person's eyes that is
-    said in its place: nothing else comes under a pointer that is on its way to an answer.
+    It comes from a function that looks at its subject. `refresh` looks again, and so does an answer: a
+    question about something that has changed is withdrawn, and nothing is done. If the question was visible,
+    a sentence in its place says so: nothing else comes under a moving pointer.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._look: Callable[[], Confirmation | None] = lambda: None
         self._subject: object = None
-        self._asked_at: QWidget | None = None  # what had the keyboard before
+        self._asked_at: QWidget | None = None  # what had the focus before
         self._words = QLabel()
         self._words.setWordWrap(True)
         self._words.setTextFormat(Qt.TextFormat.PlainText)
@@ -53,11 +54,11 @@ class AskFirst(QWidget):
 
     @property
     def words(self) -> str:
-        """What is asked."""
+        """The text of the question."""
         return self._words.text()
 
     def ask(self, look: Callable[[], Confirmation | None]) -> None:
-        """Ask what `look` gives; nothing where it gives None."""
+        """Ask the question that `look` gives; nothing where it gives None."""
         if (asked := look()) is None:
             return
         self._look, self._subject = look, asked.subject
@@ -68,7 +69,7 @@ class AskFirst(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """Something may have changed: say it as it is now, or withdraw the question."""
+        """Update the question, or withdraw it, because something may have changed."""
         if self.isHidden():
             return
         if (asked := self._current()) is not None:
@@ -80,7 +81,7 @@ class AskFirst(QWidget):
 
     @Slot()
     def withdraw(self) -> None:
-        """Ask nothing more. The keyboard is given back: what is hidden while it has it would hand it to
+        """Withdraw the question and give the focus back: a focused widget that is hidden would pass it to
         whatever comes next."""
         held = QApplication.focusWidget()
         if held is not None and self.isAncestorOf(held):
@@ -106,7 +107,7 @@ class AskFirst(QWidget):
         asked.action()
 
     def _let_go(self) -> None:
-        """Ask no more, and leave everything where it is."""
+        """Stop asking, and leave everything where it is."""
         self._look = lambda: None
         if self.yes.hasFocus():
             self.no.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -115,7 +116,7 @@ class AskFirst(QWidget):
         self.no.setText("OK")
 
     def _current(self) -> Confirmation | None:
-        """The question, while it is about the same."""
+        """The question, while its subject is the same."""
         asked = self._look()
         return asked if asked is not None and asked.subject == self._subject else None
 

@@ -1,4 +1,4 @@
-"""Questions that take their time: asked on threads beside, answered on the window's thread."""
+"""Slow questions: worked out on other threads, answered on the window's thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREADS = 4
 
 
 class Askers:
-    """A few threads that run what blocks. They never keep the program from ending."""
+    """A few threads that run blocking work. They never keep the program from ending."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self.mailbox = mailbox
@@ -34,7 +34,7 @@ class Askers:
         self._work.put(work)
 
     def close(self) -> None:
-        """End the threads, each after what it is at. Nobody waits for them."""
+        """End the threads, each after its current work, without waiting for them."""
         self.closed = True
         for _ in range(THREADS):
             self._work.put(None)
@@ -45,7 +45,7 @@ class Askers:
 
 
 class Query(Generic[T]):
-    """One thing to ask again and again; only answers to the latest asking are told."""
+    """A question that is asked again and again; only answers to the latest asking are delivered."""
 
     def __init__(
         self,
@@ -63,15 +63,15 @@ class Query(Generic[T]):
         self.pending = False
 
     def ask(self, work: Callable[[], T]) -> None:
-        """Have `work` done for its one answer; what was asked before is dropped."""
+        """Run `work` for its one answer; an earlier question is dropped."""
         self._begin(lambda: iter((work(),)), self._take_last)
 
     def ask_each(self, work: Callable[[], Iterable[T]]) -> None:
-        """Have `work` done, every item of which is an answer; it ends early when it is dropped."""
+        """Run `work`, each item of which is an answer; it ends early when it is dropped."""
         self._begin(work, self._take)
 
     def drop(self) -> None:
-        """Nobody wants the answer any more."""
+        """Drop the question: its answer is no longer wanted."""
         self._number += 1
         self.pending = False
 
@@ -91,7 +91,7 @@ class Query(Generic[T]):
         except Exception as bug:
             # Without its text, which could hold an address with a signature.
             frames = "".join(traceback.format_tb(bug.__traceback__))
-            log.error("A question met an error it does not know: %s\n%s", type(bug).__name__, frames)
+            log.error("Unexpected error in a question: %s\n%s", type(bug).__name__, frames)
             error = UserError("An unexpected error occurred.", "The log has the details.")
         post(partial(self._end, number, error))
 

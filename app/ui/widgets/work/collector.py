@@ -15,8 +15,9 @@ Python, it waits until a quarter more of them has grown old."""
 class Collector(QObject):
     """Collects on the thread that it lives on, and nowhere else.
 
-    Left to itself Python collects on whichever thread makes the next object. Qt objects in the garbage are
-    destroyed there, and the process crashes where the window's thread has an event or a timer for one.
+    By default Python collects on whichever thread makes the next object. Qt objects in the garbage would be
+    destroyed there, and the process would crash where the window's thread has an event or a timer for one of
+    them.
     """
 
     def __init__(self, parent: QObject) -> None:

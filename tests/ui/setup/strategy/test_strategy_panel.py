@@ -71,7 +71,9 @@ def use_with(
 
 
 def text(panel: StrategyPanel) -> QLineEdit:
-    return next(one for one in panel.findChildren(QLineEdit) if one.accessibleName() == "Strategy as text")
+    return next(
+        field for field in panel.findChildren(QLineEdit) if field.accessibleName() == "Strategy as text"
+    )
 
 
 def retype(qtbot: QtBot, panel: StrategyPanel, spec: str) -> None:
@@ -83,7 +85,7 @@ def retype(qtbot: QtBot, panel: StrategyPanel, spec: str) -> None:
 
 
 def card(panel: StrategyPanel, name: str) -> StrategyCard:
-    return next(one for one in panel.findChildren(StrategyCard) if one.name == name and one.isVisible())
+    return next(card for card in panel.findChildren(StrategyCard) if card.name == name and card.isVisible())
 
 
 def number(panel: StrategyPanel, strategy: str, name: str) -> NumberBox:
@@ -99,7 +101,7 @@ def press(qtbot: QtBot, widget: QWidget) -> None:
 
 
 def button(panel: StrategyPanel, name: str) -> QToolButton:
-    return next(one for one in panel.findChildren(QToolButton) if one.accessibleName() == name)
+    return next(button for button in panel.findChildren(QToolButton) if button.accessibleName() == name)
 
 
 def opened(panel: StrategyPanel) -> QListView:
@@ -122,7 +124,7 @@ def click_row(qtbot: QtBot, panel: StrategyPanel, name: str) -> None:
     view = opened(panel)
     model = view.model()
     index = next(
-        one for one in (model.index(row, 0) for row in range(model.rowCount())) if one.data() == name
+        index for index in (model.index(row, 0) for row in range(model.rowCount())) if index.data() == name
     )
     view.scrollTo(index)
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(index).center())
@@ -142,17 +144,17 @@ def add(qtbot: QtBot, panel: StrategyPanel, name: str) -> None:
 
 def picked(panel: StrategyPanel) -> list[str]:
     """The strategies whose cards are shown, from top to bottom."""
-    cards = [one for one in panel.findChildren(StrategyCard) if one.isVisible()]
-    return [one.name for one in sorted(cards, key=lambda one: one.y())]
+    cards = [card for card in panel.findChildren(StrategyCard) if card.isVisible()]
+    return [card.name for card in sorted(cards, key=lambda card: card.y())]
 
 
 def errors(panel: StrategyPanel) -> str:
-    visible = [one for one in panel.findChildren(QLabel) if one.isVisible()]
-    return "\n".join(one.text() for one in visible if one.property("role") == "error")
+    visible = [label for label in panel.findChildren(QLabel) if label.isVisible()]
+    return "\n".join(label.text() for label in visible if label.property("role") == "error")
 
 
 def notice(panel: StrategyPanel) -> str:
-    shown = [one.message for one in panel.findChildren(Notice) if one.isVisible()]
+    shown = [notice.message for notice in panel.findChildren(Notice) if notice.isVisible()]
     return "\n".join(shown)
 
 
@@ -163,8 +165,8 @@ def command(panel: StrategyPanel) -> str:
 
 
 def captions(widget: QWidget) -> list[str]:
-    labels = [one for one in widget.findChildren(QLabel) if one.isVisible()]
-    return [one.text() for one in labels if one.property("role") == "caption"]
+    labels = [label for label in widget.findChildren(QLabel) if label.isVisible()]
+    return [label.text() for label in labels if label.property("role") == "caption"]
 
 
 # ------------------------------------------------------------------------------------- one spec
@@ -197,9 +199,9 @@ def test_the_form_writes_the_text(qtbot: QtBot, panel: StrategyPanel) -> None:
 
 def test_reset_brings_the_defaults_back(qtbot: QtBot, panel: StrategyPanel) -> None:
     reset = next(
-        one
-        for one in panel.findChildren(QPushButton)
-        if one.text() == "Reset to defaults" and one.isVisible()
+        button
+        for button in panel.findChildren(QPushButton)
+        if button.text() == "Reset to defaults" and button.isVisible()
     )
     assert reset.isEnabled()
     press(qtbot, reset)
@@ -237,7 +239,7 @@ def test_nothing_that_is_clicked_moves_while_the_panel_is_open(qtbot: QtBot, pan
 
     def places() -> list[QPoint]:
         QApplication.processEvents()
-        return [one.mapTo(panel, QPoint(0, 0)) for one in watched]
+        return [widget.mapTo(panel, QPoint(0, 0)) for widget in watched]
 
     before = places()
     for rule in RULES:
@@ -493,7 +495,7 @@ def test_tab_goes_from_card_to_card_in_their_order(qtbot: QtBot, theme: Theme) -
     window.show()
     popover.open_below(anchor)
     pickers = [card(panel, name).picker for name in ("ngram-mod", "suffix", "draft-simple")]
-    order = [one for one in popover._controls() if one.isVisible()]
+    order = [control for control in popover._controls() if control.isVisible()]
     stops = [panel.cards.add, *pickers, panel.length.choices, panel.rule.choices, text(panel)]
     assert all(order.index(here) < order.index(there) for here, there in pairwise(stops))
     first, box, second = pickers[0], number(panel, "ngram-mod", "n_max"), pickers[1]
@@ -510,7 +512,7 @@ def test_a_narrow_panel_puts_the_rules_below(qtbot: QtBot, panel: StrategyPanel)
 # -------------------------------------------------------------------- what it is used with, and llama.cpp
 
 
-def test_sampling_with_a_draft_of_another_vocabulary_is_refused_where_it_is_chosen(
+def test_sampling_with_a_draft_of_another_vocabulary_is_refused(
     panel: StrategyPanel,
 ) -> None:
     panel.set_spec("suffix+draft-simple:sample=1")

@@ -59,7 +59,7 @@ def type_over(qtbot: QtBot, form: ParamForm, name: str, text: str) -> None:
 
 
 def reset_button(form: ParamForm) -> QPushButton:
-    return next(one for one in form.findChildren(QPushButton) if one.text() == "Reset to defaults")
+    return next(button for button in form.findChildren(QPushButton) if button.text() == "Reset to defaults")
 
 
 def test_each_kind_has_its_control(form: ParamForm) -> None:
@@ -286,7 +286,7 @@ def test_help_and_range_are_there_to_see_hover_and_hear(form: ParamForm) -> None
 
 
 def test_ranges_in_few_characters() -> None:
-    texts = {one.name: short_range(one) for one in params_of(Every)}
+    texts = {param.name: short_range(param) for param in params_of(Every)}
     assert texts == {
         "count": "0 to 10 tokens",
         "share": "0 to 1",

@@ -43,7 +43,7 @@ def test_a_file_name_is_shown_as_it_is_written(
     desk.load(target)
     desk.until_ready()
     widgets = desk.window.findChildren(QWidget)
-    tips = [one.toolTip() for one in widgets if "img" in one.toolTip()]
+    tips = [widget.toolTip() for widget in widgets if "img" in widget.toolTip()]
     assert tips and all(HOSTILE in read(tip) for tip in tips)
-    labels = [one for one in desk.window.findChildren(QLabel) if "img" in one.text()]
-    assert all(one.textFormat() is Qt.TextFormat.PlainText for one in labels)
+    labels = [label for label in desk.window.findChildren(QLabel) if "img" in label.text()]
+    assert all(label.textFormat() is Qt.TextFormat.PlainText for label in labels)

@@ -26,9 +26,9 @@ def askers(qtbot: QtBot) -> Iterator[Askers]:
 def until_all_are_idle(qtbot: QtBot, askers: Askers) -> None:
     """Whatever the threads were at is over, and what it said was delivered."""
     together, last = threading.Barrier(THREADS), [Heard(askers) for _ in range(THREADS)]
-    for one in last:
-        one.question.ask(lambda: together.wait(5))
-    qtbot.waitUntil(lambda: all("end" in one.said for one in last))
+    for heard in last:
+        heard.question.ask(lambda: together.wait(5))
+    qtbot.waitUntil(lambda: all("end" in heard.said for heard in last))
 
 
 class Heard:
@@ -39,9 +39,9 @@ class Heard:
         self.threads: set[int] = set()
         self.question: Query[object] = Query(askers, self._hear, self._hear, lambda: self._hear("end"))
 
-    def _hear(self, what: object) -> None:
+    def _hear(self, answer: object) -> None:
         self.threads.add(threading.get_ident())
-        self.said.append(what)
+        self.said.append(answer)
 
 
 def test_answers_come_in_order_on_the_threads_of_the_window(qtbot: QtBot, askers: Askers) -> None:
@@ -119,9 +119,9 @@ def test_after_closing_nothing_is_delivered_and_the_threads_end(qtbot: QtBot) ->
     heard.question.ask(lambda: 1)
     mailbox.close()
     askers.close()
-    qtbot.waitUntil(lambda: not any(one.is_alive() for one in ours))
-    open_one, told = Mailbox(call_each), []
-    open_one.post(lambda: told.append(True))
+    qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in ours))
+    open_mailbox, told = Mailbox(call_each), []
+    open_mailbox.post(lambda: told.append(True))
     qtbot.waitUntil(lambda: told == [True])
-    open_one.close()
+    open_mailbox.close()
     assert heard.said == []
