@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-# The engine's own process imports the main module again: it must find nothing to do, and nothing to load.
+# The engine's process imports the main module again: it must do nothing and load nothing.
 if __name__ == "__main__":
     from app.cli import main
 

@@ -1,4 +1,4 @@
-"""The prompts that come with the bundled pair: what to ask, with which settings, and what to look for."""
+"""The demo prompts of the bundled pair: what to ask, with which settings, and what to look for."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FOLDER = "demo_pair"  # in the resources
 
 
 class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One prompt of the pair's list. The settings are those that show what `look` speaks of."""
+    """A demo prompt, with settings that show what `look` describes."""
 
     category: str
     title: str
     prompt: str
     look: str
-    """One or two sentences for beside the answer."""
+    """One or two sentences to show beside the answer."""
     strategy: str
     temperature: float = 0.0
     draft: str = "draft.gguf"
-    """A file of the pair; of no account where the strategy needs no draft."""
+    """A file of the pair; unused where the strategy needs no draft."""
 
     @property
     def spec(self) -> StrategySpec:
@@ -35,11 +35,11 @@ class DemoPrompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def draft_path(self) -> str:
-        """As the settings write it."""
+        """The draft's path as the settings write it."""
         return f"{BUNDLED}{FOLDER}/{self.draft}"
 
     def check(self, files: frozenset[str]) -> None:
-        """Raise SettingError where it cannot be asked with the pair's files."""
+        """Raise SettingError where the prompt cannot be asked with the pair's files."""
         self.spec.verification_at(self.temperature)
         check_params(Sampling(temperature=self.temperature))
         if self.draft not in files:

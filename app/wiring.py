@@ -48,13 +48,13 @@ HUB_MODULES = (
     "app.hub.library",
     "app.hub.search",
     "app.hub.token",
-)  # slow to import: the Hub's client comes along
+)  # slow to import: they import the Hub's client
 _HOMES = {"process": "in a process of its own", "thread": "on a thread of this process"}
 
 
 def make_application() -> QApplication:
     """Qt's application, under this program's name."""
-    # Where no font has a script, Qt notes every font that it tries for it: hundreds of lines.
+    # Where no font has a script, Qt logs every font that it tries: hundreds of lines.
     QLoggingCategory.setFilterRules("qt.text.font.db.info=false")
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Draftscope")
@@ -87,7 +87,7 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
         partial(_make_places, theme, paths, engine),
         drafters,
     )
-    styler.apply()  # not before: every step of building would style again what is built
+    styler.apply()  # last: earlier, every step of building would style the widgets again
     window.shown_first.connect(session.start)
     window.shown_first.connect(window.load_pair)
     window.shown_first.connect(lambda: _tidy(paths, chat_store))
@@ -122,7 +122,7 @@ def _make_compare(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> Co
 
 
 def _tidy(paths: Paths, chats: ChatStore) -> None:
-    """Remove what is kept no longer, and what processes left that were killed."""
+    """Remove expired chats, and the partial files of killed processes."""
     try:
         chats.purge()
         for folder in (paths.config, paths.data):
@@ -132,9 +132,9 @@ def _tidy(paths: Paths, chats: ChatStore) -> None:
 
 
 def _settle_memory() -> None:
-    """Take everything that exists by now out of the garbage collector's sight.
+    """Exempt everything that exists now from garbage collection.
 
-    A full collection over all modules and widgets takes some 50 ms, and would fall into a frame.
+    A full collection over all modules and widgets takes some 50 ms: a dropped frame.
     """
     gc.collect()
     gc.freeze()
@@ -158,25 +158,25 @@ def run_window(engine: str = "process", trace: str | None = None, demo: bool = F
 
 
 def _end(application: QApplication, window: MainWindow, number: int) -> None:
-    """Close the window as by hand, whatever dialog is open; the exit code says by which signal."""
+    """Close the window, whatever dialog is open; the exit code names the signal."""
     window.close()
     application.exit(128 + number)
 
 
 def _open_trace(window: MainWindow, path: Path) -> None:
-    """Show a trace file, as far as it can be read; raises UserError where nothing of it can."""
+    """Show a trace file as far as it can be read; raises UserError where nothing can be read."""
     found = salvage_trace(path)
     if found.trace is None:
         assert found.damage is not None
         raise found.damage
     window.show_trace(found.trace, path)
     if found.damage is not None:
-        window.show_notices((f"{found.damage.message} What stands before that is shown.",))
+        window.show_notices((f"{found.damage.message} Everything before that is shown.",))
 
 
 def _keep_log(folder: Path) -> None:
-    """Bugs go to a log file and to standard error, and the window lives on."""
-    logging.raiseExceptions = False  # on a full disk, where the window says so itself
+    """Log bugs to a file and to standard error; the window stays open."""
+    logging.raiseExceptions = False  # on a full disk logging fails, and the window reports the disk itself
     handler = logging.handlers.RotatingFileHandler(
         folder / "draftscope.log", maxBytes=1_000_000, backupCount=2, encoding="utf-8"
     )

@@ -1,4 +1,4 @@
-"""Files of ours: never half written or silently lost, read in one way, and nobody else's to read."""
+"""Our files: never half written or silently lost, all decoded alike, private to the user."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import msgspec
 T = TypeVar("T")
 
 OWN = 0o600
-"""Permissions of what only this user is to read: chats, traces, settings, lists."""
+"""Permissions of files that only this user may read: chats, traces, settings, lists."""
 SHARED = 0o666
-"""Permissions of what was exported, as of everybody's files: less what the umask takes."""
+"""Permissions of exported files, reduced by the umask."""
 
-_DEEPEST = 100  # levels of JSON that a file of ours may have: far more than any has
+_DEEPEST = 100  # levels of JSON that a file of ours may have, far more than any needs
 _PARTIAL = re.compile(r".+\.(\d+)\.partial")
 _DAY = 24 * 3600
 
@@ -29,7 +29,7 @@ class DamagedError(ValueError):
 
 
 def decode(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T:
-    """What the JSON in `data` says. Raises DamagedError, whatever is wrong with it."""
+    """Decode the JSON in `data`. Raises DamagedError, whatever is wrong with it."""
     try:
         return decoder.decode(data)
     except RecursionError:
@@ -41,7 +41,7 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T:
 
 
 def decode_object(data: bytes | str) -> dict[str, Any]:
-    """A JSON object of any shape, of a depth that can be written and shown again. Raises DamagedError."""
+    """Decode a JSON object of any shape, nested at most _DEEPEST deep. Raises DamagedError."""
     found = decode(_object, data)
     level: list[Any] = [found]
     for _ in range(_DEEPEST):
@@ -59,13 +59,13 @@ def _inside(value: Any) -> Any:
 
 
 def open_own(path: Path, mode: str) -> IO[bytes]:
-    """Open a file in binary `mode`; where it is made, nobody else can read it. Raises OSError."""
+    """Open a file in binary `mode`; a new file is private to the user. Raises OSError."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags, OWN))
 
 
 def make_own_folder(folder: Path) -> None:
-    """Make a folder that nobody else can look into, and what is missing above it. One that is there is closed
-    to others, where it is this user's. Raises OSError."""
+    """Make a folder private to the user, and its missing parents. A folder that exists is made private where
+    it belongs to the user. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.stat()
@@ -76,7 +76,7 @@ def make_own_folder(folder: Path) -> None:
 def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:
     """Write `path` so that a reader, or a crash, sees the old contents or the new, never a part.
 
-    Raises OSError as the system gives it; the old contents are then still there.
+    Raises the system's OSError; the old contents then remain.
     """
     partial = partial_of(path)
     try:
@@ -91,12 +91,12 @@ def write_atomic(path: Path, data: bytes, mode: int = OWN) -> None:
 
 
 def partial_of(path: Path) -> Path:
-    """What a file is called while it is written. The process id keeps two instances from writing the same."""
+    """The name of a file while it is written. The process id keeps two instances apart."""
     return path.with_name(f"{path.name}.{os.getpid()}.partial")
 
 
 def remove_partials(folder: Path) -> None:
-    """Remove what processes left here, and in the folders below, that died while they wrote a file."""
+    """Remove the partial files of dead processes in `folder` and below."""
     for partial in folder.rglob("*.partial"):
         named = _PARTIAL.fullmatch(partial.name)
         if named and _is_left(partial, int(named[1])):
@@ -111,8 +111,8 @@ def _is_left(partial: Path, process: int) -> bool:
         except (ProcessLookupError, OverflowError):
             return True
         except PermissionError:
-            return True  # another user's: the number was given out again
-    # Numbers are given out again: nothing is written for a day.
+            return True  # another user's process: the id was reused
+    # Ids are reused, but no write takes a day.
     try:
         return time.time() - partial.stat().st_mtime > _DAY
     except FileNotFoundError:
@@ -120,14 +120,14 @@ def _is_left(partial: Path, process: int) -> bool:
 
 
 def set_aside(path: Path, word: str) -> Path:
-    """Rename `path` to `name.word-time`, a name that is still free, and return the new path."""
+    """Rename `path` to a free name, `name.word-time`, and return the new path."""
     free = _free_name(path, word)
     path.rename(free)
     return free
 
 
 def copy_aside(path: Path, word: str) -> Path:
-    """Copy `path` to a name as `set_aside` gives; the file itself stays. Raises OSError."""
+    """Copy `path` to a free name as in `set_aside`; the file itself stays. Raises OSError."""
     free = _free_name(path, word)
     write_atomic(free, path.read_bytes())
     return free
@@ -144,6 +144,6 @@ def _free_name(path: Path, word: str) -> Path:
 
 
 def reason(error: OSError) -> str:
-    """What the system says went wrong, to stand in the middle of a sentence."""
+    """The system's message, for the middle of a sentence."""
     words = error.strerror or type(error).__name__
     return words[:1].lower() + words[1:]

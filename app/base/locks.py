@@ -1,4 +1,4 @@
-"""Locks between processes: held for a moment, while a file of ours is read, changed and written."""
+"""Locks between processes, held briefly while a file of ours is read, changed and written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 3.0  # seconds; a change takes milliseconds
 
 
 def lock_at(path: Path) -> FileLock:
-    """The lock at `path`, not yet held."""
+    """A lock at `path`, not yet held."""
     return FileLock(path, timeout=PATIENCE, mode=OWN)
 
 
@@ -30,9 +30,9 @@ def check_there(folder: Path, what: str) -> None:
 
 @contextmanager
 def held(lock: FileLock, what: str) -> Iterator[None]:
-    """Hold a lock. `what` it guards is said where it cannot be had: "chats". Raises UserError."""
+    """Hold a lock. Raises UserError, naming `what` it guards ("chats"), where it cannot be acquired."""
     folder = Path(lock.lock_file).parent
-    check_there(folder, what)  # the lock would make one
+    check_there(folder, what)  # the lock would make the folder
     try:
         lock.acquire()
     except Timeout:

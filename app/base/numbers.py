@@ -1,4 +1,4 @@
-"""Numbers as tables, reports and the command line write them; the window's typography stands on this."""
+"""Numbers as tables, reports and the command line write them; the window's typography builds on this."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ SIZE_UNITS = ("kB", "MB", "GB", "TB")
 
 
 def significant(value: float | None) -> str:
-    """Three significant digits, above that whole: 1.20e-07, 0.0512, 4.24, 42.4, 214, 12,345."""
+    """Three significant digits, from 100 on whole numbers: 1.20e-07, 0.0512, 4.24, 42.4, 214, 12,345."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
         return "0.00"
     if abs(value) < 1e-4:
         return f"{value:.2e}"
-    # Rounded first: 9.996 has one digit more before the point than it seems.
+    # Rounded first: 9.996 becomes 10.0, with one digit more before the point.
     exponent = math.floor(math.log10(abs(float(f"{value:.2e}"))))
     return f"{value:,.{max(2 - exponent, 0)}f}"
 
 
 def file_size(size: float) -> str:
-    """Bytes in the unit that fits, three significant digits: 512 B, 34.1 MB, 4.37 GB. Decimal units, as disks
-    and the Hub count."""
+    """Bytes in the unit that fits, three significant digits: 512 B, 34.1 MB, 4.37 GB. Units are decimal, as
+    for disks and on the Hub."""
     if abs(size) < 999.5:
         return f"{size:.0f} B"
     value, place = size / 1000, 0
@@ -35,7 +35,7 @@ def file_size(size: float) -> str:
 
 
 def digits(value: float | None, unit: str = "") -> str:
-    """Three significant digits, and the unit behind a space where one is given."""
+    """Three significant digits, then a space and `unit` where it is given."""
     return NONE if value is None else f"{significant(value)} {unit}".rstrip()
 
 
@@ -56,7 +56,7 @@ def milliseconds(seconds: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Rounded as a person would say it: "45 s", "3 min 20 s", "2 h 5 min"."""
+    """A duration in its two largest units: "45 s", "3 min 20 s", "2 h 5 min"."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""Where things live: what the app brings along, and what it writes."""
+"""The folders of the app: its resources, and what it writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUNDLED_DRAFT = BUNDLED + "demo_pair/draft.gguf"
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The folders in use. Those that are written to exist once `prepare` has returned."""
+    """The folders in use. After `prepare`, those that are written to exist."""
 
     resources: Path
     data: Path
@@ -47,7 +47,7 @@ class Paths:
 
     @property
     def checked(self) -> Path:
-        """Which downloaded files had their checksum."""
+        """The list of downloaded files whose checksum was verified."""
         return self.data / "checked.json"
 
     @property
@@ -55,7 +55,7 @@ class Paths:
         return self.data / "chats"
 
     def model(self, path: str) -> str:
-        """The real path of a model path; those that begin with `bundled:` lie in the resources."""
+        """The real path of a model path: `bundled:` stands for the resources."""
         if not path.startswith(BUNDLED):
             return path
         return str(self.resources.joinpath(*path.removeprefix(BUNDLED).split("/")))
@@ -67,14 +67,14 @@ class Paths:
 
 
 def resource_folder() -> Path:
-    """The folder of what the app brings along, in a source tree and in a bundle."""
+    """The folder of the app's resources, in a source tree and in a bundle."""
     unpacked = getattr(sys, "_MEIPASS", None)
     root = Path(unpacked) if unpacked is not None else Path(__file__).resolve().parents[2]
     return root / "resources"
 
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
-    """The folders of this user, or those under DRAFTSCOPE_HOME where that is set."""
+    """The user's folders, or those under DRAFTSCOPE_HOME where it is set."""
     home = environment.get(HOME_VARIABLE, "")
     if home:
         root = Path(home).expanduser().absolute()
@@ -89,10 +89,10 @@ def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the user's own and try it out; raises UserError where nothing can be written there."""
+    """Make a folder for this user alone; raises UserError where nothing can be written there."""
     try:
         make_own_folder(folder)
-        # Permission bits do not tell (network drives, full disks, sandboxes); writing does.
+        # Only writing proves it: permission bits say nothing of network drives, full disks and sandboxes.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

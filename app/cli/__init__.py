@@ -10,8 +10,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0 done; 1 the work failed, with one line on standard error; 2 wrong usage; 130 interrupted.
     """
-    # The installed script imports this package at its top, and the engine's own process that script
-    # again: nothing is loaded before there is something to do.
+    # The installed script imports this package, and the engine's process imports that script again: import
+    # nothing more before a command runs.
     from app.cli.commands import run_command
 
     return run_command(argv)

@@ -1,4 +1,4 @@
-"""Arguments: one line for what is wrong, and options made from parameter dataclasses."""
+"""Parsing of arguments: errors on one line, and options made from parameter dataclasses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class UsageError(UserError):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, but what is wrong is one line, raised as UsageError."""
+    """An argparse parser that raises UsageError, whose message is one line."""
 
     def __init__(
         self, prog: str, description: str, usage: str, epilog: str = "", *, add_help: bool = True
@@ -41,18 +41,18 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_engine_option(group: argparse._ActionsContainer) -> None:
-    """Where the models run; `make_home` takes it."""
+    """Add --engine, where the models run; `make_home` takes its value."""
     group.add_argument(
         "--engine",
         choices=HOMES,
         default=HOMES[0],
-        help=f"Where the models run: in a process of their own, so that a crash ends only that, or on a "
-        f"thread (default {HOMES[0]})",
+        help=f"Where the models run: in a process of their own, so that a crash ends only that process, or "
+        f"on a thread (default {HOMES[0]})",
     )
 
 
 def plain_text(argument: str) -> str:
-    """An argument's text: UTF-8 whatever the locale, which Python reads arguments by."""
+    """An argument as UTF-8, whatever the locale that Python decoded it with."""
     return os.fsencode(argument).decode("utf-8", errors="replace")
 
 
@@ -68,9 +68,8 @@ class ParamOptions:
         shared: Collection[str] = (),
         short: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`suffix` ends every option's name; `only` picks parameters, all by default; `shared` are those
-        that take the value of the option without the suffix where they are not given; `short` are second
-        names of options."""
+        """`suffix` ends every option's name; `only` picks parameters, all by default; `shared` parameters
+        default to the value of the option without the suffix; `short` gives options a second name."""
         self._suffix = suffix
         self._shared = shared
         self._short = short
@@ -93,7 +92,7 @@ class ParamOptions:
         return f"--{no}{param.name.replace('_', '-')}{self._suffix}"
 
     def given(self, arguments: argparse.Namespace) -> dict[str, Any]:
-        """Name -> value, of its own type, of the parameters that the command line sets."""
+        """The parameters that the command line sets: name -> value, of the parameter's type."""
         values = {param: getattr(arguments, self._dest(param)) for param in self._params}
         return {
             param.name: " ".join(value) if param.words else value
@@ -106,7 +105,7 @@ class ParamOptions:
         return [self.flag(param) for param in self._params if param.name in given]
 
     def resolved(self, arguments: argparse.Namespace, others: Mapping[str, Any]) -> dict[str, Any]:
-        """`given`, completed by the shared ones of `others`."""
+        """`given`, completed by the shared parameters of `others`."""
         shared = {name: value for name, value in others.items() if name in self._shared}
         return shared | self.given(arguments)
 
@@ -114,7 +113,7 @@ class ParamOptions:
         return param.name + self._suffix.replace("-", "_")
 
     def _help(self, param: Param) -> str:
-        """Range and default stand behind the line of help; an option with a suffix points to the other."""
+        """The help text, followed by range and default; an option with a suffix refers to the one without."""
         doc, notes = param.doc, [param.range_text(), f"default {param.format(param.default)}"]
         if param.kind is bool:
             doc, notes = (f"Do not {doc[:1].lower()}{doc[1:]}" if param.default else doc), []
@@ -141,7 +140,7 @@ def _reader(param: Param) -> Callable[[str], Value]:
 
 
 def _word(text: str) -> str:
-    """One of the words of a list; the space in it is escaped, so that it stays one."""
+    """A word of a list, with its white space escaped, so that it stays one word."""
     return re.sub(r"\s", _escaped, plain_text(text))
 
 

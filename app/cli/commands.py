@@ -1,4 +1,4 @@
-"""The commands by name, and what becomes of their errors."""
+"""The commands by name, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMANDS = {
     "replay": "print a recorded trace, or verify it",
     "search": "find models on the Hugging Face Hub, with their sizes",
     "pull": "download a model, or a whole pair",
-    "models": "list the models on this machine, and what can draft for one",
+    "models": "list the models on this machine, and which of them can draft for a target",
     "devices": "list the devices that can hold layers, and what a pair would need there",
     "lookup-cache": "count a text's n-grams for ngram-cache, in llama.cpp's format",
     "worker": "hold layers of another machine's models",
@@ -46,7 +46,7 @@ def run_command(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # a list or a table, of which somebody has read enough
+    except BrokenPipeError:  # the reader of a list or a table has read enough
         drop(sys.stdout)
         return 0
     except Exception as error:
@@ -57,7 +57,7 @@ def run_command(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    # Each imported where it is needed: llama.cpp takes a moment, Qt a longer one.
+    # Each command is imported where it is needed: llama.cpp takes a moment, Qt longer.
     match words[:1]:
         case ["run"]:
             from app.cli.answer.run import run
@@ -110,6 +110,6 @@ def _run(words: list[str]) -> int:
 
 
 def _place(error: BaseException) -> str:
-    """Where an error was raised, for a report of it."""
+    """The place where an error was raised, for a bug report."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "no place"

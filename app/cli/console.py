@@ -1,7 +1,7 @@
-"""What is said on the terminal: UTF-8 whatever the locale, and never to a reader who has left.
+"""Output on the terminal: UTF-8 whatever the locale, without errors where the reader has gone.
 
-Names, texts and errors come from files and from the network, where anyone may have written terminal commands
-into them. Whatever is printed for people is made `printable` here, and nothing else prints.
+Names, texts and errors come from files and from the network, and may hold terminal commands. All text for
+people is made `printable` here, and nothing else prints.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROGRAM = "draftscope"
 
 _PICTURES = {code: 0x2400 + code for code in range(32)} | {0x7F: 0x2421}  # ␀ … ␛ … ␡
 _NO_PICTURE = (*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""C1 controls, which terminals obey too; line breaks of their own; what turns the direction of a line."""
+"""C1 controls, which terminals obey too; Unicode's line breaks; characters that change a line's direction."""
 _TEXT = {**_PICTURES, **dict.fromkeys(_NO_PICTURE, 0xFFFD), ord("\n"): ord("\n"), ord("\t"): ord("\t")}
 _LINE = {**_TEXT, ord("\n"): ord(" "), ord("\t"): ord(" ")}
 
@@ -32,44 +32,44 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """The same in one line."""
+    """`text` in one line: as `printable`, with spaces for line breaks and tabs."""
     return text.translate(_LINE)
 
 
 def use_utf8() -> None:
-    """Make both outputs UTF-8, also where the locale is C or the console has a code page."""
+    """Make both outputs UTF-8, even where the locale is C or the console has a code page."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def put(lines: Iterable[str]) -> None:
-    """Lines on standard output, for people. Raises OSError where nobody reads them."""
+    """Print lines on standard output, for people. Raises OSError where nobody reads them."""
     print(*map(printable_line, lines), sep="\n")
 
 
 def hand_over(text: str) -> None:
-    """What another program may take from standard output: unchanged, unless a terminal shows it."""
+    """Print text for another program on standard output: unchanged, unless a terminal shows it."""
     print(printable(text) if sys.stdout.isatty() else text)
 
 
 def say(line: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     _write(f"{printable_line(line)}\n")
 
 
 def tell(text: str) -> None:
-    """Lines on standard error, each with its break."""
+    """Print lines on standard error, each with its line break."""
     _write(printable(text))
 
 
 def say_over(line: str) -> None:
-    """A line on standard error, a terminal, in place of the one that was written so before; "" for none."""
+    """Replace the line that was last printed like this on standard error, a terminal; "" clears it."""
     _write(f"\r\x1b[K{printable_line(line)[: shutil.get_terminal_size().columns - 1]}")
 
 
 def _write(text: str) -> None:
-    """Text on standard error, as it is. That nobody can read it is no reason to end the work."""
+    """Write text to standard error as it is. The work continues where nobody can read it."""
     try:
         print(text, end="", file=sys.stderr, flush=True)
     except OSError:
@@ -77,13 +77,13 @@ def _write(text: str) -> None:
 
 
 def complain(command: str, message: str) -> None:
-    """One line on standard error that says what went wrong in which command."""
-    # llama.cpp and templates may put line breaks into what they say.
+    """Print one line on standard error: the command, and what went wrong."""
+    # Messages of llama.cpp and of templates may have line breaks.
     say(f"{command}: {' '.join(message.split())}")
 
 
 def end_output() -> None:
-    """Write out what is still held back; at this point nobody is left to be told that it cannot be."""
+    """Flush both outputs; failures can no longer be reported, and are ignored."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -92,16 +92,16 @@ def end_output() -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Send the rest of an output nowhere: its reader has left, and Python would complain at its exit."""
+    """Discard the rest of an output: its reader has gone, and Python would complain at exit."""
     with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 
 
 class AnswerPrinter:
-    """Prints an answer on standard output as it comes, for as long as somebody reads it.
+    """Prints an answer on standard output as it comes, as long as somebody reads it.
 
-    A terminal gets it printable, a pipe or a file as it is. An output that cannot be written (a full disk)
-    is a UserError, once.
+    A terminal gets it printable, a pipe or a file unchanged. An output that cannot be written (a full disk)
+    raises UserError, once.
     """
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class AnswerPrinter:
                 ) from error
 
     def finish(self, text: str) -> None:
-        """Print what is missing of the whole `text`, and end the line."""
+        """Print the rest of the whole `text`, and end the line."""
         self.add(text[self._printed :])
         if self._last != "\n":
             self.add("\n")

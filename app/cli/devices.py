@@ -1,4 +1,4 @@
-"""`draftscope devices`: what can hold layers, what a pair would need there, and how many layers fit."""
+"""`draftscope devices`: the devices that can hold layers, a pair's memory there, and how many layers fit."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ E = TypeVar("E", bound=Event)
 
 PROG = "draftscope devices"
 _MEMORY = ("FREE", "TOTAL")
-_WAIT = 0.1  # seconds between two looks at Ctrl+C
+_WAIT = 0.1  # seconds between two checks for Ctrl+C
 _DESCRIPTION = """\
 List the devices that can hold layers, with their memory; with --rpc, those of workers too. With --target,
 show how much memory a pair would take on each, without loading it; with --fit, how many layers fit."""
 
 
 def devices(argv: list[str]) -> int:
-    """Look and print; returns the exit code. Raises UserError."""
+    """List and print; returns the exit code. Raises UserError."""
     arguments = _parser().parse_args(argv)
     pair = None
     if arguments.target is not None:
@@ -55,9 +55,9 @@ def _parser() -> Parser:
     parser = Parser(PROG, _DESCRIPTION, f"{PROG} [--target MODEL [--draft MODEL] [--fit]] [options]")
     add_pair_names(
         parser,
-        "The model whose memory is shown: a file, or a name on the Hub, owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf, which is downloaded where it is not here",
-        "The draft model for it, named alike",
+        "The model whose memory is shown: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
+        "owner/name/file.gguf), downloaded if it is not here",
+        "The draft model for it, named in the same way",
     )
     parser.add_argument(
         "--fit",
@@ -78,7 +78,7 @@ def _print(
 ) -> int:
     if pair is not None:
         pair = local_pair(*pair, interrupt)
-    # A process of its own: a file, a driver or a worker that ends it costs one line here.
+    # In a separate process: a file, a driver or a worker that crashes it ends this command with one line.
     home = ProcessHome()
     try:
         listed = _ask(home, ListDevices(0, rpc), DevicesListed, interrupt)

@@ -1,4 +1,4 @@
-"""Whether a window can be opened here. Qt itself ends the process where it cannot."""
+"""Whether a window can be opened here. Where it cannot, Qt would end the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.engine.errors import UserError
 
 
 def check_display(environment: Mapping[str, str] = os.environ) -> None:
-    """Raise UserError where there is no display that a window could be opened on."""
+    """Raise UserError where there is no display for a window."""
     if sys.platform in ("darwin", "win32"):
         return
     asked = environment.get("QT_QPA_PLATFORM", "")  # plug-ins with options, such as "wayland;xcb:…"
@@ -23,7 +23,7 @@ def check_display(environment: Mapping[str, str] = os.environ) -> None:
         return
     raise UserError(
         f"The display {display} cannot be reached." if display else "There is no display for a window.",
-        "Without one: draftscope run, bench, sweep, tune and replay; draftscope --help lists all commands.",
+        "These need no display: draftscope run, bench, sweep, tune and replay. draftscope --help lists all.",
     )
 
 
@@ -31,7 +31,7 @@ def _has_wayland(environment: Mapping[str, str]) -> bool:
     name = environment.get("WAYLAND_DISPLAY", "")
     if not name:
         return False
-    path = os.path.join(environment.get("XDG_RUNTIME_DIR", ""), name)  # a name may be a whole path, too
+    path = os.path.join(environment.get("XDG_RUNTIME_DIR", ""), name)  # the name may be a whole path
     with socket.socket(socket.AF_UNIX) as compositor:
         try:
             compositor.connect(path)
@@ -41,11 +41,11 @@ def _has_wayland(environment: Mapping[str, str]) -> bool:
 
 
 def _has_x11(display: str) -> bool:
-    """Asked through the library that Qt connects with: it knows every form of a display's name."""
+    """Connect with the library that Qt uses: it knows every form of a display's name."""
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:
-        return True  # it is missing for Qt, too, which says so
+        return True  # it is missing for Qt too, which reports it
     xcb.xcb_connect.restype = ctypes.c_void_p
     connection = ctypes.c_void_p(xcb.xcb_connect(os.fsencode(display), None))
     failed = xcb.xcb_connection_has_error(connection)

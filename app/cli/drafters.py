@@ -1,4 +1,4 @@
-"""`--drafter FILE`: drafters from outside, for the commands that take a strategy."""
+"""`--drafter FILE`: plug-in drafters, for the commands that take a strategy."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ def add_drafter_option(group: Any) -> None:
         metavar="FILE.py",
         action="append",
         default=[],
-        help="Add the strategy that this Python file defines. The file is code, and it is run; may be given "
-        "several times",
+        help="Add the strategy that this Python file defines. Its code is run; may be given several times",
     )
 
 
 def know_drafters(prog: str, argv: list[str]) -> None:
-    """Make known what `argv` names with --drafter, and what installed packages bring along.
+    """Register the drafters that `argv` names with --drafter, and those of installed packages.
 
-    Raises DrafterError for the first file that cannot be used; a package that cannot be used costs one line
-    on standard error.
+    Raises DrafterError for the first file that cannot be used; a package that cannot be used is reported on
+    one line of standard error.
     """
     parser = Parser(prog, "", "", add_help=False)
     add_drafter_option(parser)
-    # Not the whole command line yet: what is right in it may depend on these strategies.
+    # Only this option: the rest of the command line may depend on these strategies.
     files = parser.parse_known_args(argv)[0].drafter
     problems = use_drafters(files)
     for source, problem in problems.items():

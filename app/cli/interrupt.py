@@ -1,4 +1,4 @@
-"""Ctrl+C: stops the work at once, and leaves it the time to write down what came."""
+"""Ctrl+C: stops the work at once, and leaves it time to write its results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 
 INTERRUPTED = 130
-_LOOK = 0.2  # seconds; on Windows a waiting main thread sees signals only between two waits
+_LOOK = 0.2  # seconds; on Windows a waiting main thread sees signals only between waits
 
 
 class Interrupt:
@@ -35,8 +35,8 @@ class Interrupt:
 def run_interruptible(work: Callable[[Interrupt], int]) -> int:
     """Run `work` on a thread and return what it returns, or raise what it raises.
 
-    Python handles signals on its main thread only, and only between two native calls: a main thread inside
-    a decode would hear Ctrl+C when the decode is over. A second Ctrl+C ends the program where it is.
+    Python handles signals on its main thread only, and only between native calls: a main thread inside a
+    decode would see Ctrl+C when the decode is over. A second Ctrl+C ends the program at once.
     """
     interrupt = Interrupt()
     results: list[int] = []
@@ -51,7 +51,7 @@ def run_interruptible(work: Callable[[Interrupt], int]) -> int:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if interrupt.pressed:
             for child in multiprocessing.active_children():
-                child.kill()  # one that hangs would not notice that it is alone
+                child.kill()  # a child that hangs would not notice that its parent is gone
             os._exit(INTERRUPTED)
         interrupt.press()
 

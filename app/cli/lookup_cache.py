@@ -1,4 +1,4 @@
-"""`draftscope lookup-cache`: makes the static lookup caches of ngram-cache, and joins such files."""
+"""`draftscope lookup-cache`: makes static lookup caches for ngram-cache, and merges them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from app.engine.native.header import FileHeader
 
 PROG = "draftscope lookup-cache"
 _DESCRIPTION = """\
-Count which token follows each pair of the target's tokens in texts, and write the counts in llama.cpp's
-format: for ngram-cache:lookup_cache_static=FILE here, for --lookup-cache-static there. Control tokens spelled
-out in a text are read as plain text. The file is valid for one vocabulary only."""
+Count which token follows each pair of tokens in texts, in the target's vocabulary, and write the counts in
+llama.cpp's format: for ngram-cache:lookup_cache_static=FILE here, and for its own --lookup-cache-static.
+Control tokens spelled out in a text are read as plain text. The file is valid for one vocabulary only."""
 
 
 def lookup_cache(argv: list[str]) -> int:
-    """Count, join and write; returns the exit code. Raises UserError."""
+    """Count, merge and write; returns the exit code. Raises UserError."""
     parser = Parser(
         PROG, _DESCRIPTION, f"{PROG} [FILE.txt ...] --target T.gguf --output OUT.bin [--merge CACHE.bin ...]"
     )
     parser.add_argument("texts", metavar="FILE.txt", nargs="*", type=Path, help="Texts to count, in UTF-8")
     parser.add_argument(
-        "--target", metavar="T.gguf", type=Path, required=True, help="The model whose tokens are counted"
+        "--target", metavar="T.gguf", type=Path, required=True, help="The model whose vocabulary is used"
     )
     parser.add_argument(
         "--output",
@@ -87,4 +87,4 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise PromptError(f"{path} cannot be read: {reason(error)}.", "Give another file.") from None
     except UnicodeDecodeError:
-        raise PromptError(f"{path} is no text in UTF-8.", "Convert it first.") from None
+        raise PromptError(f"{path} is not UTF-8 text.", "Convert it first.") from None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[str] = ()) -> list[str]:
-    """Columns, two spaces apart; those named in `right` end at the same place."""
+    """The lines of a table, columns two spaces apart; those named in `right` are aligned to the right."""
     lines = [tuple(head), *map(tuple, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
 
@@ -23,6 +23,6 @@ def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], right: Collectio
 def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] | None = None
 ) -> list[str]:
-    """With a rule below the head of each column; all but the first are to the right, or those in `right`."""
+    """As `aligned`, with a rule below each heading; by default all columns but the first are in `right`."""
     rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
     return aligned(head, [rule, *rows], right=head[1:] if right is None else right)

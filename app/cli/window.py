@@ -14,7 +14,7 @@ _DESCRIPTION = "A playground for speculative decoding. Without a command the win
 
 
 def open_window(argv: list[str], commands: dict[str, str]) -> int:
-    """Open the window; returns its exit code. `commands` are the others: name -> what it does."""
+    """Open the window; returns its exit code. `commands` maps every command's name to what it does."""
     parser = Parser(PROGRAM, _DESCRIPTION, _usage(commands), _epilog(commands))
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     shown = parser.add_mutually_exclusive_group()
@@ -22,7 +22,7 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
     shown.add_argument("--demo", action="store_true", help="Start the first demo prompt")
     add_engine_option(parser)
     if argv and not argv[0].startswith("-"):
-        _check_trace(argv[0], commands)  # before its options: those of a command that there is not
+        _check_trace(argv[0], commands)  # before its options, which may be those of an unknown command
     arguments = parser.parse_args(argv)
     if arguments.trace is not None:
         _check_trace(arguments.trace, commands)
@@ -32,13 +32,13 @@ def open_window(argv: list[str], commands: dict[str, str]) -> int:
     except ImportError as error:
         raise UserError(
             f"The window cannot be opened: {error}.",
-            "For missing libraries: make run. Without a window: draftscope run.",
+            "make run installs missing libraries; draftscope run needs no window.",
         ) from error
     return run_window(engine=arguments.engine, trace=arguments.trace, demo=arguments.demo)
 
 
 def _check_trace(name: str, commands: dict[str, str]) -> None:
-    """Tell a trace from a command that there is not, or that stands in the wrong place."""
+    """Raise UsageError for an unknown or misplaced command, TraceError for a missing trace."""
     if Path(name).is_file():
         return
     if name in commands:

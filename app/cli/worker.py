@@ -1,4 +1,4 @@
-"""`draftscope worker`: lets another machine keep layers of its models here."""
+"""`draftscope worker`: lends this machine's devices to another machine."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from app.engine.types import split_list
 PROG = "draftscope worker"
 _LOOPBACK = "127.0.0.1"
 _DESCRIPTION = """\
-Lend this machine's devices to another machine, where --rpc HOST:PORT keeps layers on them. Serves one program
-at a time, until Ctrl+C.
+Lend this machine's devices to another machine, which puts layers on them with --rpc HOST:PORT. Serves one
+program at a time, until Ctrl+C.
 
 The protocol has no protection of its own, neither encryption nor a password: anyone who reaches the port can
-use this machine's memory and may be able to run code on it. The worker listens on this machine alone unless
---host says otherwise; do that only in a network where you trust everyone, or use a tunnel (ssh -L)."""
+use this machine's memory and may be able to run code on it. Without --host the worker can be reached from
+this machine only. Give --host only in a network where you trust everyone, or use a tunnel (ssh -L)."""
 
 
 def worker(argv: list[str]) -> int:
@@ -63,7 +63,7 @@ def _serve(endpoint: Endpoint, names: tuple[str, ...], threads: int, interrupt: 
             "in the network, or use a tunnel."
         )
 
-    drop(sys.stdout)  # llama.cpp's server tells of every connection there
+    drop(sys.stdout)  # llama.cpp's server reports every connection there
 
     def ready() -> None:
         for device, _handle in chosen:

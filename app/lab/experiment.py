@@ -1,4 +1,4 @@
-"""What is measured: lanes over prompts and repeats, and the order in which they run."""
+"""An experiment: lanes over prompts and repeats, and the order in which they run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.lab.runs.order import TurnOrder
 T = TypeVar("T")
 
 MOST_LANES = 8
-"""As many as can be told apart side by side. Sweeps have more: a lane a cell."""
+"""More could not be told apart side by side. Sweeps have more: a lane for each cell."""
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -30,10 +30,10 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """One way to answer: a strategy, on the experiment's own pair or on another one."""
+    """One way to answer: a strategy, on the experiment's pair or on a pair of its own."""
 
     strategy: str
-    label: str = ""  # what people call it; by default the strategy
+    label: str = ""  # its name for people; by default the strategy
     pair: Pair | None = None
 
     @property
@@ -46,7 +46,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
     prompt: str
     category: str | None = None
-    suffix: str | None = None  # the text behind the answer, which fills in the middle: no chat template
+    suffix: str | None = None  # the text after the answer, which fills the middle; without a chat template
 
 
 class Job(msgspec.Struct, frozen=True, order=True):
@@ -66,12 +66,12 @@ class Experiment(msgspec.Struct, frozen=True):
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     max_tokens: int = 256
     repeats: int = 3
-    chat: bool = True  # wrap a prompt as one user message by the target's template
+    chat: bool = True  # wrap each prompt as one user message with the target's template
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
     drafters: tuple[str, ...] = ()  # files of the plug-ins in use
     title: str = ""
-    template_options: TemplateOptions = {}  # what the chat template is told beside the prompt
+    template_options: TemplateOptions = {}  # for the chat template
 
     def with_lanes(self, lanes: Sequence[Lane]) -> Experiment:
         return msgspec.structs.replace(self, lanes=tuple(lanes))
@@ -92,8 +92,8 @@ class Experiment(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(job, lane=self.baseline_of(job.lane))
 
     def jobs(self) -> tuple[Job, ...]:
-        """All runs in order. Lanes of one target follow each other for a prompt, so that what is compared is
-        measured side by side, in an order of their own for every prompt and repeat (TurnOrder)."""
+        """All runs in order. For each prompt the lanes of one target follow each other, so that compared runs
+        are measured side by side; their order differs by prompt and repeat (TurnOrder)."""
         jobs = []
         groups = [TurnOrder(group, self.sampling.seed) for group in self._by_target()]
         for repeat in range(self.repeats):
@@ -109,7 +109,7 @@ class Experiment(msgspec.Struct, frozen=True):
         return list(groups.values())
 
     def request(self, prompt: int, strategy: str) -> GenerationRequest:
-        """What is asked of the engine."""
+        """The engine's request for a prompt and a strategy."""
         asked = self.prompts[prompt]
         chat = self.chat and asked.suffix is None
         return GenerationRequest(
@@ -127,11 +127,11 @@ class Experiment(msgspec.Struct, frozen=True):
 
 
 def with_baselines(lanes: Sequence[Lane], own: Pair) -> tuple[Lane, ...]:
-    """Lanes in one spelling, each once, and strategy none on every target, in front of its first lane.
+    """The distinct lanes in one spelling, with strategy none before the first lane of every target.
 
-    `own` is the experiment's pair. A strategy that is asked for again by another label is a lane of its own,
-    also none: two lanes of the same show how far apart chance alone takes them. Raises SettingError for a
-    strategy that cannot be read.
+    `own` is the experiment's pair. The same strategy under another label is another lane, also for none: two
+    equal lanes show what difference chance alone makes. Raises SettingError for a strategy that cannot be
+    read.
     """
     known: list[Lane] = []
     bases: dict[ModelOptions, int] = {}
@@ -144,7 +144,7 @@ def with_baselines(lanes: Sequence[Lane], own: Pair) -> tuple[Lane, ...]:
         spec = StrategySpec.parse(lane.strategy)
         spelled = msgspec.structs.replace(lane, strategy=str(spec), pair=pair)
         if not spec.parts:
-            # Without drafts it does not matter how they would be judged, or what lies beside the target.
+            # Without drafts, neither the verification rule nor the draft model matters.
             base = known[bases[target]]
             spelled = msgspec.structs.replace(base, label=lane.label or base.label)
             if not base.label:
@@ -158,10 +158,10 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     """The experiment with its baselines and a seed, checked; raises SettingError."""
     lanes = with_baselines([Lane(NONE), *experiment.lanes], experiment.pair)
     if len(lanes) < 2:
-        raise SettingError("There is nothing to compare with none.", "Give at least one strategy.")
+        raise SettingError("There is nothing to compare with strategy none.", "Give at least one strategy.")
     if len(lanes) > most_lanes:
         raise SettingError(
-            f"{len(lanes)} lanes are too many.", f"Allowed: {most_lanes}, with the baseline of each target."
+            f"{len(lanes)} lanes are too many.", f"Allowed: {most_lanes}, including each target's baseline."
         )
     if not experiment.prompts:
         raise SettingError("There is no prompt.", "Give at least one.")
@@ -171,7 +171,7 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     sampling = experiment.sampling
     check_params(sampling)
     check_options(experiment.template_options)
-    if sampling.seed < 0:  # one for all; 31 bits, as llama.cpp takes it too
+    if sampling.seed < 0:  # the same for all runs; 31 bits, which llama.cpp takes too
         sampling = replace(sampling, seed=secrets.randbits(31))
     for lane in lanes:
         spec = StrategySpec.parse(lane.strategy)

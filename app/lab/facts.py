@@ -1,4 +1,4 @@
-"""What a measurement was made with: the machine, the versions, the model files."""
+"""The circumstances of a measurement: machine, versions, model files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SystemFacts(msgspec.Struct, frozen=True):
 
 
 class FileFacts(msgspec.Struct, frozen=True):
-    """A model file, without where it lies."""
+    """A model file, without its folder."""
 
     file: str
     name: str
@@ -40,8 +40,8 @@ class FileFacts(msgspec.Struct, frozen=True):
     n_params: int
     n_ctx: int
     threads: int
-    memory: int | None  # bytes it took; None where it was not told
-    sha256: str | None  # None where it was left out
+    memory: int | None  # bytes in use; None where unknown
+    sha256: str | None  # None where it was not computed
 
 
 class PairFacts(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class PairFacts(msgspec.Struct, frozen=True):
     vocabulary: str  # the vocabulary check, in words
 
     def memory(self, needs_draft: bool) -> int | None:
-        """Bytes that a lane on this pair needs."""
+        """The bytes that a lane on this pair needs; None where unknown."""
         parts = [self.target.memory]
         if needs_draft and self.draft is not None:
             parts.append(self.draft.memory)
@@ -63,7 +63,7 @@ Digest = Callable[[str], str | None]
 
 
 def no_digest(_path: str) -> str | None:
-    """For where reading the files again would take too long."""
+    """No digest: for where reading the files again would take too long."""
     return None
 
 
@@ -101,7 +101,7 @@ def _file_facts(model: ModelInfo, digest: Digest) -> FileFacts:
 
 
 def sha256(path: str, stopped: Callable[[], bool] = lambda: False) -> str | None:
-    """The SHA-256 of a file, in hex; None where it cannot be read (it was moved) or `stopped` says so."""
+    """The SHA-256 of a file, in hex; None where it cannot be read (it was moved) or was `stopped`."""
     whole = hashlib.sha256()
     try:
         with Path(path).open("rb") as file:

@@ -1,4 +1,4 @@
-"""Lanes from a file: strategies, each on the pair of the command line or on one of its own."""
+"""Lanes from a file: strategies, each on the command line's pair or on its own pair."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.lab.experiment import Lane, Pair
 
 
 class LaneEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A lane as it is written: models are paths, or objects with the options they are loaded by."""
+    """A lane as the file has it: models are paths, or objects with their load options."""
 
     strategy: str
     label: str = ""
@@ -32,9 +32,9 @@ _entries = msgspec.json.Decoder(list[LaneEntry])
 def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tuple[Lane, ...]:
     """The lanes of a JSON list of `LaneEntry`.
 
-    A lane without models runs on `own`, one with a draft only on own's target with that draft, one with a
-    target only without a draft. `resolve` makes a real path of a written one; relative ones are seen from
-    the file. Models are loaded by own's options where the file gives only a path. Raises SettingError.
+    A lane without models runs on `own`; with a draft only, on own's target with that draft; with a target
+    only, without a draft. `resolve` makes a real path of a written path; relative paths start at the file.
+    Where the file gives only a path, the model is loaded with own's options. Raises SettingError.
     """
     try:
         entries = decode(_entries, path.read_bytes())
@@ -60,7 +60,7 @@ def read_lanes(path: Path, own: Pair, resolve: Callable[[str], str] = str) -> tu
 
 
 def _options(written: dict[str, Any], file: Path) -> ModelOptions:
-    """A model with its options; a misspelt one, or a value that is not allowed, is refused."""
+    """A model with its options; an unknown option, or a value that is not allowed, is refused."""
     allowed = [field.name for field in fields(ModelOptions)]
     unknown = [name for name in written if name not in allowed]
     if unknown:
@@ -71,6 +71,6 @@ def _options(written: dict[str, Any], file: Path) -> ModelOptions:
     try:
         given = msgspec.convert(written, ModelOptions)
     except msgspec.ValidationError as error:
-        raise SettingError(f"{file.name} cannot be used: {error}.", "Mend the model's options.") from None
+        raise SettingError(f"{file.name} cannot be used: {error}.", "Correct the model's options.") from None
     check_params(given)
     return given

@@ -1,4 +1,4 @@
-"""What lanes are called where they stand together: with their models, where these tell them apart."""
+"""The names of lanes beside each other: with their models, where these differ."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.lab.experiment import Experiment
 def lane_names(experiment: Experiment) -> tuple[str, ...]:
     """The name of every lane.
 
-    A label is taken as it is. A strategy says on which target it runs, and with which draft, where the
-    experiment has several; so does a label that two lanes share.
+    A label is used as it is. A strategy is followed by its target and its draft, where the experiment has
+    several; so is a label that two lanes share.
     """
     labels = Counter(lane.label for lane in experiment.lanes)
     return tuple(
@@ -25,7 +25,7 @@ def lane_names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _wheres(experiment: Experiment) -> list[str]:
-    """On which models each lane runs, as far as it tells lanes apart."""
+    """The models of each lane, in words, as far as they tell lanes apart."""
     pairs = [experiment.pair_of(lane) for lane in range(len(experiment.lanes))]
     drafting = [StrategySpec.parse(lane.strategy).needs_draft for lane in experiment.lanes]
     targets = list(dict.fromkeys(pair.target for pair in pairs))
@@ -41,7 +41,7 @@ def _wheres(experiment: Experiment) -> list[str]:
 
 
 def _short(model: ModelOptions, among: Sequence[ModelOptions]) -> str:
-    """A model's file; with its folder where another has that name, with its options where they differ."""
+    """A model's file name; with its folder where another file has that name, and with options that differ."""
     parts = _parts(model.path)
     same_name = [candidate for candidate in among if _parts(candidate.path)[-1] == parts[-1]]
     text = "/".join(parts[-2:]) if any(candidate.path != model.path for candidate in same_name) else parts[-1]

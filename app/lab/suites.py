@@ -1,4 +1,4 @@
-"""Prompt suites: those that come with the app, and people's own files."""
+"""Prompt suites: the built-in ones, and people's own files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPEED_BENCH = {
     "long context": "rag",
     "chat": "qa",
 }
-"""Our categories in the words of SPEED-Bench, where it has the same kind of prompt."""
+"""SPEED-Bench's names of our categories, where it has the same kind of prompt."""
 
 
 class Suite(msgspec.Struct, frozen=True):
@@ -40,8 +40,8 @@ class Suite(msgspec.Struct, frozen=True):
         return categories_of([prompt.category for prompt in self.prompts])
 
     def only(self, categories: tuple[str, ...]) -> Suite:
-        """The prompts of some categories, by our names or by those of SPEED-Bench; raises PromptError for one
-        that there is not."""
+        """The prompts of some categories, by our names or SPEED-Bench's; raises PromptError for an unknown
+        one."""
         wanted: set[str] = set()
         for name in categories:
             found = [
@@ -67,13 +67,13 @@ _EXPECTED = 'a JSON list of strings or of {"category": "...", "prompt": "..."}'
 
 
 def built_in(resources: Path) -> tuple[Suite, ...]:
-    """The suites that come with the app, in the order of their file names."""
+    """The built-in suites, in the order of their file names."""
     return tuple(read_suite(path) for path in sorted((resources / "suites").glob("*.json")))
 
 
 def read_suite(path: Path) -> Suite:
-    """A suite from a file: a JSON list of strings or of {"category", "prompt"}, a suite as ours are written,
-    or text with one prompt a line. Raises PromptError.
+    """Read a suite: a JSON list of strings or of {"category", "prompt"}, a suite in the built-in format, or
+    text with one prompt a line. Raises PromptError.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -89,8 +89,8 @@ def read_suite(path: Path) -> Suite:
 
 
 def parse_suite(text: str, name: str, file: str = "") -> Suite:
-    """A suite from its text: JSON where it is JSON, else one prompt a line. Raises PromptError for JSON of
-    another shape, also line by line, and for what is no JSON in a `file` that is called so."""
+    """Parse a suite: JSON, or else one prompt a line. Raises PromptError for JSON of another shape, also as
+    JSON Lines, and for invalid JSON in a `file` named .json."""
     try:
         read = decode(_suite, text)
     except DamagedError as error:
@@ -106,7 +106,7 @@ def parse_suite(text: str, name: str, file: str = "") -> Suite:
 
 
 def _shape(text: str) -> str:
-    """What JSON that cannot be used holds, in words; "" where it is text."""
+    """The content of unusable JSON, in words; "" for text that is not JSON."""
     found = _json(text)
     if isinstance(found, list):
         for number, entry in enumerate(found, start=1):
@@ -124,7 +124,7 @@ def _shape(text: str) -> str:
 
 
 def _json(text: str) -> object:
-    """None for what is no JSON."""
+    """The decoded text; None where it is not JSON."""
     try:
         return decode(_anything, text)
     except DamagedError:

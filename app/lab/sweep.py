@@ -1,4 +1,4 @@
-"""A sweep: one strategy over a grid of two of its parameters. A lane a cell, run like any experiment."""
+"""A sweep: one strategy over a grid of two of its parameters, an experiment with a lane for each cell."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MOST_CELLS = 256
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """One parameter and its values, as they are written. `key` is a name such as n_max or, where several
-    parts of the strategy have it, PART.n_max; verify and length go too."""
+    """One parameter and its values, as text. `key` is a name such as n_max, PART.n_max where several parts of
+    the strategy have it, verify or length."""
 
     key: str
     values: tuple[str, ...]
@@ -40,14 +40,14 @@ class Heat(msgspec.Struct, frozen=True):
 
     cell: Cell
     strategy: str
-    name: str = ""  # the strategy with the values of both axes, also where these are its defaults
+    name: str = ""  # the strategy with the values of both axes, even defaults
     tokens_per_second: float | None = None
     acceptance_rate: float | None = None
     speedup: float | None = None
 
 
 def with_value(strategy: str, key: str, value: str) -> str:
-    """The strategy with one setting changed; raises SettingError with what is allowed."""
+    """The strategy with one setting changed; raises SettingError, which lists what is allowed."""
     spec = StrategySpec.parse(strategy)
     if key in EWMA_KEYS:
         bare = str(replace(spec, ewma=EwmaParams()))
@@ -67,7 +67,7 @@ def with_value(strategy: str, key: str, value: str) -> str:
     ]
     if len(having) != 1:
         every = [f"{part.name}.{setting}" for part in spec.parts for setting in _names(part.params)]
-        problem = "is in several parts of" if having else "is no setting of"
+        problem = "is in several parts of" if having else "is not a setting of"
         raise SettingError(f"{key} {problem} {strategy}.", f"Allowed: {', '.join([*every, *RUN_KEYS])}.")
     index = having[0]
     part = spec.parts[index]
@@ -78,7 +78,7 @@ def with_value(strategy: str, key: str, value: str) -> str:
 
 
 def spelled(strategy: str, keys: Sequence[str]) -> str:
-    """The strategy with these settings written out, also where they have their defaults."""
+    """The strategy with these settings written out, even defaults."""
     spec = StrategySpec.parse(strategy)
     parts = []
     for part in spec.parts:
@@ -98,13 +98,13 @@ def spelled(strategy: str, keys: Sequence[str]) -> str:
 
 
 def make_sweep(base: Experiment, strategy: str, x: Axis, y: Axis) -> tuple[Experiment, SweepFacts]:
-    """The experiment of a sweep, and its grid; `base` has no lanes of its own.
+    """The experiment of a sweep, and its grid; `base` has no lanes.
 
-    A cell whose values do not go together is left out and says why; where none is left, and for more than
-    MOST_CELLS, SettingError.
+    A cell whose values contradict each other is left out, and says why. Raises SettingError where no cell is
+    left, and for more than MOST_CELLS.
     """
     if x.key == y.key:
-        raise SettingError(f"Both axes are {x.key}.", "Take two parameters.")
+        raise SettingError(f"Both axes are {x.key}.", "Choose two different settings.")
     if len(x.values) * len(y.values) > MOST_CELLS:
         raise SettingError(
             f"{len(x.values)} × {len(y.values)} cells are too many.", f"Allowed: {MOST_CELLS} in all."
@@ -127,12 +127,12 @@ def make_sweep(base: Experiment, strategy: str, x: Axis, y: Axis) -> tuple[Exper
 
 
 def heat_map(report: Report) -> tuple[Heat, ...]:
-    """The cells of a sweep with their numbers, row by row (y), each from the first column (x) on."""
+    """The cells of a sweep with their numbers, row by row (y), column by column (x)."""
     return heats(report.sweep, report.summary) if report.sweep is not None else ()
 
 
 def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
-    """The same from the table alone: while it is measured no more is needed."""
+    """The cells with their numbers, from the summaries alone: there is no report while a sweep runs."""
     heat = []
     for cell in facts.cells:
         if cell.lane is None:
@@ -153,13 +153,13 @@ def heats(facts: SweepFacts, summary: Sequence[Summary]) -> tuple[Heat, ...]:
 
 
 def best_cell(cells: tuple[Heat, ...]) -> Heat | None:
-    """The fastest against the baseline; None where nothing was measured."""
+    """The cell with the largest speed-up; None where nothing was measured."""
     known = [cell for cell in cells if cell.speedup is not None]
     return max(known, key=lambda cell: cell.speedup or 0.0, default=None)
 
 
 def _check_axis(strategy: str, axis: Axis) -> None:
-    """A key that is not there, or a range without one allowed value, is a mistake, not an empty cell."""
+    """Raise SettingError for an unknown key, or where no value is allowed: a mistake, not an empty cell."""
     problem: SettingError | None = None
     for value in axis.values:
         try:
@@ -172,7 +172,7 @@ def _check_axis(strategy: str, axis: Axis) -> None:
 
 
 def _cell_strategy(strategy: str, values: Sequence[tuple[str, str]], temperature: float) -> tuple[str, str]:
-    """(the strategy of a cell, or why there is none)"""
+    """(the strategy of a cell, why there is none); one of the two is empty"""
     try:
         for key, value in values:
             strategy = with_value(strategy, key, value)

@@ -25,7 +25,7 @@ Presets = tuple["Preset", ...]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What an answer is made with. Model paths may begin with `bundled:`."""
+    """A pair, a strategy and a sampling. Model paths may begin with `bundled:`."""
 
     name: str
     target: ModelOptions
@@ -37,15 +37,15 @@ class Preset:
 
     @classmethod
     def of(cls, name: str, settings: Settings) -> Preset:
-        """What these settings have in use."""
+        """The preset of these settings."""
         return cls(name, **{key: getattr(settings, key) for key in _SHARED})
 
     def in_use(self, settings: Settings) -> bool:
-        """Whether these settings have all of it in use."""
+        """Whether these settings use this preset unchanged."""
         return self == Preset.of(self.name, settings)
 
     def check(self) -> None:
-        """Raise SettingError where a value is outside what is allowed."""
+        """Raise SettingError for a value that is not allowed."""
         if not self.name.strip():
             raise SettingError("A preset needs a name.")
         for part in (self.target, self.draft, self.sampling):
@@ -60,7 +60,7 @@ _SHARED = tuple(field.name for field in dataclasses.fields(Preset) if field.name
 
 @dataclass(frozen=True, slots=True)
 class LoadedPresets:
-    """Presets as read, and one sentence for everything that could not be taken over."""
+    """Presets as read, and a sentence for each problem."""
 
     presets: Presets = ()
     notices: tuple[str, ...] = ()
@@ -73,10 +73,11 @@ class PresetStore:
         self.path = path
         self._lock = lock_at(path.with_name(path.name + ".lock"))
         self._locked = ""
-        self._unusable: list[Any] = []  # as they were read: written back, for what is missing may come back
+        self._unusable: list[Any] = []  # kept and written back: a missing part may return
 
     def load(self) -> LoadedPresets:
-        """Read the file. Never raises: what is wrong is left out, named, and kept in another file."""
+        """Read the file. Never raises: a wrong entry is left out and named, a wrong file kept under another
+        name."""
         try:
             entries, version = self._read()
         except FileNotFoundError:
@@ -99,8 +100,8 @@ class PresetStore:
         return LoadedPresets(presets, (notice,))
 
     def change(self, change: Callable[[Presets], Presets], known: Presets) -> Presets:
-        """Change what the file holds by now, for another window may have changed it, and return the new list.
-        What it holds is `known` where it cannot be read. Raises UserError, as `change` may."""
+        """Apply `change` to the file's current presets, which another window may have changed, and return the
+        result. `known` stands for presets that cannot be read. Raises UserError, as `change` may."""
         try:
             make_own_folder(self.path.parent)
         except OSError as error:
@@ -142,7 +143,7 @@ class PresetStore:
         )
 
     def _read(self) -> tuple[list[Any], Any]:
-        """(presets as they are written, the file's version); raises OSError or DamagedError."""
+        """(presets as JSON, the file's version); raises OSError or DamagedError."""
         data = decode_object(self.path.read_bytes())
         entries = data.get("presets")
         if not isinstance(entries, list):
@@ -150,7 +151,7 @@ class PresetStore:
         return entries, data.get("version", VERSION)
 
     def _keep(self, what: str, presets: Presets, whole: bool) -> LoadedPresets:
-        """Keep the file as it was under another name: itself where the whole of it is of no use."""
+        """Keep the file under another name: moved if `whole` of it is unusable, else copied."""
         try:
             if whole:
                 kept = set_aside(self.path, "damaged")
@@ -158,14 +159,14 @@ class PresetStore:
                 kept = self.path.with_name(self.path.name + ".kept")
                 write_atomic(kept, self.path.read_bytes())
         except OSError as error:
-            # Saving would now overwrite what could not be rescued.
+            # Saving now would overwrite the file that could not be kept.
             self._locked = f"{self.path} {what} and cannot be kept under another name ({reason(error)})."
             return LoadedPresets(presets, (f"{self._locked} Presets are not saved.",))
         return LoadedPresets(presets, (f"The presets file {what}; it is kept as {kept.name}.",))
 
 
 def _sorted(entries: Sequence[Any], known: Presets = ()) -> tuple[Presets, list[Any]]:
-    """The presets that can be used, or are `known`, of two with the same name the first; and the others."""
+    """(presets that are usable or `known`, the first of each name; all other entries)"""
     found: dict[str, Preset] = {}
     others = []
     for entry in entries:

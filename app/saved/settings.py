@@ -1,4 +1,4 @@
-"""What is remembered between two starts: typed settings and the JSON file they live in."""
+"""What is remembered between starts: typed settings and their JSON file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ RECENT_MODELS = 8
 
 S = TypeVar("S")
 UseDrafters = Callable[[Sequence[str]], Mapping[str, UserError]]
-"""Makes the strategies of these files known; what cannot be used -> why."""
+"""Registers the strategies of these files; returns an error for each file that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One state of everything that is remembered. Model paths may begin with `bundled:`."""
+    """Everything that is remembered. Model paths may begin with `bundled:`."""
 
     target: ModelOptions = field(default_factory=lambda: ModelOptions(BUNDLED_TARGET))
     draft: ModelOptions | None = field(default_factory=lambda: ModelOptions(BUNDLED_DRAFT))
@@ -57,14 +57,14 @@ class Settings:
     offline: bool = False  # the network is not used
 
     def with_recent(self, path: str) -> Settings:
-        """These settings with `path` as the model file used last."""
+        """These settings with `path` as the last used model file."""
         others = (recent for recent in self.recent_models if recent != path)
         return dataclasses.replace(self, recent_models=(path, *others)[:RECENT_MODELS])
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Settings as read, and one sentence for everything that could not be taken over."""
+    """Settings as read, and a sentence for each problem."""
 
     settings: Settings
     notices: tuple[str, ...] = ()
@@ -79,9 +79,9 @@ class SettingsStore:
         self._locked = ""
 
     def load(self, use_drafters: UseDrafters = lambda _files: {}) -> LoadedSettings:
-        """Read the file. Never raises: what is wrong falls back to its default and is named.
+        """Read the file. Never raises: a wrong value is named and replaced by its default.
 
-        `use_drafters` gets the drafters' files before the strategy is looked at, which may be one of theirs.
+        `use_drafters` gets the drafters' files before the strategy is checked, which may be one of theirs.
         """
         try:
             data = decode_object(self.path.read_bytes())
@@ -130,7 +130,7 @@ class SettingsStore:
         try:
             aside = set_aside(self.path, "damaged")
         except OSError as error:
-            # Saving would now overwrite what could not be rescued.
+            # Saving now would overwrite the file that could not be moved.
             self._locked = f"{self.path} {what} and cannot be moved ({reason(error)})."
             return LoadedSettings(Settings(), (f"{self._locked} Settings are not saved.",))
         notice = f"The settings file {what}; it is kept as {aside.name}, and defaults are in use."
@@ -155,18 +155,18 @@ def _to_json(settings: Settings) -> dict[str, Any]:
 
 
 def _merge(kept: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """`new`, and from `kept` the keys that it does not have, on every level."""
+    """`new`, completed on every level by the keys that only `kept` has."""
     merged = dict(kept) | dict(new)
     for key, value in new.items():
         before = kept.get(key)
-        # Splitters are a mapping of ours, all of it known: what is gone there is meant to be gone.
+        # Splitters are a mapping whose keys are all ours: a missing one was removed.
         if isinstance(value, dict) and isinstance(before, dict) and key != "splitters":
             merged[key] = _merge(before, value)
     return merged
 
 
 def _read(owner: type[S], data: Mapping[str, Any], defaults: S, prefix: str, notices: list[str]) -> S:
-    """Fill a settings dataclass from JSON; a field that is wrong keeps its default and is named."""
+    """Fill a settings dataclass from JSON; a wrong field keeps its default and is named."""
     hints = get_type_hints(owner)
     described = {declared.name: declared for declared in params_of(owner)}
     values: dict[str, Any] = {}

@@ -371,7 +371,7 @@ def test_models_use_no_network(command: Command, server: FakeHub) -> None:
         (["--drafts-for", "gone.gguf"], "gone.gguf is not there"),
         (["--add", "gone"], "is not there"),
         (["--remove", "gone"], "was not added"),
-        (["--delete", "gone.gguf"], "is no model of the library"),
+        (["--delete", "gone.gguf"], "is not a model of the library"),
     ],
 )
 def test_what_models_cannot_do_is_one_line(command: Command, words: list[str], said: str) -> None:

@@ -76,7 +76,7 @@ def test_a_file_of_llama_cpp_comes_out_as_it_went_in(tmp_path: Path, target: str
     [
         ([], "there is nothing to count", 2),
         (["missing.txt"], "missing.txt cannot be read", 1),
-        (["picture.txt"], "picture.txt is no text in UTF-8", 1),
+        (["picture.txt"], "picture.txt is not UTF-8 text", 1),
         (["--merge=picture.txt"], "picture.txt is damaged or no lookup cache", 2),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_lane_on_the_own_pair_has_no_pair_of_its_own() -> None:
     assert [lane.pair for lane in made.lanes] == [None, None]
 
 
-def test_every_lane_runs_each_prompt_in_each_repeat_and_each_begins_as_often() -> None:
+def test_every_lane_runs_every_prompt_and_repeat_and_begins_equally_often() -> None:
     made = experiment(Lane("prompt-lookup"), Lane("suffix"), repeats=2)
     jobs = made.jobs()
     assert set(jobs) == {Job(r, p, lane) for r in range(2) for p in range(3) for lane in range(3)}

@@ -47,7 +47,7 @@ def test_one_setting_is_changed(strategy: str, key: str, value: str, expected: s
     ("strategy", "key", "value", "words"),
     [
         ("suffix+draft-simple", "n_max", "5", "several parts"),
-        ("draft-simple", "nosuch", "5", "no setting"),
+        ("draft-simple", "nosuch", "5", "is not a setting"),
         ("draft-simple", "n_max", "0", "n_max cannot be"),
         ("draft-simple", "verify", "wrong", "verify cannot be"),
         ("draft-simple", "ewma_start", "5", "belongs to length=ewma"),

@@ -1,4 +1,4 @@
-"""What `draftscope run` is asked for: its options, and the plan that they make."""
+"""The options of `draftscope run`, and the plan made from them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Generate one answer. The text goes to standard output as it comes; the drafting 
 error, in llama.cpp's own format."""
 
 _DRAFT_SUFFIX = "-draft"
-# As in llama.cpp, where most of these have no option of their own for the draft. No context size of its
-# own is the target's: the draft reads the same text.
+# Options of the draft that default to the target's, as in llama.cpp, where most have none for the draft. That
+# includes the context size: the draft reads the same text.
 _SHARED = (
     "ctx_size", "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "repack",
     "rpc", "split_mode", "tensor_split", "main_gpu", "kv_offload", "load_mode",
@@ -50,7 +50,7 @@ DRAFT = ParamOptions(ModelOptions, suffix=_DRAFT_SUFFIX, shared=_SHARED, short={
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """One answer to generate, and where it is written."""
+    """An answer to generate, and the files to write."""
 
     target: ModelOptions
     draft: ModelOptions | None
@@ -65,7 +65,7 @@ class RunPlan:
 
 def parse_run(argv: list[str]) -> RunPlan:
     """Read the arguments; raises UsageError, SettingError, DrafterError or PromptError."""
-    know_drafters(PROG, argv)  # before everything: help and grammar tell of them
+    know_drafters(PROG, argv)  # first: help and grammar list them
     arguments = _parser().parse_args(argv)
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
@@ -93,13 +93,13 @@ def parse_run(argv: list[str]) -> RunPlan:
 
 
 def _prompt(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parts of a request that say what is asked; raises UsageError or PromptError."""
+    """The prompt's fields of a request; raises UsageError or PromptError."""
     suffix = arguments.suffix
     if arguments.suffix_file is not None:
         suffix = _read_prompt(arguments.suffix_file)
     for name, given in (("--suffix", suffix is not None), ("--prompt-ids", arguments.prompt_ids is not None)):
         if arguments.chat and given:
-            raise UsageError(f"{name} takes no chat template.", "Leave out --chat.")
+            raise UsageError(f"{name} cannot be used with --chat.", "Leave out --chat.")
     if arguments.prompt_ids is not None:
         if suffix is not None:
             raise UsageError("--suffix needs a text before it.", "Give --prompt or --prompt-file.")
@@ -111,11 +111,11 @@ def _prompt(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _draft_alone(spec: StrategySpec, draft: ModelOptions | None) -> tuple[ModelOptions, None]:
-    """The draft as a target of its own; raises UsageError."""
+    """The draft model as the target, without a draft; raises UsageError."""
     if draft is None:
         raise UsageError("--draft-only needs a draft model.", "Give one with --draft.")
     if spec.parts:
-        raise UsageError("--draft-only has nothing that drafts.", "Leave out --strategy.")
+        raise UsageError("--draft-only cannot be used with a strategy.", "Leave out --strategy.")
     return draft, None
 
 
@@ -133,26 +133,28 @@ def _parser() -> Parser:
     prompts.add_argument(
         "--prompt-ids",
         metavar="IDS",
-        help="Token ids to continue, such as 1,2,3, or a file with them; nothing is put before them",
+        help="Token ids to continue, such as 1,2,3, or a file with them; no token is added before them",
     )
     ends = answer.add_mutually_exclusive_group()
     ends.add_argument(
         "--suffix",
         metavar="TEXT",
         type=plain_text,
-        help="Text behind the answer, which fills the gap between the prompt and it; for models with tokens "
-        "for that (fill in the middle)",
+        help="Text that follows the answer: the answer fills the gap between the prompt and this text. For "
+        "models with fill-in-the-middle tokens",
     )
-    ends.add_argument("--suffix-file", metavar="FILE", help="Read the suffix from a file, as the prompt")
+    ends.add_argument(
+        "--suffix-file", metavar="FILE", help="Read the suffix from a file, as --prompt-file does"
+    )
     answer.add_argument(
         "--draft-only",
         action="store_true",
-        help="Let the draft answer alone: what would it propose here? The target is not loaded",
+        help="Let the draft model answer alone, to see what it would propose. The target is not loaded",
     )
     answer.add_argument(
         "--chat",
         action="store_true",
-        help="Wrap the prompt as one user message by the model's chat template",
+        help="Wrap the prompt as one user message with the model's chat template",
     )
     add_template_options(answer)
     answer.add_argument(
@@ -173,24 +175,24 @@ def _parser() -> Parser:
 
 
 def add_pair_options(parser: Parser) -> None:
-    """Which models; `chosen_pair` reads them."""
+    """Add the options that name the models; `chosen_pair` reads them."""
     pair = parser.add_argument_group("the pair")
     add_pair_names(
         pair,
-        "The model that answers: a file, or a name on the Hub, owner/name[:QUANTISATION] or "
-        "owner/name/file.gguf, which is downloaded where it is not here (default: the bundled pair)",
-        "The model that drafts for it, named alike",
+        "The model that answers: a file, or a name on the Hub (owner/name[:QUANTISATION] or "
+        "owner/name/file.gguf), downloaded if it is not here (default: the bundled pair)",
+        "The model that drafts for it, named in the same way",
     )
 
 
 def add_pair_names(group: argparse._ActionsContainer, target: str, draft: str) -> None:
-    """--target and --draft with their help, also by llama.cpp's names."""
+    """Add --target and --draft with their help, and llama.cpp's names for them."""
     group.add_argument("--target", "-m", "-hf", metavar="MODEL", help=target)
     group.add_argument("--draft", "-md", "-hfd", metavar="MODEL", help=draft)
 
 
 def add_end_options(group: argparse._ArgumentGroup) -> None:
-    """Where an answer ends."""
+    """Add the options on where an answer ends."""
     LENGTH.add_to(group)
     group.add_argument(
         "--stop",
@@ -206,7 +208,7 @@ def add_end_options(group: argparse._ArgumentGroup) -> None:
 
 
 def add_model_options(parser: Parser) -> None:
-    """How tokens are drawn and models loaded."""
+    """Add the options on how tokens are drawn and models loaded."""
     SAMPLING.add_to(parser.add_argument_group("sampling"))
     TARGET.add_to(parser.add_argument_group("loading the target"))
     DRAFT.add_to(parser.add_argument_group("loading the draft"))
@@ -220,11 +222,12 @@ def stop_text(argument: str) -> str:
 
 
 def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptions | None]:
-    """The models that --target, --draft and the load options name, by default the bundled ones."""
+    """The models of --target, --draft and the load options, by default the bundled ones. Raises
+    UsageError."""
     target, draft = arguments.target, arguments.draft
     if target is None:
         if draft is not None:
-            raise UsageError("--draft needs a target of its own.", "Give one with --target.")
+            raise UsageError("--draft needs a target.", "Give one with --target.")
         paths = find_paths()
         target, draft = paths.model(BUNDLED_TARGET), paths.model(BUNDLED_DRAFT)
     values = TARGET.given(arguments)
@@ -239,7 +242,7 @@ def chosen_pair(arguments: argparse.Namespace) -> tuple[ModelOptions, ModelOptio
 def local_pair(
     target: ModelOptions, draft: ModelOptions | None, interrupt: Interrupt
 ) -> tuple[ModelOptions, ModelOptions | None]:
-    """The pair as files of this machine: what is named on the Hub is downloaded where it is not here.
+    """The pair as local files: models named on the Hub are downloaded if they are not here.
 
     Raises HubError, and KeyboardInterrupt where Ctrl+C came first.
     """
@@ -251,10 +254,10 @@ def local_pair(
 
 
 def _read_ids(given: str) -> tuple[int, ...]:
-    """Token ids with commas or spaces between, from the command line or from a file."""
+    """Token ids, separated by commas or spaces, from the command line or from a file."""
     text = given if _IDS.fullmatch(given) else _read_prompt(given)
     if not _IDS.fullmatch(text):
-        raise UsageError("--prompt-ids holds something else than token ids.", "Write them as 1,2,3.")
+        raise UsageError("--prompt-ids holds something other than token ids.", "Write them as 1,2,3.")
     ids = tuple(map(int, re.findall(r"\d+", text)))
     if max(ids) >= 2**31:
         raise UsageError(f"--prompt-ids cannot hold {max(ids)}.", "A token id is below 2,147,483,648.")
@@ -262,7 +265,7 @@ def _read_ids(given: str) -> tuple[int, ...]:
 
 
 def _read_prompt(name: str) -> str:
-    """The prompt in a file; like llama.cpp's, without the line break that editors put at its end."""
+    """The prompt in a file, as llama.cpp reads it: without the line break that editors put at its end."""
     shown = "standard input" if name == STANDARD_INPUT else Path(name).name
     try:
         raw = sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()

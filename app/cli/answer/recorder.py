@@ -1,4 +1,4 @@
-"""Keeps the trace of a run: in memory, and in a file where one is asked for."""
+"""Keeps the trace of a run, in memory and in a file where one is asked for."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunRecorder:
         self._write(totals)
 
     def fail(self, message: str) -> None:
-        """End the trace where the work broke off; nothing where it is over or did not begin."""
+        """End the trace of an answer that broke off, unless it is over or did not begin."""
         if self.trace is None or self.trace.totals is not None:
             return
         last = self.trace.rounds[-1] if self.trace.rounds else None
@@ -47,7 +47,7 @@ class RunRecorder:
         for round in self.trace.rounds:
             for token in round.emitted:
                 text.add(token.piece)
-        text.finish()  # what might have become a stop text is of the answer now
+        text.finish()  # text held back as a possible stop text belongs to the answer
         totals = Totals(
             finish_reason=FinishReason.FAILED,
             text=text.text,
@@ -57,12 +57,12 @@ class RunRecorder:
             first_token_seconds=None,
             error=message,
         )
-        with contextlib.suppress(UserError):  # the first failure is the one to be told
+        with contextlib.suppress(UserError):  # the first failure is the one to report
             self.finish(totals)
 
     def close(self) -> None:
         if self._writer is not None:
-            # On a full disk closing fails on what could not be written, which was reported already.
+            # On a full disk closing fails on the unwritten rest, which was reported already.
             with contextlib.suppress(OSError):
                 self._writer.close()
 
@@ -79,12 +79,12 @@ class RunRecorder:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that cannot be written, before anything is computed for it; raises UserError."""
+    """Raise UserError for a file that cannot be written, before anything is computed for it."""
     try:
-        # Opening a pipe would already be taken for its end by whoever reads there.
+        # A pipe's reader would take opening and closing it for its end.
         if is_special(path):
             return
-        real = path.resolve()  # a link that leads nowhere yet must stay
+        real = path.resolve()  # a link to a missing file must stay
         new = not real.exists()
         real.open("ab").close()
         if new:
@@ -94,13 +94,13 @@ def check_writable(path: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, a pipe or a device as it comes; raises UserError."""
+    """Write a file whole or not at all, a pipe or a device directly; raises UserError."""
     try:
         if is_special(path):
             with path.open("ab") as file:
                 file.write(data)
         else:
-            write_atomic(path.resolve(), data, SHARED)  # a link stays, and leads to what is new
+            write_atomic(path.resolve(), data, SHARED)  # a link stays, and points to the new file
     except OSError as error:
         raise cannot_write(path, error) from error
 
@@ -111,8 +111,8 @@ def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path is no plain file, so that nothing may take its place. /dev/stdout is a link that leads
-    to a plain file where the output goes to one."""
+    """Whether a path is not a plain file and must not be replaced. /dev/stdout is a link, which leads to a
+    plain file where the output goes to one."""
     if path.absolute().is_relative_to("/dev"):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()

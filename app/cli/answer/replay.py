@@ -1,4 +1,4 @@
-"""`draftscope replay`: a recorded trace as text and statistics, and its verdicts recomputed."""
+"""`draftscope replay`: prints a trace's text and statistics, and recomputes its verdicts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _verify(trace: Trace, name: str) -> int:
         say(line)
     rounds = count(len(trace.rounds), "round")
     if found:
-        say(f"{PROG}: {name} does not hold: {count(len(found), 'disagreement')} in {rounds}.")
+        say(f"{PROG}: {name} failed verification: {count(len(found), 'disagreement')} in {rounds}.")
         return 1
     say(f"{name}: all {rounds} verified.")
     return 0

@@ -1,4 +1,4 @@
-"""`draftscope run`: one answer, as text, statistics, trace and numbers."""
+"""`draftscope run`: generates one answer, as text, statistics, trace and JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _generate(plan: RunPlan, interrupt: Interrupt) -> int:
 
 
 def _record(client: EngineClient, plan: RunPlan, recorder: RunRecorder, printer: AnswerPrinter) -> None:
-    """Record an answer to its end. Raises PromptError where thinking was to be off and cannot be."""
+    """Record an answer to its end. Raises PromptError where thinking cannot be switched off."""
     for event in client.generate(plan.request, plan.drafters):
         if isinstance(event, Started):
             if told := unread(plan.request.template_options, event.header):
@@ -72,7 +72,7 @@ def _record(client: EngineClient, plan: RunPlan, recorder: RunRecorder, printer:
 
 
 def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
-    """What came, however it ended."""
+    """Print and write the answer so far, however it ended."""
     try:
         printer.finish(trace.text)
     finally:
@@ -82,4 +82,4 @@ def _report(trace: Trace, plan: RunPlan, printer: AnswerPrinter) -> None:
         say(line)
     totals = trace.totals
     if totals and totals.error and totals.finish_reason is not FinishReason.FAILED:
-        complain(PROG, totals.error)  # the answer is whole; what a drafter does behind it was not done
+        complain(PROG, totals.error)  # the answer is whole; the drafter's work after it failed

@@ -1,4 +1,4 @@
-"""Strategies in the words of the command line: their help, and the statistics of a run."""
+"""Texts of the command line on strategies: their help, and the statistics of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENDS = {
 
 
 def strategy_help() -> str:
-    """What can be written as a strategy, made from the registry."""
+    """The grammar of strategies, made from the registry."""
     lines = [
         "strategies: NAME[:KEY=VALUE...], several joined by + in order of precedence",
         f"  {NONE}",
@@ -40,17 +40,18 @@ def strategy_help() -> str:
     lines += [
         f"  verify={rules}",
         *_wrapped(
-            "For the whole run, behind any name: how drafts are judged. greedy accepts what the target "
-            "finds most probable (only at temperature 0, where it is the default); speculative keeps the "
-            "target's distribution (otherwise the default); block keeps it too, judges a draft as a whole "
-            "and accepts at least as many tokens on average; match gives the same text as none.",
+            "How drafts are verified, for the whole run; written after any name. greedy accepts the "
+            "target's most probable token (only at temperature 0, where it is the default); speculative "
+            "keeps the target's distribution (the default at other temperatures); block keeps it too, "
+            "judges a draft as a whole and accepts at least as many tokens on average; match gives the same "
+            "text as none.",
             6,
         ),
         f"  length={'|'.join(LengthRule)}",
         *_wrapped(
-            "For the whole run: how many tokens a round drafts. fixed drafts as many as the settings above "
-            "allow; ewma follows recent acceptance, by the settings below; auto takes the number that gives "
-            "the most tokens per second by the measured costs, zero included.",
+            "How many tokens a round drafts, for the whole run. fixed drafts as many as the settings above "
+            "allow; ewma follows recent acceptance, with the settings below; auto takes the number, zero "
+            "included, that gives the most tokens per second at the measured costs.",
             6,
         ),
         *(
@@ -91,10 +92,10 @@ def _answer_line(trace: Trace, statistics: Statistics) -> str:
 
 
 def _longest_draft(trace: Trace) -> int | None:
-    """The most tokens that a draft of this run may have, where the strategy is one that we know."""
+    """The most tokens that a draft of this run may have; None where unknown."""
     try:
         parts = StrategySpec.parse(trace.header.strategy).parts
     except SettingError:
-        return None  # of another version; then the longest that occurred
+        return None  # a strategy of another version
     limits = [getattr(part.params, name, 0) for part in parts for name in LONGEST]
     return max(limits, default=None) or None

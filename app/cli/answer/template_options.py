@@ -1,4 +1,4 @@
-"""What a chat template is told on the command line, and whether it reads it."""
+"""The command line's options for the chat template, and whether the template reads them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def add_template_options(group: argparse._ArgumentGroup) -> None:
         type=_option,
         action="append",
         default=[],
-        help="Give the chat template a variable, such as reasoning_effort=low. VALUE is read as JSON where "
-        "it is some, else as text; may be given several times",
+        help="Give the chat template a variable, such as reasoning_effort=low. VALUE is read as JSON if it "
+        "is valid JSON, else as text; may be given several times",
     )
 
 
@@ -38,11 +38,11 @@ def _option(argument: str) -> tuple[str, TemplateValue]:
 
 
 def asked_options(arguments: argparse.Namespace, *, chat: bool) -> TemplateOptions:
-    """What the template is to be told; raises UsageError. `chat`: there is one."""
+    """The options for the chat template; raises UsageError. `chat`: whether a template is used."""
     given: list[tuple[str, TemplateValue]] = arguments.template_option
     if not chat and (arguments.no_thinking or given):
         flag = NO_THINKING if arguments.no_thinking else OPTION
-        raise UsageError(f"{flag} needs --chat.", "Without it a prompt goes through no chat template.")
+        raise UsageError(f"{flag} needs --chat.", "Without --chat no chat template is used.")
     options = dict(given)
     if len(options) < len(given):
         raise UsageError(f"{OPTION} names a variable twice.", "Give each once.")
@@ -55,12 +55,12 @@ def asked_options(arguments: argparse.Namespace, *, chat: bool) -> TemplateOptio
 
 
 def unread(asked: TemplateOptions, header: TraceHeader) -> str:
-    """What to say of options that the template does not read; "" where it reads all of them.
+    """A sentence on options that the template does not read; "" where it reads all of them.
 
-    Raises PromptError where thinking was to be off and the template has no switch for it.
+    Raises PromptError where thinking should be off and the template has no switch for it.
     """
     missing = [name for name in asked if name not in header.template_options]
-    if asked.items() >= switched(False).items():  # by one name or the other
+    if asked.items() >= switched(False).items():  # under either name
         if all(name in missing for name in SWITCHES):
             raise _no_switch(header)
         missing = [name for name in missing if name not in SWITCHES]

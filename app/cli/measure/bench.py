@@ -1,4 +1,4 @@
-"""`draftscope bench`: strategies side by side on the same prompts."""
+"""`draftscope bench`: measures strategies side by side on the same prompts."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from app.lab.runs.runner import Runner
 PROG = "draftscope bench"
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) --strategy SPEC [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
-Measure strategies side by side: the same prompts, seed and sampling, one after another on the loaded
-weights, each from a cold state, after a warm-up. Strategy none is always measured too; the order is
+Measure strategies side by side: with the same prompts, seed and sampling, one after another on the same
+loaded weights, each from a cold state after a warm-up. Strategy none is always measured too; the order is
 random for every prompt and repeat. The table goes to standard output, the progress to standard error."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchPlan:
-    """What is measured, and where it is written."""
+    """An experiment, and the files to write."""
 
     experiment: Experiment
     journal: Path | None
@@ -71,7 +71,7 @@ def parse_bench(argv: list[str]) -> BenchPlan:
         "--lanes",
         metavar="FILE.json",
         type=Path,
-        help='More lanes, also with other pairs: a JSON list of {"strategy", "label", "target", "draft"}',
+        help='More lanes, which may use other pairs: a JSON list of {"strategy", "label", "target", "draft"}',
     )
     add_measure_options(parser)
     add_output_options(parser)

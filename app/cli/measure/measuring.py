@@ -1,4 +1,4 @@
-"""Runs a measurement on the terminal: progress on standard error, files at the end."""
+"""Running a measurement on the terminal: progress on standard error, files at the end."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _SHOWN = ("tokens_per_second", "speedup", "acceptance_rate", "alpha", "tau", "dr
 
 
 class ProgressLine:
-    """Says what goes on: a line for every run, or one that is written over on a terminal."""
+    """Progress on standard error: a line for every run, or on a terminal one line that is overwritten."""
 
     def __init__(self, *, counted: bool = True) -> None:
-        """Not `counted`: how many runs there will be is not known."""
+        """`counted`: whether the number of runs is known."""
         self._counted = counted
         self._live = sys.stderr.isatty()
         self._names: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class ProgressLine:
         self._told: set[str] = set()
 
     def show(self, event: LabEvent) -> None:
-        """Raises PromptError where thinking was to be off and cannot be."""
+        """Report an event. Raises PromptError where thinking cannot be switched off."""
         if isinstance(event, Begun):
             self._names = lane_names(event.experiment)
             self._asked = event.experiment.template_options
@@ -62,7 +62,7 @@ class ProgressLine:
             self._run_done(event)
 
     def end(self) -> None:
-        """Leave the line that is written over."""
+        """Clear the line that is overwritten."""
         if self._live:
             say_over("")
 
@@ -96,7 +96,7 @@ class ProgressLine:
 
 
 def measure(runner: Runner, interrupt: Interrupt) -> None:
-    """Run to the end, or until Ctrl+C; what was measured is in the runner."""
+    """Run to the end, or until Ctrl+C; the runner holds the records."""
     interrupt.stops(runner.control.cancel)
     progress = ProgressLine()
     try:
@@ -109,8 +109,8 @@ def measure(runner: Runner, interrupt: Interrupt) -> None:
 def measured(
     runner: Runner, interrupt: Interrupt, outputs: Outputs, sweep: SweepFacts | None = None
 ) -> tuple[Report, UserError | None]:
-    """Measure and write what was asked for: of all runs, or of those that came before an error. Returns what
-    went wrong, too. Raises UserError where nothing came."""
+    """Measure and write the requested files, of all runs or of those before an error. Returns the report and
+    the error, if any. Raises UserError where nothing was measured."""
     problems: list[UserError] = []
     try:
         measure(runner, interrupt)
@@ -124,7 +124,7 @@ def measured(
 
 
 def ended(report: Report, problem: UserError | None, interrupt: Interrupt) -> int:
-    """The exit code. Raises `problem`, and UserError where no lane but baselines was measured."""
+    """The exit code. Raises `problem`, and UserError where only baselines were measured."""
     if problem is not None:
         raise problem
     if interrupt.pressed:
@@ -143,7 +143,7 @@ def report_of(runner: Runner, interrupt: Interrupt, sweep: SweepFacts | None = N
 
 
 def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[UserError]:
-    """All files that were asked for; returns why some cannot be written."""
+    """Write all requested files; returns the errors of those that cannot be written."""
     contents: list[tuple[Path | None, Callable[[Report], bytes]]] = [
         (outputs.json, Report.to_json),
         (outputs.csv, lambda report: csv_table(report).encode()),
@@ -167,7 +167,7 @@ def write_outputs(outputs: Outputs, report: Report, runner: Runner) -> list[User
 
 def _write_traces(path: Path, traces: TraceStore) -> None:
     try:
-        if is_special(path):  # an archive is written to and fro
+        if is_special(path):  # writing an archive needs a file that can seek
             with TemporaryDirectory() as folder:
                 whole = Path(folder, "traces.zip")
                 traces.archive(whole)
@@ -189,7 +189,7 @@ def summary_lines(report: Report) -> list[str]:
 
 
 def outcome_lines(report: Report) -> list[str]:
-    """What came out, and what to know about it."""
+    """The verdict, disturbances and failures, in lines."""
     lines = [verdict(report), *disturbances(report)]
     failed = sum(summary.failed for summary in report.summary)
     if failed:

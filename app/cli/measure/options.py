@@ -1,4 +1,4 @@
-"""What bench, sweep and tune are asked for alike: pair, prompts, sampling, files."""
+"""The options that bench, sweep and tune share: pair, prompts, sampling, files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFAULT_REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The files that are written when it is over."""
+    """The files to write at the end."""
 
     json: Path | None
     csv: Path | None
@@ -49,7 +49,7 @@ class Outputs:
 
 
 def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
-    """Everything but the strategies."""
+    """Add all options but the strategies."""
     add_pair_options(parser)
     prompts = parser.add_argument_group("the prompts")
     source = prompts.add_mutually_exclusive_group(required=True)
@@ -68,14 +68,14 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="Only the prompts of this category, by its name here or in SPEED-Bench (code or coding); may be "
-        "given several times",
+        help="Use only the prompts of this category, by its name here or in SPEED-Bench (code or coding); "
+        "may be given several times",
     )
     prompts.add_argument(
         "--chat",
         action="store_true",
-        help="Wrap each prompt as one user message by the model's chat template (the suites do so by "
-        "themselves)",
+        help="Wrap each prompt as one user message with the model's chat template (the chat suites always "
+        "do)",
     )
     add_template_options(prompts)
     answers = parser.add_argument_group("the answers")
@@ -87,7 +87,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
             metavar="R",
             type=_positive,
             default=DEFAULT_REPEATS,
-            help="Measure everything R times; below three, an interval needs three prompts or more "
+            help="Measure everything R times; with fewer than 3, an interval needs at least 3 prompts "
             f"(default {DEFAULT_REPEATS})",
         )
     add_engine_option(answers)
@@ -111,12 +111,12 @@ def add_journal_option(parser: Parser) -> None:
         "--journal",
         metavar="FILE.jsonl",
         type=Path,
-        help="Keep every run as soon as it is done; where the file exists, resume after its last run",
+        help="Save every run as soon as it is done; if the file exists, resume after its last run",
     )
 
 
 def outputs(arguments: argparse.Namespace) -> Outputs:
-    """Raises UsageError where two of them, or one and the journal, name the same file."""
+    """The output files; raises UsageError where two of them, or one and the journal, are the same file."""
     files = Outputs(arguments.json, arguments.csv, arguments.html, arguments.markdown, arguments.traces)
     written = [*files.paths, arguments.journal] if arguments.journal else files.paths
     if len(set(map(os.path.abspath, written))) < len(written):
@@ -125,7 +125,7 @@ def outputs(arguments: argparse.Namespace) -> Outputs:
 
 
 def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], repeats: int) -> Experiment:
-    """The experiment as it was asked for, before its baselines and its seed are set; raises UserError."""
+    """The experiment of the options, before its baselines and its seed are set; raises UserError."""
     sampling = Sampling(**SAMPLING.given(arguments))
     check_params(sampling)
     suite = _suite(arguments)
@@ -149,7 +149,7 @@ def asked_experiment(arguments: argparse.Namespace, lanes: tuple[Lane, ...], rep
 
 
 def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment:
-    """The experiment on files of this machine, as `local_pair`."""
+    """The experiment on local files, as `local_pair`."""
 
     def local(pair: Pair) -> Pair:
         return _absolute(Pair(*local_pair(pair.target, pair.draft, interrupt)))
@@ -159,8 +159,8 @@ def local_experiment(experiment: Experiment, interrupt: Interrupt) -> Experiment
 
 
 def _absolute(pair: Pair) -> Pair:
-    """A journal is gone on with from any folder. Links stay: they carry the name of a cached file. What is
-    not here may be a name on the Hub."""
+    """The pair with absolute paths, so that a journal can be resumed from any folder. Links stay: they carry
+    the name of a cached file. A path that does not exist may be a name on the Hub."""
 
     def model(options: ModelOptions) -> ModelOptions:
         path = options.path
@@ -170,7 +170,7 @@ def _absolute(pair: Pair) -> Pair:
 
 
 def kept_seed(experiment: Experiment, journal: Path | None) -> Experiment:
-    """An experiment without a seed takes that of the journal it goes on with, where there is one."""
+    """The experiment; where it has no seed, with that of the journal that it resumes, if there is one."""
     if journal is None or not journal.exists() or experiment.sampling.seed >= 0:
         return experiment
     seed = Journal.read(journal).experiment.sampling.seed

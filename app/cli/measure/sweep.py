@@ -1,4 +1,4 @@
-"""`draftscope sweep`: one strategy over a grid of two of its parameters."""
+"""`draftscope sweep`: measures one strategy over a grid of two of its parameters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def sweep(argv: list[str]) -> int:
             name,
             metavar="KEY=VALUES",
             required=True,
-            help=f"A setting and its values, {where}: n_max=1,2,4 or n_max=1..8; in a mix PART.n_max=…",
+            help=f"The setting {where} and its values: n_max=1,2,4 or n_max=1..8; where several parts have "
+            "it, PART.n_max=…",
         )
     add_measure_options(parser)
     add_output_options(parser)

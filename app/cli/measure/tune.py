@@ -1,4 +1,4 @@
-"""`draftscope tune`: the fastest strategy on one's own prompts, within a time budget."""
+"""`draftscope tune`: finds the fastest strategy on the user's prompts, within a time budget."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ PROG = "draftscope tune"
 DEFAULT_SECONDS = 120.0
 _USAGE = f"{PROG} (--prompts FILE | --suite NAME) [--seconds N] [--strategy SPEC ...] [options]"
 _DESCRIPTION = """\
-Find the fastest strategy and settings on these prompts: many are tried a little, the better half more, and
-so on (successive halving). The last line of standard output is the strategy, none where speculation does
-not pay; the line before says why."""
+Find the fastest strategy and settings on these prompts by successive halving: all candidates are measured
+briefly, the better half for longer, and so on. The last line of standard output is the winner, or none if
+speculation does not pay; the line before says why."""
 
 
 def tune(argv: list[str]) -> int:
@@ -46,14 +46,14 @@ def tune(argv: list[str]) -> int:
         metavar="N",
         type=_seconds,
         default=DEFAULT_SECONDS,
-        help=f"How long it may take, loading apart (default {DEFAULT_SECONDS:g})",
+        help=f"How long it may take, without loading (default {DEFAULT_SECONDS:g})",
     )
     search.add_argument(
         "--strategy",
         metavar="SPEC",
         action="append",
         default=[],
-        help="Try these instead of what Draftscope would; may be given several times",
+        help="Try this strategy instead of Draftscope's own candidates; may be given several times",
     )
     search.add_argument("--json", metavar="OUT.json", type=Path, help="Write everything that was tried")
     search.add_argument(
@@ -76,7 +76,7 @@ def tune(argv: list[str]) -> int:
 def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interrupt) -> int:
     home = partial(make_home, arguments.engine)
     tuner = Tuner(asked, home, arguments.seconds, strategies=arguments.strategy)
-    tuner.experiment = local_experiment(tuner.experiment, interrupt)  # behind the check of what was asked for
+    tuner.experiment = local_experiment(tuner.experiment, interrupt)  # after the options are checked
     interrupt.stops(tuner.control.cancel)
     progress = ProgressLine(counted=False)
     try:
@@ -106,7 +106,7 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
 
 
 def _write(arguments: argparse.Namespace, report: TuneReport) -> list[UserError]:
-    """The files that were asked for; returns why some cannot be written."""
+    """Write the requested files; returns the errors of those that cannot be written."""
     problems = []
     for path, content in ((arguments.json, TuneReport.to_json), (arguments.html, tune_html)):
         if path is not None:
@@ -119,7 +119,7 @@ def _write(arguments: argparse.Namespace, report: TuneReport) -> list[UserError]
 
 
 def _tried(result: Tuned) -> list[str]:
-    """Every setting as it did in its last round, those that got furthest first."""
+    """The table of every setting's last round, those that got furthest first."""
     lines = [
         [
             score.strategy,

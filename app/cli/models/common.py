@@ -1,4 +1,4 @@
-"""What `search`, `pull` and `models` have in common: offline mode, the folder of the library."""
+"""What `search`, `pull` and `models` share: offline mode, the folder of the library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def make_hub() -> Hub:
 
 
 def _is_offline(settings: Path) -> bool:
-    """Only looked at: what else is right or wrong in that file is for the window to say."""
+    """Whether the settings file says offline; other problems of that file are the window's to report."""
     try:
         return decode_object(settings.read_bytes()).get("offline") is True
     except (OSError, DamagedError):

@@ -1,4 +1,4 @@
-"""Downloads models for a command, with progress on standard error."""
+"""Downloading models for a command, with progress on standard error."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from app.hub.hub import Hub
 from app.hub.names import Address, parse_model
 from app.hub.repo import read_repo
 
-_LOOK = 0.2  # seconds
-_LINE_SECONDS = 5.0  # between two lines where standard error is no terminal
-_BETWEEN = 0.5  # seconds between two states of the line that is
+_LOOK = 0.2  # seconds between two checks for Ctrl+C
+_LINE_SECONDS = 5.0  # between two progress lines where standard error is not a terminal
+_BETWEEN = 0.5  # seconds between two updates of the line on a terminal
 
 
 def on_the_hub(name: str) -> Address | None:
@@ -36,7 +36,7 @@ def on_the_hub(name: str) -> Address | None:
 def fetch_pair(
     target: ModelOptions, draft: ModelOptions | None, interrupt: Interrupt
 ) -> tuple[ModelOptions, ModelOptions | None]:
-    """The pair with files of this machine in place of names on the Hub; what is not here is downloaded.
+    """The pair with local files in place of names on the Hub; missing files are downloaded.
 
     Raises HubError, and KeyboardInterrupt where Ctrl+C came first.
     """
@@ -82,8 +82,8 @@ def _fetch_address(address: Address, name: str, interrupt: Interrupt) -> Path:
 
 
 def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path] | None:
-    """Download all of it and return the files to load, those that are here already included; None where
-    Ctrl+C came first. Raises HubError."""
+    """Download what is missing and return all files to load; None where Ctrl+C came first. Raises
+    HubError."""
     events: queue.SimpleQueue[QueueEvent] = queue.SimpleQueue()
     downloads = DownloadQueue(None, hub, events.put, checked=find_paths().checked)
     progress = _ProgressLine()
@@ -111,28 +111,28 @@ def fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> list[Path
 
 
 def _is_over(items: Sequence[Download], count: int) -> bool:
-    """Everything is here, or something cannot come."""
+    """Whether all downloads are done, or one has failed."""
     states = [download.state for download in items]
     return State.FAILED in states or (len(items) == count and set(states) == {State.DONE})
 
 
 def with_token_hint(error: HubError) -> HubError:
-    """How a command gets a token, where one is needed."""
+    """The error, with a hint on tokens where a token is needed."""
     if error.trouble not in (Trouble.GATED, Trouble.DENIED):
         return error
     return HubError(
-        error.trouble, error.message, f"{error.hint} hf auth login saves a token, HF_TOKEN gives one."
+        error.trouble, error.message, f"{error.hint} Save a token with hf auth login, or set HF_TOKEN."
     )
 
 
 class _ProgressLine:
-    """Progress on standard error: one line that changes on a terminal, else a line now and then."""
+    """Progress on standard error: on a terminal one line that changes, else a line every few seconds."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
         self._next = 0.0
         self._told = ""
-        self._open = False  # the line that changes stands there
+        self._open = False  # whether the changing line is shown
 
     def show(self, items: Sequence[Download]) -> None:
         trouble = next((download for download in items if download.state is State.WAITING), None)
@@ -151,7 +151,7 @@ class _ProgressLine:
             say(_words(items))
 
     def end(self) -> None:
-        """Leave the line that changes."""
+        """End the changing line."""
         if self._open:
             say("")
             self._open = False

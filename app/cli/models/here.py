@@ -1,4 +1,4 @@
-"""`draftscope models`: the models that are here, and which of them can draft for which."""
+"""`draftscope models`: the models on this machine, and which of them can draft for a target."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from app.hub.library import DraftVerdict, LocalModel, Shelf, best_first, find_mo
 
 PROG = "draftscope models"
 _DESCRIPTION = """\
-List the models that are here: in the Hugging Face cache, among the files and folders that were added, and
-the bundled pair. No network is used."""
+List the models on this machine: those in the Hugging Face cache, the files and folders that you added, and
+the bundled pair. The network is not used."""
 
 
 def models(argv: list[str]) -> int:
-    """Look, change and print; returns the exit code. Raises UserError."""
+    """List or change the library and print it; returns the exit code. Raises UserError."""
     parser = Parser(
         PROG,
         _DESCRIPTION,
@@ -33,15 +33,18 @@ def models(argv: list[str]) -> int:
         type=Path,
         help="List every other model as a draft for this target, best first",
     )
-    one_of.add_argument("--add", metavar="PATH", type=Path, help="Add a model file, or a folder with some")
+    one_of.add_argument("--add", metavar="PATH", type=Path, help="Add a model file, or a folder of them")
     one_of.add_argument(
         "--remove",
         metavar="PATH",
         type=Path,
-        help="Take an added file or folder off the list; its files stay",
+        help="Take an added file or folder off the list; nothing is deleted",
     )
     one_of.add_argument(
-        "--delete", metavar="FILE.gguf", type=Path, help="Delete a model, all its parts, from the disk"
+        "--delete",
+        metavar="FILE.gguf",
+        type=Path,
+        help="Delete a model file, with all its parts, from the disk",
     )
     parser.add_argument("--json", action="store_true", help="Print the list as JSON")
     arguments = parser.parse_args(argv)
@@ -76,7 +79,7 @@ def _remove(shelf: Shelf, path: Path) -> None:
 def _delete(shelf: Shelf, path: Path) -> int:
     model = find_model(shelf.scan(), path)
     if model is None:
-        raise UserError(f"{path} is no model of the library.", f"{PROG} lists them.")
+        raise UserError(f"{path} is not a model of the library.", f"{PROG} lists them.")
     say(f"Deleted {model.path.name}: {file_size(shelf.delete(model))} freed.")
     return 0
 
@@ -104,7 +107,7 @@ def _print_models(found: list[LocalModel]) -> None:
 
 
 def _facts(model: LocalModel) -> dict[str, object]:
-    """What is known of a model; null for what is not."""
+    """A model's facts for JSON; null for unknown ones."""
     facts = model.facts
     return {
         "name": model.name,
@@ -122,7 +125,7 @@ def _facts(model: LocalModel) -> dict[str, object]:
 
 
 def _print_json(rows: list[dict[str, object]]) -> None:
-    hand_over(json.dumps(rows, indent=2))  # in ASCII, whatever is in the names
+    hand_over(json.dumps(rows, indent=2))  # in ASCII, whatever the names hold
 
 
 def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel], as_json: bool) -> None:
@@ -138,6 +141,6 @@ def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel], as_json: bo
         reason = f"good: {draft.reason}" if draft.verdict is DraftVerdict.GOOD else str(draft)
         rows.append((draft.model.path.name, file_size(draft.model.size), reason, str(draft.model.path)))
     if not rows:
-        say("No other model is here.")
+        say("There is no other model on this machine.")
         return
     put(aligned(("DRAFT", "SIZE", "VERDICT", "PATH"), rows, right=("SIZE",)))

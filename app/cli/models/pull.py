@@ -26,15 +26,17 @@ _DESCRIPTION = """\
 Download FILE of a repository (a file name, or a quantisation such as Q4_K_M; all parts of a sharded model
 are downloaded), or a whole PAIR of the catalogue. The path is printed on standard output. To resume an
 interrupted download, give the same command again. Files that are already here are not downloaded again; in
-offline mode nothing else is found.
-A gated repository needs a token: hf auth login saves one, HF_TOKEN gives one."""
+offline mode only those files are found.
+A gated repository needs a token: save one with hf auth login, or set HF_TOKEN."""
 
 
 def pull(argv: list[str]) -> int:
     """Download and print the paths; returns the exit code. Raises UserError."""
     pairs = {pair.id: pair for pair in load_catalogue(find_paths().resources / "catalogue.json")}
     listed = "\n".join(f"  {pair.id:18} {pair.title}: {file_size(pair.size)}" for pair in pairs.values())
-    parser = Parser(PROG, _DESCRIPTION, f"{PROG} REPO FILE | ADDRESS | PAIR", f"pairs (about):\n{listed}")
+    parser = Parser(
+        PROG, _DESCRIPTION, f"{PROG} REPO FILE | ADDRESS | PAIR", f"pairs (approximate size):\n{listed}"
+    )
     parser.add_argument(
         "repo", metavar="REPO", help="owner/name, the address of a file on the Hub, or a pair's name"
     )
@@ -68,7 +70,7 @@ def _address(repo: str, file: str) -> Address:
 
 
 def _print_what_is_here(found: Mapping[str, Path | None]) -> int:
-    """Offline: the paths where all of it is here. Raises HubError that says what is not."""
+    """Offline: print the paths if all files are here. Raises HubError, which names the missing ones."""
     if missing := [name for name, path in found.items() if path is None]:
         are = "is" if len(missing) == 1 else "are"
         raise HubError(
@@ -88,7 +90,7 @@ def _wanted(hub: Hub, address: Address) -> Wanted:
 
 
 def _fetch(hub: Hub, wanted: Sequence[Wanted], interrupt: Interrupt) -> int:
-    """Download all of it; the paths go to standard output when everything is here."""
+    """Download all files, then print their paths on standard output."""
     paths = fetch(hub, wanted, interrupt)
     if paths is None:
         say(f"{PROG}: interrupted. What was downloaded is kept: the same command resumes.")

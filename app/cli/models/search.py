@@ -1,4 +1,4 @@
-"""`draftscope search`: GGUF repositories by words, or one repository's quantisations."""
+"""`draftscope search`: GGUF repositories by words, or the quantisations of one repository."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def search(argv: list[str]) -> int:
         _print_repo(read_repo(hub, address.repo, address.revision))
     elif found:
         _print_hits(found)
-        say(f"To list the files of one: {PROG} OWNER/NAME")
+        say(f"To list a repository's files: {PROG} OWNER/NAME")
     else:
-        say(f"No GGUF repository on the Hub has the words “{words}”. Try fewer words.")
+        say(f"No GGUF repository on the Hub matches “{words}”. Try fewer words.")
     return 0
 
 
@@ -91,11 +91,11 @@ def _print_repo(repo: Repo) -> None:
 
 
 def _lights(quantisations: tuple[Quantisation, ...]) -> list[str]:
-    """A light for each, and the numbers behind them on standard error."""
+    """Whether each fits, as a light; the memory that is free is printed on standard error."""
     reader = Reader()
     try:
         room = reader.room()
-    except UserError as error:  # without it there are no lights; the rest was found
+    except UserError as error:  # then there are no lights, but the rest is known
         say(str(error))
         return ["?"] * len(quantisations)
     finally:

@@ -1,4 +1,4 @@
-"""The columns of the table: what each shows, how it is written, what it means."""
+"""The columns of the table: their values, texts and definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.lab.report.summary import Summary
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; `value` is what it is sorted by."""
+    """One column; rows are sorted by `value`."""
 
     key: str
     title: str
@@ -52,14 +52,14 @@ COLUMNS = (
         "speedup",
         "speed-up (95 %)",
         "tokens/s over that of strategy none on the same target, prompt and repeat: geometric mean over "
-        "prompts. The interval is where it would lie for other prompts like these at another time.",
+        "prompts. The interval is where it would lie for other, similar prompts at another time.",
         lambda summary, _lane: speedup_words(summary.speedup),
         lambda summary, _lane: summary.speedup.factor if summary.speedup else None,
     ),
     Column(
         "whole_speedup",
         "end to end",
-        "The same with reading the prompt: from the request to the last token.",
+        "The same, including the time to read the prompt: from the request to the last token.",
         lambda summary, _lane: numbers.factor(summary.whole_speedup),
         lambda summary, _lane: summary.whole_speedup,
     ),
@@ -131,9 +131,9 @@ COLUMNS = (
     Column(
         "failed",
         "failed",
-        "Runs that could not be done: no other column counts them.",
+        "Runs that failed; no other column counts them.",
         lambda summary, _lane: str(summary.failed or numbers.NONE),
         lambda summary, _lane: summary.failed or None,
     ),
 )
-"""In the order in which they are shown; the lane's name stands before them."""
+"""In the order shown, after the lane's name."""

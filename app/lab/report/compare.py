@@ -15,15 +15,15 @@ from app.lab.runs.run_record import Divergence, RunRecord
 from app.lab.runs.traces import TraceStore
 
 LARGEST_ROUNDING = 0.25
-"""No two batch shapes were measured to move one logit against another by as much (up to 0.11, with weights in
-BF16); one wrong token in a cache moves them by 0.4 to 0.8."""
+"""A difference between two logits that changes by more is not rounding: batch shapes were measured to change
+it by up to 0.11 (weights in BF16), one wrong token in a cache by 0.4 to 0.8."""
 
 BROKEN = (FinishReason.CANCELLED, FinishReason.FAILED)
-"""Runs that ended so are not measurements."""
+"""Runs that ended like this are not measurements."""
 
 
 def keeps_text(strategy: str, temperature: float) -> bool:
-    """Whether a lane's rule promises the baseline's very tokens, near-ties apart."""
+    """Whether a lane's rule promises exactly the baseline's tokens, near-ties apart."""
     rule = StrategySpec.parse(strategy).verification_at(temperature)
     return rule in (Verification.GREEDY, Verification.MATCH)
 
@@ -39,7 +39,7 @@ def compared(
 ) -> RunRecord:
     """`record` with its three comparisons; they stay None where either run was not measured.
 
-    `traces` gives the run's and its baseline's; asked only where the answers part.
+    `traces` returns the traces of the run and of its baseline; it is called only where the answers part.
     """
     if baseline is None or not is_measured(record) or not is_measured(baseline):
         return record
@@ -58,7 +58,7 @@ def compared(
 def compared_runs(
     experiment: Experiment, records: dict[Job, RunRecord], traces: TraceStore
 ) -> dict[Job, RunRecord]:
-    """Every record with its comparisons; what a damaged trace would tell of a parting is left out."""
+    """Every record with its comparisons; where a trace is damaged, the details of a parting are left out."""
 
     def compared_run(job: Job, record: RunRecord) -> RunRecord:
         base = experiment.baseline_job(job)
@@ -116,10 +116,10 @@ def _draw(round: Round, index: int) -> Draw | None:
 
 
 def _gap(round: Round, index: int, expected: int, token: int, trace: Trace) -> float | None:
-    """How much larger the target's logit of `expected` was than that of `token`, in this answer's pass.
+    """The target's logit of `expected` minus that of `token`, in this answer's pass.
 
-    From the recorded probabilities: at a temperature they are those of the logits divided by it, at
-    temperature 0 those of the logits themselves.
+    It is computed from the recorded probabilities, which are those of the logits divided by the temperature;
+    at temperature 0, those of the logits themselves.
     """
     row = index - round.position
     if row >= len(round.target_top):
@@ -137,19 +137,20 @@ def _probability(top: Alternatives, token: int) -> float | None:
 def _is_near_tie(
     trace: Trace, gap: float | None, difference: float | None, here: Draw | None, there: Draw | None
 ) -> bool | None:
-    """Whether the rounding of the batch shapes is what parts the answers; None where nothing says so."""
+    """Whether rounding of the batch shapes alone explains the parting; None where that is unknown."""
     rule, temperature = trace.header.verification, trace.header.sampling.temperature
     if temperature == 0:
         if gap is None or difference is None:
             return None
-        # Where the gap moved by less than its size, both passes agree which is larger: one answer is wrong.
+        # Where the gap moved by less than its size, both passes agree which logit is larger: one answer is
+        # wrong.
         return abs(gap) <= difference < LARGEST_ROUNDING
     if rule is not Verification.MATCH or here is None or there is None:
         return None
     if difference is not None and difference >= LARGEST_ROUNDING:
         return False
-    # The same draw fell on two sides of an edge: it lies as near to it as the edge moved. Logits that move by
-    # d against each other move an edge F by F (1 - F) d, at most d / 4.
+    # The same draw fell on two sides of an edge: it is as near to the edge as the edge moved. Logits that
+    # move by d against each other move an edge F by F (1 - F) d, at most d / 4.
     return _to_edge(here) + _to_edge(there) < LARGEST_ROUNDING / temperature / 4
 
 

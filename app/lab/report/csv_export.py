@@ -1,4 +1,4 @@
-"""The runs as CSV: a line a run, for spreadsheets."""
+"""The runs as CSV, a line for each run, for spreadsheets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_table(report: Report) -> str:
-    """One line a run, the lane's name first; lists and texts are left to the JSON."""
+    """A line for each run, the lane's name first; lists and texts are in the JSON only."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     fields = [name for name in RunRecord.__struct_fields__ if name not in _LEFT_OUT]
@@ -34,7 +34,7 @@ def csv_table(report: Report) -> str:
 def _cell(value: object) -> object:
     if value is None:
         return ""
-    # A spreadsheet would run it: texts that people typed must stay texts.
+    # A spreadsheet would run it as a formula: a text that somebody typed must stay text.
     if isinstance(value, str) and value.startswith(_OPENS_FORMULA):
         return f"'{value}"
     return value

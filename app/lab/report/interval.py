@@ -1,4 +1,4 @@
-"""A speed-up over prompts and repeats, and how sure it is."""
+"""A speed-up over prompts and repeats, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _T = (
 )  # fmt: skip
 """Student's t at 97.5 % for 1 to 30 degrees of freedom."""
 _FEWEST_DEGREES = 1.5
-"""Of freedom, for an interval: with one, Student's t is 12.7, and an interval says nothing."""
+"""Degrees of freedom that an interval needs: with 1, Student's t is 12.7, and an interval says nothing."""
 
 
 class SpeedFinding(StrEnum):
-    """What an interval says."""
+    """What an interval shows."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -30,7 +30,7 @@ class SpeedFinding(StrEnum):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """Several measurements of one thing."""
+    """Median and range of several measurements."""
 
     median: float
     min: float
@@ -38,19 +38,19 @@ class Spread(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Spread | None:
-        """None where there is no value."""
+        """The spread of the values that are not None; None without any."""
         known = [value for value in values if value is not None]
         return cls(median(known), min(known), max(known)) if known else None
 
 
 class Speedup(msgspec.Struct, frozen=True):
-    """A factor and its 95 % confidence interval; without bounds where there is too little for one."""
+    """A factor and its 95 % confidence interval, whose bounds are None where there is too little data."""
 
     factor: float
     low: float | None = None
     high: float | None = None
-    repeats: int = 1  # that the interval is over
-    prompts: int = 1  # likewise
+    repeats: int = 1  # in the interval
+    prompts: int = 1  # in the interval
 
     @property
     def finding(self) -> SpeedFinding:
@@ -62,13 +62,14 @@ class Speedup(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, ratios: Mapping[int, Mapping[int, float]]) -> Speedup | None:
-        """`ratios` by repeat, then by prompt, each against the baseline's run of the same prompt and repeat.
+        """The speed-up over `ratios`, by repeat, then by prompt, each to the baseline's run of the same
+        prompt and repeat; None without any.
 
-        The factor is the geometric mean over prompts, each with the mean of its repeats. The interval says
-        where it would lie for other prompts like these, measured at another time: prompts and repeats are
-        both taken as drawn at random (`_half_width`). With one prompt it is over the repeats alone, with one
-        repeat over the prompts alone. A repeat without some of the prompts counts for the factor only. Where
-        everything hangs on the difference of two prompts, or of two repeats, there is no interval.
+        The factor is the geometric mean over prompts of each prompt's mean over repeats. The interval says
+        where it would lie for similar prompts measured at another time: prompts and repeats are both taken as
+        drawn at random (`_half_width`). With one prompt it is over the repeats alone, with one repeat over
+        the prompts alone. A repeat without some of the prompts counts for the factor only. There is no
+        interval where everything depends on the difference of two prompts, or of two repeats.
         """
         factor = mean_factor((prompt, ratio) for each in ratios.values() for prompt, ratio in each.items())
         if factor is None:
@@ -135,19 +136,19 @@ def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
 
 
 def merit(speedup: Speedup) -> tuple[int, float]:
-    """For `max`: what is shown to be faster goes before what may be, what is slower comes last."""
+    """The key for `max`: a speed-up shown to be faster ranks first, one shown to be slower last."""
     return {SpeedFinding.FASTER: 2, SpeedFinding.SLOWER: 0}.get(speedup.finding, 1), speedup.factor
 
 
 def student_t(degrees: float) -> float:
     """The quantile of a two-sided 95 % interval, from 1 degree of freedom."""
     if degrees > len(_T):
-        # Behind the table the first term of its expansion around the normal's is exact to three digits.
+        # Beyond the table, the first term of the expansion around the normal's is exact to three digits.
         return 1.960 + 2.372 / degrees
     below = math.floor(degrees)
     if below == degrees:
         return _T[below - 1]
-    # Between two entries its logarithm is nearly straight over 1 / degrees.
+    # Between two entries the logarithm is nearly linear in 1 / degrees.
     share = (1 / below - 1 / degrees) * below * (below + 1)
     return math.exp((1 - share) * math.log(_T[below - 1]) + share * math.log(_T[below]))
 

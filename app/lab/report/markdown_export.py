@@ -17,7 +17,7 @@ from app.lab.runs.run_record import RunRecord
 
 
 def markdown(report: Report) -> str:
-    """Title, table, what it was measured with, partings, commands."""
+    """The report's title, table, settings and machine, partings and commands."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -58,7 +58,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def what_was_measured(report: Report) -> str:
-    """How much was measured and how, in a sentence."""
+    """A sentence on how much was measured, and how."""
     sampling = report.settings.sampling
     drawing = "greedy" if sampling.temperature == 0 else f"temperature {sampling.temperature:g}"
     told = "".join(f", {option_text(*option)}" for option in report.settings.template_options.items())
@@ -71,7 +71,7 @@ def what_was_measured(report: Report) -> str:
 
 
 def equality(report: Report) -> str:
-    """How many answers have exactly their baseline's tokens, and how many runs failed."""
+    """A sentence on how many answers have exactly their baseline's tokens, and how many runs failed."""
     drafting = [summary for summary in report.summary if summary.lane != report.lanes[summary.lane].baseline]
     compared, identical = (
         sum(summary.compared for summary in drafting),
@@ -85,7 +85,7 @@ def equality(report: Report) -> str:
 
 
 def parting_lines(report: Report) -> Iterator[str]:
-    """A line for every place where a lane's answer to a prompt leaves the baseline's, with its repeats."""
+    """A line for every place where a lane's answer parts from the baseline's, with the repeats."""
     found: dict[tuple[int, int, int, int | None, int | None, bool | None], list[RunRecord]] = {}
     for run in report.runs:
         if (parting := run.first_divergence) is not None:
@@ -119,7 +119,7 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
 
 
 def _text(report: Report, key: str) -> list[bool]:
-    """Whether a lane has something to show in that column."""
+    """Whether each lane has a value in the column `key`."""
     column = next(column for column in COLUMNS if column.key == key)
     pairs = zip(report.summary, report.lanes, strict=True)
     return [column.value(summary, lane) is not None for summary, lane in pairs]

@@ -1,4 +1,4 @@
-"""The race: recorded lanes replay together, each at its own true speed. Numbers for whoever paints it."""
+"""The race: recorded lanes replayed together, each at its true speed. Only the numbers; views paint them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.engine.record.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class LaneAt:
-    """How far a lane is at one moment of the race."""
+    """A lane's progress at one moment of the race."""
 
-    rounds: int  # finished: a cursor into its trace
+    rounds: int  # that are finished: a cursor into its trace
     tokens: int  # emitted
     finished: bool
-    place: int | None  # 1 for the first one over the line; None while it runs
+    place: int | None  # 1 for the first to finish; None while the lane runs
     ahead: float | None
-    """Seconds before (or, negative, behind) its baseline at the lane's last token; None without one, and for
-    a baseline itself."""
+    """Seconds ahead of its baseline (negative: behind) at the lane's last token; None without a baseline, and
+    for a baseline itself."""
 
 
 class RaceLane:
@@ -31,25 +31,25 @@ class RaceLane:
         lead = totals.lead_seconds if totals and with_prompt else 0.0
         self.trace = trace
         self.times = tuple(lead + round.offset + round.seconds for round in trace.rounds)
-        """Seconds at which each round's tokens were there."""
+        """Seconds at the end of each round."""
         tokens = 0
         counts = []
         for round in trace.rounds:
             tokens += len(round.emitted)
             counts.append(tokens)
         self.tokens = tuple(counts)
-        """Tokens there after each round."""
+        """Tokens emitted up to the end of each round."""
 
     @property
     def finish(self) -> float:
-        """Seconds at which the last token was there."""
+        """Seconds at the last token."""
         return self.times[-1] if self.times else 0.0
 
     def rounds_at(self, seconds: float) -> int:
         return bisect_right(self.times, seconds)
 
     def seconds_of(self, tokens: int) -> float:
-        """When so many tokens were there; those of a round come together. Of more than all, the end."""
+        """Seconds until `tokens` were emitted; those of a round come together. The end for more than all."""
         if tokens <= 0 or not self.times:
             return 0.0
         index = bisect_right(self.tokens, tokens - 1)
@@ -57,23 +57,23 @@ class RaceLane:
 
 
 class Race:
-    """Lanes of one prompt and repeat, from one start."""
+    """The lanes of one prompt and repeat, started together."""
 
     def __init__(
         self, traces: Mapping[int, Trace], baseline_of: Callable[[int], int], *, with_prompt: bool = False
     ) -> None:
-        """`traces` by lane; `baseline_of` gives the lane that one is held against (Experiment's)."""
+        """`traces` by lane; `baseline_of` is Experiment's: the lane that a lane is compared with."""
         self.lanes = {lane: RaceLane(trace, with_prompt=with_prompt) for lane, trace in traces.items()}
         self._baseline_of = baseline_of
 
     @property
     def seconds(self) -> float:
-        """Until the last lane is over the line."""
+        """Seconds until the last lane finishes."""
         return max((lane.finish for lane in self.lanes.values()), default=0.0)
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Lanes by speed in tokens/s, the fastest first: answers may differ in length."""
+        """The lanes by tokens/s, the fastest first: answers may differ in length."""
 
         def pace(lane: int) -> float:
             racer = self.lanes[lane]

@@ -1,4 +1,4 @@
-"""The report of an experiment: what `bench --json` writes, and what every other export is made from."""
+"""The report of an experiment: `bench --json` writes it, and every other export is made from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT = "1.0"
 
 
 class ReportSettings(msgspec.Struct, frozen=True):
-    """What holds for every run."""
+    """The settings of every run."""
 
     sampling: Sampling
     max_tokens: int
@@ -47,7 +47,7 @@ class ReportLane(msgspec.Struct, frozen=True):
     baseline: int  # the lane it is compared with
     memory: int | None  # bytes
     command: str
-    differences: tuple[str, ...]  # what llama.cpp does otherwise
+    differences: tuple[str, ...]  # where llama.cpp differs
 
 
 class ReportPrompt(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class ReportPrompt(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The text, with a mark where an answer fills it."""
+        """The text, with a mark where an answer fills in the middle."""
         return self.prompt if self.suffix is None else f"{self.prompt}[…]{self.suffix}"
 
 
@@ -71,7 +71,7 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class SweepFacts(msgspec.Struct, frozen=True):
-    """What a sweep went through: values of two parameters, and the lane of every cell."""
+    """A sweep's grid: the values of two parameters, and the lane of every cell."""
 
     x: str
     y: str
@@ -81,7 +81,7 @@ class SweepFacts(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """An experiment's measurements. Every other number is recomputed from `runs`."""
+    """An experiment's measurements. Every other number can be recomputed from `runs`."""
 
     format: str
     title: str
@@ -100,7 +100,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def baselines(self) -> int:
-        """Lanes that others are compared with: one a target."""
+        """The number of baselines: one for each target."""
         return len({lane.baseline for lane in self.lanes})
 
     def to_json(self) -> bytes:
@@ -108,7 +108,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Report:
-        """Read one back; raises msgspec.DecodeError."""
+        """Read a report; raises msgspec.DecodeError."""
         return msgspec.json.decode(data, type=cls)
 
     @property
@@ -126,14 +126,14 @@ def now() -> str:
 
 
 def categories_of(names: Sequence[str | None]) -> tuple[str, ...]:
-    """Each once, in order of appearance."""
+    """The distinct names, in order of appearance."""
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def summaries(
     strategies: Sequence[str], runs: Sequence[RunRecord], categories: Sequence[str]
 ) -> tuple[tuple[Summary, ...], tuple[Summary, ...]]:
-    """One a lane, and one a lane and category."""
+    """(a summary for each lane, a summary for each category and lane)"""
     rates = whole_rates(runs)
     by_lane: dict[int, list[RunRecord]] = defaultdict(list)
     by_part: dict[tuple[int, str | None], list[RunRecord]] = defaultdict(list)
@@ -157,7 +157,7 @@ def make_report(
     digest: Digest = no_digest,
     sweep: SweepFacts | None = None,
 ) -> Report:
-    """The report of what was measured up to now. `records` hold their comparisons; `pairs` are by lane."""
+    """The report of the runs so far. `records` hold their comparisons; `pairs` are by lane."""
     known: dict[Pair, PairFacts] = {}
     for lane, info in sorted(pairs.items()):
         pair = experiment.pair_of(lane)
@@ -226,8 +226,8 @@ def _lane(
 
 
 def _without_folder(options: ModelOptions) -> ModelOptions:
-    """A report goes to other people: where files lie here is not theirs to know. What came from the Hub is
-    told by its name there."""
+    """The options without the folder of the file: a report goes to other people. A model of the Hub keeps its
+    name there."""
     if of_the_hub(options.path):
         return options
     return replace(options, path=options.path.replace("\\", "/").rsplit("/", 1)[-1])

@@ -1,4 +1,4 @@
-"""The table: one row a lane, folded from its runs."""
+"""The rows of the table: a summary for each lane, folded from its runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.lab.runs.run_record import RunRecord
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A lane over all prompts and repeats, or over those of one category.
+    """A lane's numbers over all prompts and repeats, or over those of one category.
 
     Counts and times are sums over the measured runs; ratios are pooled, never means of ratios. A ratio
     whose denominator is zero is None.
@@ -26,7 +26,7 @@ class Summary(msgspec.Struct, frozen=True):
     failed: int
     tokens_per_second: Spread | None
     speedup: Speedup | None
-    whole_speedup: float | None  # with reading the prompt, from the request to the end
+    whole_speedup: float | None  # from the request to the end, with reading the prompt
     acceptance_rate: float | None
     alpha: float | None
     tau: float | None
@@ -41,13 +41,13 @@ class Summary(msgspec.Struct, frozen=True):
     target_seconds: float
     first_token_seconds: Spread | None
     prompt_seconds: Spread | None
-    compared: int  # runs that have a baseline's beside them
-    identical: int  # of these, with the same tokens
-    near_ties: int  # parted where the batch shapes alone explain it
+    compared: int  # runs with a baseline
+    identical: int  # of these, runs with the same tokens
+    near_ties: int  # of these, runs whose parting is explained by the batch shapes alone
 
     @property
     def equal(self) -> bool | None:
-        """Equal to the baseline everywhere, near-ties apart; None where nothing was compared."""
+        """Whether all compared runs equal the baseline, near-ties apart; None where nothing was compared."""
         return self.identical + self.near_ties == self.compared if self.compared else None
 
 
@@ -56,7 +56,7 @@ Rates = Mapping[tuple[int, int, int], float]
 
 
 def whole_rates(runs: Iterable[RunRecord]) -> Rates:
-    """Of all measured runs: those of a lane are held against those of its baseline."""
+    """The rates of all measured runs."""
     return {
         (run.lane, run.repeat, run.prompt_index): run.n_tokens / run.whole_seconds
         for run in runs
@@ -67,8 +67,7 @@ def whole_rates(runs: Iterable[RunRecord]) -> Rates:
 def summarise(
     lane: int, strategy: str, mine: Sequence[RunRecord], rates: Rates, category: str | None = None
 ) -> Summary:
-    """The fold over a lane's runs; `mine` are all of them, or those of a `category`. They hold their
-    comparisons."""
+    """The summary of a lane; `mine` are all its runs, or those of a `category`, with their comparisons."""
     measured = [run for run in mine if is_measured(run)]
     baselines = [run for run in measured if run.speedup is not None]
     total = Statistics.pooled(run.statistics for run in measured)
@@ -110,7 +109,7 @@ def ratios_of(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:
 
 
 def _whole_speedup(runs: Sequence[RunRecord], rates: Rates) -> float | None:
-    """Geometric mean of (tokens / time from the request to the end) over the baseline's."""
+    """The geometric mean of the runs' rates over their baselines' rates."""
     ratios = []
     for run in runs:
         if run.baseline_lane is None:

@@ -1,4 +1,4 @@
-"""What came out of a measurement, in a sentence or two, the same in window, command line and reports."""
+"""The result of a measurement in a sentence or two, the same in window, command line and reports."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def fastest(report: Report) -> int | None:
 
 
 def verdict(report: Report) -> str:
-    """No surer than the intervals are."""
+    """The result, claiming no more than the intervals show."""
     known = _compared(report)
     if not known:
         return "Nothing could be compared."
     best = max(known, key=lambda lane: merit(known[lane]))
     name, speedup = report.lanes[best].name, known.pop(best)
     shown = speedup_words(speedup)
-    several = report.baselines > 1  # factors over different baselines say who gains, not who is fast
+    several = report.baselines > 1  # factors over different baselines rank gains, not speeds
     none = "its own none" if several else "none"
     match speedup.finding:
         case SpeedFinding.FASTER:
@@ -61,5 +61,5 @@ def _compared(report: Report) -> dict[int, Speedup]:
 
 
 def _may_reach(speedup: Speedup, best: Speedup) -> bool:
-    """Whether the intervals overlap: which of the two is faster was not shown."""
+    """Whether the intervals overlap, so that it is not shown which of the two is faster."""
     return speedup.high is not None and best.low is not None and speedup.high >= best.low

@@ -1,4 +1,4 @@
-"""Pause, go on, cancel: what a person says to a long run, from any thread."""
+"""Pause, resume, cancel: the user's commands to a long run, from any thread."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Control:
 
     @property
     def interrupted(self) -> bool:
-        """The work at hand is to stop, for now or for good."""
+        """Whether the current work is to stop, for now or for good."""
         return self._paused or self._cancelled
 
     def pause(self) -> None:
-        """Stop the run at hand; it begins anew after `resume`."""
+        """Stop the current run; it starts again after `resume`."""
         with self._condition:
             self._paused = True
             self._condition.notify_all()
@@ -38,12 +38,12 @@ class Control:
             self._condition.notify_all()
 
     def cancel(self) -> None:
-        """Stop for good; what was measured stays."""
+        """Stop for good; finished runs are kept."""
         with self._condition:
             self._cancelled = True
             self._condition.notify_all()
 
     def wait(self) -> None:
-        """Return when the run goes on or is cancelled."""
+        """Wait until the run is resumed or cancelled."""
         with self._condition:
             self._condition.wait_for(lambda: self._cancelled or not self._paused)

@@ -1,4 +1,4 @@
-"""What disturbed a measurement: other programs, and a baseline that did not keep its speed."""
+"""Disturbances of a measurement: other programs, and a baseline whose speed changed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from app.lab.report.compare import is_measured
 from app.lab.report.report import Report
 from app.lab.runs.run_record import RunRecord
 
-_SPARE = 0.5  # cores that others may take where ours leave none
-_MUCH = 0.2  # of the measured time
-_UNSTEADY = 0.10  # of its speed: on a quiet machine a baseline differs by a few per cent
+_SPARE = 0.5  # cores that other programs may take where our threads leave none
+_MUCH = 0.2  # share of the measured time
+_UNSTEADY = 0.10  # share of the speed: on a quiet machine a baseline differs by a few per cent
 
 
 def disturbances(report: Report) -> list[str]:
-    """A sentence for each thing that makes the report's numbers doubtful; none on a quiet machine."""
+    """A sentence for each disturbance that makes the report's numbers doubtful."""
     baselines = {lane.baseline for lane in report.lanes}
     names = {lane: report.lanes[lane].name for lane in baselines}
     found = other_load(report.runs, report.system.cores, report.system.threads)
@@ -26,7 +26,7 @@ def disturbances(report: Report) -> list[str]:
 
 
 def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterator[str]:
-    """Whether other programs wanted the cores that `threads` of ours computed on, of so many `cores`."""
+    """A sentence where other programs took cores that our `threads` needed, of `cores` in all."""
     known = [(run.seconds, run.other_load) for run in runs if is_measured(run) and run.other_load is not None]
     limit = max(_SPARE, cores - threads - _SPARE)
     disturbed = [(seconds, load) for seconds, load in known if load > limit]
@@ -41,7 +41,7 @@ def other_load(runs: Collection[RunRecord], cores: int, threads: int) -> Iterato
 
 
 def unsteady(runs: Sequence[RunRecord], lane: int, name: str) -> Iterator[str]:
-    """Whether a baseline answered the same prompts faster in some repeats than in others."""
+    """A sentence where a baseline's speed on the same prompts differed between repeats."""
     logs: dict[int, dict[int, float]] = defaultdict(dict)  # by prompt, then by repeat
     for run in runs:
         if run.lane == lane and is_measured(run) and run.tokens_per_second:

@@ -1,4 +1,4 @@
-"""What a long run says while it goes."""
+"""The events of a long run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from app.lab.runs.run_record import RunRecord
 
 
 class LabEvent(msgspec.Struct, frozen=True):
-    """The base of all of them."""
+    """The base of all events."""
 
 
 class Begun(LabEvent, frozen=True):
-    """The experiment as it runs (baselines and seed are set), and how much of it is there already."""
+    """The experiment begins, its baselines and seed set; `done` of `total` runs are done already."""
 
     experiment: Experiment
     done: int
@@ -37,20 +37,20 @@ class PairLoaded(LabEvent, frozen=True):
 
 
 class WarmingUp(LabEvent, frozen=True):
-    """A short run before the measured ones; it is not kept."""
+    """A short run before the measured ones begins; it is not recorded."""
 
     lane: int
 
 
 class RunStarted(LabEvent, frozen=True):
-    """A measured run begins: its trace's header."""
+    """A measured run begins, with its trace's header."""
 
     job: Job
     header: TraceHeader
 
 
 class RunRound(LabEvent, frozen=True):
-    """One more round of the run at hand; `text` is what became readable by it."""
+    """A round of the current run; `text` is the text that it completed."""
 
     job: Job
     round: Round
@@ -58,25 +58,25 @@ class RunRound(LabEvent, frozen=True):
 
 
 class RunDropped(LabEvent, frozen=True):
-    """The run at hand does not count (a pause, a crash): it begins anew or is left."""
+    """The current run does not count (a pause, a crash): it starts again or is given up."""
 
     job: Job
 
 
 class RunDone(LabEvent, frozen=True):
-    """A run is over and kept; `trace` is None where it could not be done at all."""
+    """A run is over and recorded; `trace` is None where it failed."""
 
     job: Job
     record: RunRecord
     trace: Trace | None
-    others: tuple[RunRecord, ...]  # whose baseline this was: compared only now
+    others: tuple[RunRecord, ...]  # earlier runs of which this is the baseline: compared now
     done: int
     total: int
-    seconds_left: float | None  # of the whole experiment, by what runs took up to here
+    seconds_left: float | None  # estimated, for the whole experiment
 
 
 class EngineReplaced(LabEvent, frozen=True):
-    """The engine died; another one takes over where it was."""
+    """The engine died; a new engine takes over."""
 
     message: str
 
@@ -86,10 +86,10 @@ class Paused(LabEvent, frozen=True):
 
 
 class Resumed(LabEvent, frozen=True):
-    """It goes on."""
+    """The work continues after a pause."""
 
 
 class Ended(LabEvent, frozen=True):
-    """Nothing more comes. Not `complete` where it was cancelled."""
+    """The last event. Not `complete` where the run was cancelled."""
 
     complete: bool

@@ -1,4 +1,4 @@
-"""What a journal's runs were made with: a run that is made with something else does not belong to them."""
+"""The files, library and processor of a journal's runs: runs made with others do not belong to it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SAMPLE = 64 * 2**10  # bytes
 
 
 class FileMark(msgspec.Struct, frozen=True):
-    """A file, known again without reading it whole."""
+    """A file's identity, which does not need the whole file to be read."""
 
     path: str
     size: int  # bytes
-    digest: str  # of samples over its whole length; a time of change would differ for a mere copy
+    digest: str  # of samples over its whole length; a time of change would differ for a copy
 
 
 class MadeWith(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class MadeWith(msgspec.Struct, frozen=True):
 
 
 def made_with(experiment: Experiment) -> MadeWith:
-    """What runs of this experiment would be made with now."""
+    """The files, library and processor that runs of this experiment would be made with now."""
     paths: dict[str, None] = {}
     for lane in range(len(experiment.lanes)):
         pair = experiment.pair_of(lane)
@@ -55,7 +55,7 @@ def _read_by(strategy: str) -> Iterator[str]:
     try:
         parts = StrategySpec.parse(strategy).parts
     except SettingError:
-        return  # a drafter from outside, known to the engine only
+        return  # a plug-in, known to the engine only
     for part in parts:
         for param in params_of(type(part.params)):
             if param.file is FileUse.READ and (path := getattr(part.params, param.name)):
@@ -63,11 +63,11 @@ def _read_by(strategy: str) -> Iterator[str]:
 
 
 def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
-    """What is another one than then, each in a few words; a file that was missing on one side is not."""
+    """What has changed, each in a few words; a file that was missing then or is missing now is left out."""
     before = {mark.path: mark for mark in then.files}
     for mark in now.files:
         if mark != before.get(mark.path, mark):
-            yield f"{Path(mark.path).name} is another file"
+            yield f"{Path(mark.path).name} has changed"
     if now.llama_cpp != then.llama_cpp:
         yield f"llama-cpp-python is {now.llama_cpp} instead of {then.llama_cpp}"
     if now.cpu != then.cpu:
@@ -75,24 +75,24 @@ def changes(then: MadeWith, now: MadeWith) -> Iterator[str]:
 
 
 def loaded_otherwise(then: PairInfo, now: PairInfo) -> str:
-    """How a pair is loaded in another way than then, in a few words; "" where it is not."""
+    """How the loading of a pair has changed, in a few words; "" where it has not."""
     if now.devices != then.devices:
         return f"it runs on {now.devices} instead of {then.devices}"
     for model, before in ((now.target, then.target), (now.draft, then.draft)):
         if model is None or before is None:
             continue
         for mine, theirs, what in (
-            (model.threads, before.threads, "threads"),
-            (model.n_ctx, before.n_ctx, "tokens of context"),
-            (model.n_gpu_layers, before.n_gpu_layers, "layers on devices"),
+            (model.threads, before.threads, "number of threads"),
+            (model.n_ctx, before.n_ctx, "context size"),
+            (model.n_gpu_layers, before.n_gpu_layers, "number of layers on devices"),
         ):
             if mine != theirs:
-                return f"{model.file} is loaded with another number of {what}, {mine} instead of {theirs}"
+                return f"{model.file} is loaded with a different {what}: {mine} instead of {theirs}"
     return ""
 
 
 def _mark(path: str) -> FileMark | None:
-    """None for a file that cannot be read: whoever loads it says why."""
+    """The file's mark; None for a file that cannot be read: loading it will say why."""
     digest = hashlib.sha256()
     try:
         with Path(path).open("rb") as file:

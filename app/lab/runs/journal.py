@@ -1,8 +1,8 @@
-"""The journal of a long run: what is measured, then a line for every run that is over.
+"""The journal of a long run: the experiment, then a line for every finished run.
 
 JSON Lines. Line 1 is the experiment and what it is made with; each further line is on disk before the next
-run begins, so that a run which was broken off, however hard, goes on behind its last line. A run that was
-done again has a second line: the last one counts.
+run begins, so that even after a crash or a power cut the work resumes after the last line. A run that was
+repeated has a second line: the last one counts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class JournalHead(msgspec.Struct, frozen=True):
 
 
 class RunLine(msgspec.Struct, frozen=True, tag="run"):
-    """A run that is over."""
+    """A finished run."""
 
     job: Job
     record: RunRecord
 
 
 class PairLine(msgspec.Struct, frozen=True, tag="pair"):
-    """What was loaded for these lanes."""
+    """The pair loaded for these lanes."""
 
     lanes: tuple[int, ...]
     pair: PairInfo
@@ -49,10 +49,10 @@ _line = msgspec.json.Decoder(RunLine | PairLine)
 
 
 class Journal:
-    """A journal that lines are added to, by who holds its lock (`lock_journal`)."""
+    """A journal. Only the holder of its lock may add lines (`lock_journal`)."""
 
     def __init__(self, path: Path, head: JournalHead) -> None:
-        """For `create`, `open` and `read`."""
+        """Called by `create`, `open` and `read` only."""
         self.path = path
         self.experiment = head.experiment
         self.made_with = head.made_with
@@ -61,9 +61,9 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, experiment: Experiment) -> Journal:
-        """Begin one; raises UserError where the file is there already or cannot be written."""
+        """Begin a journal; raises UserError where the file exists or cannot be written."""
         if path.exists():
-            raise UserError(f"{path.name} is there already.", "Go on from it, or choose another name.")
+            raise UserError(f"{path.name} already exists.", "Resume from it, or choose another name.")
         head = JournalHead(FORMAT, experiment, made_with(experiment))
         try:
             write_atomic(path, _encode(head) + b"\n")
@@ -77,7 +77,8 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path) -> Journal:
-        """Go on with one; a last line that broke off is dropped. Raises UserError where it is no journal."""
+        """Open a journal to resume it; an incomplete last line is dropped. Raises UserError where it is not a
+        journal."""
         journal, end = cls._read(path)
         try:
             os.truncate(path, end)
@@ -87,12 +88,13 @@ class Journal:
 
     @classmethod
     def read(cls, path: Path) -> Journal:
-        """Look at one, which may just be written by another; raises UserError where it is no journal."""
+        """Read a journal, which another process may be writing; raises UserError where it is not a
+        journal."""
         return cls._read(path)[0]
 
     @classmethod
     def _read(cls, path: Path) -> tuple[Journal, int]:
-        """(the journal, how many bytes of the file are whole lines)"""
+        """(the journal, the length of its whole lines in bytes)"""
         try:
             lines = path.read_bytes().splitlines(keepends=True)
         except OSError as error:
@@ -109,7 +111,7 @@ class Journal:
         end = len(lines[0])
         for number, line in enumerate(lines[1:], start=2):
             if not line.endswith(b"\n"):
-                break  # broken off while it was written: that run is done again
+                break  # incomplete: that run is repeated
             try:
                 journal._take(decode(_line, line))
             except DamagedError as error:
@@ -123,7 +125,7 @@ class Journal:
 
     @property
     def trace_folder(self) -> Path:
-        """Where the traces of its runs are kept: beside it."""
+        """The folder of its runs' traces, beside the journal."""
         return trace_folder_of(self.path)
 
     def add(self, line: RunLine | PairLine) -> None:
@@ -135,7 +137,8 @@ class Journal:
                 os.fsync(file.fileno())
         except OSError as error:
             raise UserError(
-                f"{self.path} cannot be written: {reason(error)}.", "Make room, then go on from it."
+                f"{self.path} cannot be written: {reason(error)}.",
+                "Free some disk space, then resume from it.",
             ) from error
         self._take(line)
 
@@ -148,23 +151,23 @@ class Journal:
 
 def trace_folder_of(path: Path) -> Path:
     """The folder beside a journal that holds its traces."""
-    # Not the stem: that of llama-3.1 is that of llama-3.2.
+    # Not the stem: llama-3.1 and llama-3.2 have the same.
     return path.with_name(f"{path.name.removesuffix('.jsonl')}-traces")
 
 
 def lock_of(path: Path) -> Path:
-    """The file beside a journal that is locked by who writes it."""
+    """The lock file beside a journal, held by its writer."""
     return path.with_name(f"{path.name}.lock")
 
 
 def lock_journal(path: Path) -> FileLock:
-    """Take the lock of a journal, to write it; `release` it afterwards, from any thread.
+    """Acquire the lock of a journal, to write it; `release` it afterwards, from any thread.
 
-    Raises UserError where somebody has it, or where no lock can be made.
+    Raises UserError where another writer holds it, or where the lock file cannot be made.
     """
     lock = FileLock(lock_of(path), thread_local=False)
     try:
-        path.parent.stat()  # the lock would make a folder that is not there
+        path.parent.stat()  # the lock would make a missing folder
         lock.acquire(blocking=False)
     except Timeout:
         raise UserError(
@@ -177,7 +180,7 @@ def lock_journal(path: Path) -> FileLock:
 
 
 def is_free(path: Path) -> bool:
-    """Nobody is writing a journal."""
+    """Whether nobody is writing a journal."""
     try:
         with FileLock(lock_of(path)).acquire(blocking=False):
             return True

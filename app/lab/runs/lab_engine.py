@@ -1,4 +1,4 @@
-"""The engine of a long run: one home at a time, replaced where it dies and where another target comes."""
+"""The engine of a long run: one engine home at a time, replaced when it dies and for another target."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from app.lab.runs.control import Control
 
 
 class EngineGone(Exception):  # noqa: N818 - what happened, not a mistake
-    """The engine died; the next `load` begins with a new one."""
+    """The engine died; the next `load` starts a new one."""
 
 
 class Interrupted(Exception):  # noqa: N818
-    """A pause or a cancel stopped the work at hand."""
+    """A pause or a cancel stopped the current work."""
 
 
 class LabEngine:
-    """Loads pairs and generates answers, one after another. For one thread; `control` is the other's, and may
-    be another one for each piece of work."""
+    """Loads pairs and generates answers, one after another, on one thread. `control` belongs to another
+    thread, and may be replaced for each piece of work."""
 
     def __init__(self, make_home: Callable[[], EngineHome], control: Control) -> None:
         self._make_home = make_home
@@ -33,21 +33,21 @@ class LabEngine:
 
     @property
     def info(self) -> PairInfo | None:
-        """The loaded pair, None without one."""
+        """The loaded pair; None without one."""
         return self._info
 
     def holds(self, pair: Pair) -> bool:
         return self._client is not None and self._pair == pair
 
     def load(self, pair: Pair) -> Iterator[tuple[str, float]]:
-        """Load `pair`, unless it is there; yields (file, fraction). What is loaded in the same way stays.
+        """Load `pair`, unless it is loaded; yields (file, fraction). A model that stays the same is kept.
 
         Raises UserError where it cannot be loaded, EngineGone, Interrupted.
         """
         if self.holds(pair):
             return
         if self._pair is not None and self._pair.target != pair.target:
-            self.close()  # two targets at once might not fit, and would not be one lane's memory
+            self.close()  # two targets at once might not fit, and would distort a lane's memory
         if self._client is None:
             self._client = EngineClient(self._make_home(), lambda: self.control.interrupted)
         self._pair = None
@@ -64,7 +64,7 @@ class LabEngine:
         return self._followed(self._client, self._client.generate(request, drafters))
 
     def _followed(self, client: EngineClient, events: Iterator[Event]) -> Iterator[Event]:
-        """The events, and what an end of another kind means to a long run."""
+        """The events; raises Interrupted where they were stopped, and EngineGone where the engine died."""
         try:
             for event in events:
                 over = event.totals.finish_reason if isinstance(event, Finished) else None

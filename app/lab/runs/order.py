@@ -1,4 +1,4 @@
-"""In which order lanes take their turns, so that no lane gains by when it runs."""
+"""The order in which lanes take turns, so that no lane gains by when it runs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 class TurnOrder:
     """An order of the lanes for every (repeat, prompt).
 
-    Machines warm up, slow down and are disturbed: what runs first, last, or always behind the same heavy
-    neighbour is measured with an error that repeats do not average away. So the orders are drawn at random,
+    Machines warm up, slow down and are disturbed: a lane that runs first, last, or always after the same
+    heavy lane is measured with an error that repeats do not average out. So the orders are drawn at random,
     but not freely: in a few repeats, chance would favour some lane. The cells of n repeats by n prompts share
     a Latin square, in which each of n lanes has every place once over the repeats of a prompt and once over
-    the prompts of a repeat. It is a Williams square (Williams 1949): every lane also follows every other
-    equally often, for an odd n twice as often half of the others. Which lane and which row is which is drawn
-    anew for every square, by the seed: the same experiment runs in the same order.
+    the prompts of a repeat. It is a Williams square (Williams 1949): every lane also follows every other lane
+    equally often; for an odd n it follows half of them twice. The seed assigns lanes and rows anew for every
+    square: the same experiment runs in the same order.
     """
 
     def __init__(self, lanes: Sequence[int], seed: int) -> None:
@@ -41,7 +41,7 @@ class TurnOrder:
 
 
 def _williams(n: int) -> list[list[int]]:
-    """Rows of 0 to n - 1: each once in every column; for an even n each once behind every other, for an odd
-    one twice behind half of them."""
+    """n rows of 0 to n - 1. Each number is once in every column; for an even n it follows every other number
+    once, for an odd n half of them twice."""
     first = [(n - at // 2) % n if at % 2 == 0 else at // 2 + 1 for at in range(n)]
     return [[(place + shift) % n for place in first] for shift in range(n)]

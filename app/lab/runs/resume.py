@@ -1,4 +1,4 @@
-"""Going on with a journal: only where further runs would belong to those that are there."""
+"""Resuming a journal: only where new runs would be comparable with its runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.lab.runs.run_record import RunRecord
 
 
 def open_journal(path: Path, experiment: Experiment) -> Journal:
-    """The journal of an experiment, begun where there is none; for who holds its lock.
+    """Open the journal of an experiment, or begin it. The caller holds its lock.
 
-    Raises UserError where it belongs to another experiment, and where runs are left to do that would be made
-    with other files, another llama.cpp or on another processor.
+    Raises UserError where it belongs to another experiment, and where remaining runs would be made with other
+    files, another llama.cpp or another processor.
     """
     if not path.exists():
         return Journal.create(path, experiment)
@@ -24,20 +24,20 @@ def open_journal(path: Path, experiment: Experiment) -> Journal:
     if experiment != journal.experiment:
         raise UserError(
             f"{path.name} belongs to another measurement.",
-            "Give the same settings as then, or another name for this one.",
+            "Use the same settings as before, or another name for the journal.",
         )
-    # Where nothing is left to do, the models need not be there any more.
+    # Where nothing is left to do, the models may be gone.
     left = len(experiment.jobs()) - len(done_of(journal))
     if left and (changed := list(changes(journal.made_with, made_with(experiment)))):
         raise UserError(
-            f"{path.name} was measured with something else: {', '.join(changed)}.",
-            "Runs of both would not compare; begin a new journal.",
+            f"{path.name} was measured under other conditions: {', '.join(changed)}.",
+            "New runs could not be compared with its runs; begin a new journal.",
         )
     return journal
 
 
 def done_of(journal: Journal) -> dict[Job, RunRecord]:
-    """Runs that are not done again. What failed is: the missing file may be there, the full card may have
+    """The runs that are not repeated. Failed runs are: a missing file may be back, a full card may have
     room."""
     records = journal.records.items()
     return {job: record for job, record in records if record.finish_reason is not FinishReason.FAILED}

@@ -20,17 +20,17 @@ class Divergence(msgspec.Struct, frozen=True):
     baseline_text: str = ""
     token_text: str = ""
     logit_gap: float | None = None
-    """Between the baseline's logits of the two tokens; None where a trace does not hold both."""
+    """The gap between the baseline's logits of the two tokens; None where a trace does not hold both."""
     difference: float | None = None
-    """How far the same gap is from the one in this answer's own pass: what the batch shapes take away."""
+    """How much the gap differs in this answer's own pass: the effect of the batch shapes."""
     near_tie: bool | None = None
-    """The batch shapes alone explain it. None where nothing tells, and where a rule keeps only the law."""
+    """Whether the batch shapes alone explain it. None where unknown, and for rules that keep only the law."""
 
 
 class RunRecord(msgspec.Struct, frozen=True):
     """The numbers of one run. Seconds are wall time; a ratio whose denominator is zero is None.
 
-    What has the name of something in app.engine.record.stats is that. A run that could not be done has zeros.
+    Fields with a name of app.engine.record.stats are defined there. A run that could not be done has zeros.
     """
 
     strategy: str
@@ -65,11 +65,11 @@ class RunRecord(msgspec.Struct, frozen=True):
     identical_to_baseline: bool | None = None
     first_divergence: Divergence | None = None
     finish_reason: FinishReason = FinishReason.FAILED
-    lane: int = 0  # of an experiment with several
+    lane: int = 0  # index in the experiment
     baseline_lane: int | None = None  # the lane that the three comparisons are with
-    error: str = ""  # why it failed, or what a drafter could not do behind a whole answer
-    draft_prompt_in_rounds: float = 0.0  # of draft_prompt_seconds, within `seconds` too (length=auto)
-    other_load: float | None = None  # processor cores that other programs kept busy; None where not known
+    error: str = ""  # why it failed, or what a drafter could not do after a whole answer
+    draft_prompt_in_rounds: float = 0.0  # part of draft_prompt_seconds, also in `seconds` (length=auto)
+    other_load: float | None = None  # processor cores that other programs kept busy; None where unknown
 
     @property
     def failure(self) -> str:
@@ -94,7 +94,7 @@ class RunRecord(msgspec.Struct, frozen=True):
         """The record of a trace; one without totals (a crash) counts as failed."""
         header, totals = trace.header, trace.totals
         statistics = Statistics.of(trace.rounds)
-        # The wall time is the whole answer's: with what comes before the first round and behind the last.
+        # The wall time is the whole answer's, also before the first round and after the last.
         statistics.start, statistics.end = 0.0, totals.seconds if totals else statistics.end
         names = [name for name in cls.__struct_fields__ if hasattr(statistics, name)]
         return cls(
@@ -134,7 +134,7 @@ class RunRecord(msgspec.Struct, frozen=True):
 
     @property
     def statistics(self) -> Statistics:
-        """Of its rounds, as far as it keeps them: counts and times."""
+        """The statistics of its rounds, as far as the record holds them: counts and times."""
         judged = {
             Verdict.ACCEPTED: self.accepted,
             Verdict.REJECTED: self.rejected,
@@ -154,5 +154,5 @@ class RunRecord(msgspec.Struct, frozen=True):
         )
 
     def to_json(self) -> bytes:
-        """The record as it is written to a file: one JSON object on one line."""
+        """The record as one JSON object on one line."""
         return msgspec.json.encode(self) + b"\n"

@@ -55,10 +55,10 @@ class _WarmUpGone(EngineGone):
 
 
 class Runner:
-    """One experiment in the making. `run` is for one thread; `control` and reading `records` for any.
+    """Runs one experiment. `run` may be called on one thread only; `control` and `records` are safe from any.
 
-    With a journal every run is kept as it comes, and what the journal holds already is not done again,
-    but for runs that failed.
+    With a journal every run is saved as soon as it is done, and runs that the journal holds are not repeated,
+    except failed ones.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class Runner:
         engine: LabEngine | None = None,
         jobs: Sequence[Job] = (),
     ) -> None:
-        """`experiment` comes from `make_experiment`. A `journal` that is there must be of the same one, made
-        with the same files, versions and processor; it is locked until the end of `run`, or `close`. An
-        `engine` is lent: it stays open. `jobs` are all runs in another order than the experiment's.
+        """`experiment` comes from `make_experiment`. An existing `journal` must be of the same experiment,
+        made with the same files, versions and processor; it is locked until the end of `run`, or `close`. A
+        given `engine` stays open. `jobs` are all runs in another order than the experiment's.
 
         Raises UserError.
         """
@@ -86,8 +86,8 @@ class Runner:
         self._journal: Journal | None = None
         self._records: dict[Job, RunRecord] = {}
         self.pairs: dict[int, PairInfo] = {}
-        """What was loaded for a lane."""
-        self._before: dict[int, PairInfo] = {}  # the same, when the journal was written
+        """The loaded pair, by lane."""
+        self._before: dict[int, PairInfo] = {}  # `pairs` when the journal was written
         try:
             if journal is not None:
                 self._take_journal(journal)
@@ -97,18 +97,19 @@ class Runner:
             self._release()
             raise
         self._left = TimeLeft()
-        self._to_warm_up: list[int] = []  # lanes, on the pair that is loaded
-        self._unfit: set[tuple[str, ...]] = set()  # which killed the engine in a warm-up
-        self._deaths: Counter[Pair] = Counter()  # of the engine, while it loaded a pair
-        self._latest: dict[Job, Trace] = {}  # of the prompt at hand: those that are compared
+        self._to_warm_up: list[int] = []  # lanes on the loaded pair
+        self._unfit: set[tuple[str, ...]] = set()  # sets of drafters that killed the engine in a warm-up
+        self._deaths: Counter[Pair] = Counter()  # of the engine while it loaded a pair
+        self._latest: dict[Job, Trace] = {}  # the traces of the current prompt, to compare
 
     @property
     def records(self) -> dict[Job, RunRecord]:
-        """What was measured up to now, compared with its baselines where those are there."""
+        """The runs so far, compared with their baselines where these are measured."""
         return dict(self._records)
 
     def run(self) -> Iterator[LabEvent]:
-        """Do what is not done yet. Raises UserError where no run of a lane can be done (a missing file)."""
+        """Do the remaining runs. Raises UserError where the experiment's pair cannot be loaded (a missing
+        file)."""
         jobs = self._jobs
         todo = [job for job in jobs if job not in self._records]
         left = Counter((job.prompt, job.lane) for job in todo)
@@ -135,7 +136,7 @@ class Runner:
         yield Ended(len(self._records) == len(jobs))
 
     def close(self) -> None:
-        """Remove traces that no journal keeps, and let go of the journal."""
+        """Remove the traces if there is no journal, and unlock the journal."""
         self.traces.close()
         self._release()
 
@@ -143,7 +144,7 @@ class Runner:
         self._journal = open_journal(path, self.experiment)
         self.traces = TraceStore(self._journal.trace_folder)
         if not self._journal.records:
-            self.traces.clear()  # of an earlier measurement under this name
+            self.traces.clear()  # of an earlier measurement of this name
         self._records = compared_runs(self.experiment, done_of(self._journal), self.traces)
         self.pairs, self._before = dict(self._journal.pairs), dict(self._journal.pairs)
 
@@ -153,7 +154,7 @@ class Runner:
             self._lock = None
 
     def _do(self, job: Job) -> Iterator[LabEvent]:
-        """One run, as often as it takes; it is in `records` then, unless the control cancelled it."""
+        """Do one run, with retries; it is in `records` then, unless the control cancelled it."""
         for tried in range(1, _TRIES + 1):
             while not self.control.cancelled:
                 try:
@@ -168,7 +169,7 @@ class Runner:
                 except Interrupted:
                     yield RunDropped(job)
                     yield from self._rest()
-                except _WarmUpGone as gone:  # another lane's doing: no try of this one
+                except _WarmUpGone as gone:  # another lane's fault: not a try of this run
                     yield EngineReplaced(str(gone))
                 except EngineGone as gone:
                     yield RunDropped(job)
@@ -181,7 +182,7 @@ class Runner:
                 self._keep(job, RunRecord.of_failed(self.experiment, job, problem), None)
 
     def _can_go_on(self, job: Job) -> bool:
-        """Whether a pair that cannot be loaded costs its own lanes only."""
+        """Whether a pair that cannot be loaded fails its own lanes only."""
         return self.experiment.pair_of(job.lane) != self.experiment.pair
 
     def _rest(self) -> Iterator[LabEvent]:
@@ -193,7 +194,7 @@ class Runner:
             yield Resumed()
 
     def _prepare(self, job: Job) -> Iterator[LabEvent]:
-        """Load the lane's pair where it is not there, and warm up all lanes that run on it."""
+        """Load the lane's pair unless it is loaded, and warm up all lanes that run on it."""
         pair = self.experiment.pair_of(job.lane)
         if self.control.interrupted:
             raise Interrupted
@@ -212,7 +213,7 @@ class Runner:
             del self._to_warm_up[0]
 
     def _load(self, pair: Pair) -> Iterator[LabEvent]:
-        """A pair that ends the engine every time cannot be loaded: the next run need not find out again."""
+        """Load a pair. A pair that ended the engine _TRIES times is refused at once."""
         try:
             if self._deaths[pair] < _TRIES:
                 for file, fraction in self._engine.load(pair):
@@ -229,7 +230,7 @@ class Runner:
         )
 
     def _one_of_each(self, lanes: tuple[int, ...]) -> list[int]:
-        """Lanes that warm up for all: one for each set of drafters, whatever their settings."""
+        """The lanes to warm up: one for each set of drafters, whatever their settings."""
         kinds: dict[tuple[str, ...], int] = {}
         for lane in lanes:
             kinds.setdefault(self._drafters_of(lane), lane)
@@ -239,11 +240,11 @@ class Runner:
         return strategy_names(self.experiment.lanes[lane].strategy)
 
     def _warm_up(self, lane: int, job: Job) -> None:
-        """A short run that is not kept. Drafters that kill the engine here are not warmed up again."""
+        """Do a short run that is not recorded. Drafters that kill the engine here are not warmed up again."""
         request = self.experiment.request(job.prompt, self.experiment.lanes[lane].strategy)
         short = replace(request, max_tokens=min(_WARM_UP_TOKENS, request.max_tokens))
         try:
-            with suppress(UserError):  # a lane that cannot run says so when its turn comes
+            with suppress(UserError):  # a lane that cannot run reports it in its first run
                 for _event in self._engine.generate(short, self.experiment.drafters):
                     continue
         except EngineGone as gone:
@@ -251,15 +252,15 @@ class Runner:
             raise _WarmUpGone(str(gone)) from gone
 
     def _note(self, pair: Pair) -> tuple[int, ...]:
-        """Remember what is loaded for which lanes; returns these."""
+        """Remember the loaded pair for its lanes; returns the lanes."""
         experiment, info = self.experiment, self._engine.info
         lanes = tuple(i for i in range(len(experiment.lanes)) if experiment.pair_of(i) == pair)
         if info is not None and any(self.pairs.get(lane) != info for lane in lanes):
             for lane in lanes:
                 if how := loaded_otherwise(self._before.get(lane, info), info):
                     raise UserError(
-                        f"The journal's runs cannot be gone on with: {how}.",
-                        "Load it as it was then, or begin a new journal.",
+                        f"The journal cannot be resumed: {how}.",
+                        "Load the pair as it was loaded before, or begin a new journal.",
                     )
             self.pairs |= dict.fromkeys(lanes, info)
             if self._journal is not None:
@@ -267,7 +268,7 @@ class Runner:
         return lanes
 
     def _measure(self, job: Job) -> Iterator[LabEvent]:
-        """The run itself, kept when it is over. A request that cannot be met is a failed run."""
+        """Do the run and keep its record. A refused request is a failed run."""
         started, load = time.monotonic(), OtherLoad()
         trace: Trace | None = None
         request = self.experiment.request(job.prompt, self.experiment.lanes[job.lane].strategy)
@@ -298,7 +299,7 @@ class Runner:
             for known, kept in self._latest.items()
             if (known.repeat, known.prompt) == (job.repeat, job.prompt)
         }
-        # The trace first: what stands in the journal has one.
+        # The trace first: every run in the journal has one.
         if trace is not None:
             self._latest[job] = trace
             self.traces.put(job, trace)
@@ -312,7 +313,7 @@ class Runner:
         return compared(record, self._records.get(base), lambda: (self._trace(job), self._trace(base)))
 
     def _compare_others(self, job: Job) -> tuple[RunRecord, ...]:
-        """Compare the runs that waited for `job`, their baseline; returns them."""
+        """Compare the runs that waited for `job`, their baseline; returns their records."""
         others = [
             waiting
             for lane in range(len(self.experiment.lanes))

@@ -1,4 +1,4 @@
-"""How long the rest of an experiment will take, by what its runs took up to now."""
+"""The time that the rest of an experiment will take, estimated from its finished runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.lab.experiment import Job
 
 
 class TimeLeft:
-    """A fold over finished runs."""
+    """Collects the times of finished runs and estimates the rest."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], list[float]] = {}
@@ -18,8 +18,9 @@ class TimeLeft:
         self._known.setdefault((job.prompt, job.lane), []).append(seconds)
 
     def seconds(self, todo: Mapping[tuple[int, int], int]) -> float | None:
-        """`todo` counts runs by (prompt, lane): a search has a million of them. A run that was not seen yet
-        takes as long as others of its prompt or of its lane, else as any. None while nothing is known."""
+        """Seconds for the runs in `todo`, counted by (prompt, lane): a search has a million of them. A run
+        that was not seen yet takes as long as others of its prompt, or of its lane, or of all. None while
+        nothing is known."""
         if not self._known:
             return None
         by_prompt, by_lane = self._means(0), self._means(1)

@@ -1,4 +1,4 @@
-"""The traces of an experiment's runs: one compressed file each, in a folder."""
+"""The traces of an experiment's runs, one compressed file each, in a folder."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from app.lab.experiment import Job
 
 _encode = msgspec.json.Encoder().encode
 _FILES = "*.jsonl.gz"
-_LEVEL = 3  # a tenth of the size; more would take longer than it saves
+_LEVEL = 3  # compresses to a tenth; a higher level costs more time than it saves
 
 
 class TraceStore:
-    """Keeps traces on disk, so that a long suite does not fill the memory, and a crash loses none."""
+    """Keeps traces on disk, so that a long suite does not fill the memory and a crash loses no trace."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Without a `folder` they live in a temporary one, until `close`."""
+        """Without a `folder` the traces are in a temporary one, until `close`."""
         self._remove: Callable[[], object] | None = None
         try:
             if folder is None:
@@ -39,19 +39,22 @@ class TraceStore:
                 self.folder = folder
                 make_own_folder(self.folder)
         except OSError as error:
-            raise UserError(f"No folder for traces can be made: {reason(error)}.", "Make room.") from error
+            raise UserError(
+                f"The folder for traces cannot be made: {reason(error)}.", "Free some disk space."
+            ) from error
 
     def put(self, job: Job, trace: Trace) -> None:
-        """Keep a trace; the file is there whole or not at all. Raises UserError."""
+        """Write a trace, whole or not at all. Raises UserError."""
         try:
             write_atomic(self._path(job), gzip.compress(trace_bytes(trace), _LEVEL, mtime=0))
         except OSError as error:
             raise UserError(
-                f"A trace cannot be written: {reason(error)}.", "Make room, then go on from the journal."
+                f"A trace cannot be written: {reason(error)}.",
+                "Free some disk space, then resume from the journal.",
             ) from error
 
     def get(self, job: Job) -> Trace | None:
-        """The trace of a run; None where it left none. Raises TraceError where it is damaged."""
+        """The trace of a run; None where there is none. Raises TraceError where it is damaged."""
         try:
             lines = _lines(self._path(job))
         except OSError:
@@ -59,27 +62,28 @@ class TraceStore:
         return parse_trace(io.BytesIO(lines), self._path(job).name)
 
     def readable(self, job: Job) -> Trace | None:
-        """As `get`, and None where it is damaged: numbers of a run do not hang on its trace."""
+        """As `get`, but None where it is damaged: the numbers of a run do not depend on its trace."""
         try:
             return self.get(job)
         except TraceError:
             return None
 
     def clear(self) -> None:
-        """Remove all traces: those of an earlier measurement under the same name. Raises UserError."""
+        """Remove all traces, those of an earlier measurement of this name. Raises UserError."""
         try:
             for file in self.folder.glob(_FILES):
                 file.unlink()
         except OSError as error:
             raise UserError(
-                f"The traces in {self.folder.name} cannot be removed: {reason(error)}.", "Take another name."
+                f"The traces in {self.folder.name} cannot be removed: {reason(error)}.",
+                "Choose another name.",
             ) from error
 
     def archive(self, path: Path, stopped: Callable[[], bool] = lambda: False) -> None:
-        """All traces in one zip file, plain, as the window and `draftscope replay` read them; no file where
-        `stopped` says so on the way.
+        """Write all traces to one zip file, as plain files that the window and `draftscope replay` read;
+        writes no file if it is `stopped` before the end.
 
-        Raises OSError, and TraceError where one is damaged.
+        Raises OSError, and TraceError where a trace is damaged.
         """
         partial = partial_of(path)
         try:
@@ -93,7 +97,7 @@ class TraceStore:
             partial.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Remove what was temporary."""
+        """Remove a temporary folder."""
         if self._remove is not None:
             self._remove()
 
@@ -102,7 +106,7 @@ class TraceStore:
 
 
 def _lines(file: Path) -> bytes:
-    """Raises OSError, and TraceError where it is damaged."""
+    """The lines of a trace; raises OSError, and TraceError where the file is damaged."""
     data = file.read_bytes()
     try:
         return gzip.decompress(data)

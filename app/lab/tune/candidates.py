@@ -1,4 +1,4 @@
-"""What "tune for me" tries: strategies and settings that are worth a try on an unknown machine."""
+"""The candidates of "tune for me": strategies and settings worth trying on an unknown machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRAFTS = (
 
 def candidates(*, has_draft: bool) -> tuple[str, ...]:
     """Strategy specs, each once, the most promising of each family first: where time is short, the last are
-    not tried. Those with a draft model only where there is one."""
+    not tried. Strategies with a draft model only if there is one."""
     families = [_drafts(), _lookups(), _suffixes(), _mixed(), _matches()] if has_draft else []
     families = families or [_lookups(), _suffixes(), _matches()]
     rows = zip_longest(*families)

@@ -1,4 +1,4 @@
-"""What a search tried and what it was made with: what `tune --json` and its page hold."""
+"""The report of a search, as `tune --json` and its page hold it: what was tried, and on what machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.lab.tune.tuned import Tuned
 
 
 class TuneReport(Tuned, frozen=True, kw_only=True):
-    """The search's result with its circumstances."""
+    """The search's result, with machine, models, settings and prompts."""
 
     format: str = "1.0"
     title: str
     created_at: str  # ISO 8601, UTC
     system: SystemFacts
-    pairs: tuple[PairFacts, ...]  # the one that was loaded; none where none could be
-    settings: ReportSettings  # an answer's length is the longest; the first rounds have shorter ones
+    pairs: tuple[PairFacts, ...]  # the loaded pair; empty where it could not be loaded
+    settings: ReportSettings  # `max_tokens` is the longest answer's; the first rungs have shorter answers
     prompts: tuple[ReportPrompt, ...]
 
     def to_json(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The time of one rung of a search: how it is taken, and how it ends."""
+"""The time of one rung of a search: how it is measured, and how the rung ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.lab.runs.control import Control
 
 
 class Stopwatch:
-    """Adds up the time of measuring; loading, pauses and a new engine's start are not of it."""
+    """Adds up the time of measuring, without loading, pauses and the start of a new engine."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class Stopwatch:
 
 
 class Ending(Control):
-    """The control of one rung: ends when its time is up, and follows the search's own."""
+    """The control of one rung: ends the rung when its time is up, and follows the search's control."""
 
     def __init__(self, whole: Control) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a search tried, and what came out."""
+"""The result of a search: its rungs, their scores, and the winner."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from app.lab.runs.run_record import RunRecord
 from app.lab.tune.halving import FINALISTS, kept_of, survivors
 
 WORTH_IT = 1.03
-"""A smaller gain is not worth a setting, even where it is shown."""
+"""The smallest speed-up that counts: a smaller gain is not worth a setting, even if it is certain."""
 
 
 class Score(msgspec.Struct, frozen=True):
     """One candidate in one rung."""
 
     strategy: str
-    speedup: Speedup | None  # None where no run of it could be done
+    speedup: Speedup | None  # None where no run was measured
     acceptance_rate: float | None
-    answers: int  # measured, a repeat counted anew
+    answers: int  # measured; each repeat counts
     kept: bool
     error: str = ""  # why there is no speed-up
-    over_repeats: bool = False  # there was one prompt: the interval does not say how others would fare
+    over_repeats: bool = False  # there was one prompt: the interval says nothing of other prompts
 
 
 class Rung(msgspec.Struct, frozen=True):
-    """Candidates on the same prompts; the best first."""
+    """Candidates measured on the same prompts, the best first."""
 
     max_tokens: int
     seconds: float
@@ -39,27 +39,27 @@ class Rung(msgspec.Struct, frozen=True):
 
     @property
     def refuted(self) -> bool:
-        """Whether it is shown that none of these is worth it."""
+        """Whether every candidate is shown to gain less than WORTH_IT."""
         known = [score.speedup for score in self.scores if score.speedup is not None]
         return bool(known) and all(speedup.high is not None and speedup.high < WORTH_IT for speedup in known)
 
 
 class Tuned(msgspec.Struct, frozen=True):
-    """What came out, and everything that was tried on the way."""
+    """The result, and everything that was tried."""
 
     winner: str  # a strategy spec; "none" where speculation does not pay
-    speedup: Speedup | None  # the winner's, or that of the best where none won
+    speedup: Speedup | None  # the winner's; that of `best` where no strategy won
     best: str  # the best that was tried
     reason: str  # in sentences
     rungs: tuple[Rung, ...]
     tried: int
-    candidates: int  # that there were; more than were tried where the time was short
+    candidates: int  # more than `tried` where the time was short
     seconds: float
-    complete: bool  # False where it was cancelled or the time was up too early
+    complete: bool  # False where the search was cancelled or the time was up too early
 
     @property
     def headline(self) -> str:
-        """What came out, no surer than it is."""
+        """The result in a few words, claiming no more than was shown."""
         if self.winner != NONE:
             return f"{self.winner} wins"
         return "Speculation does not pay here" if self.refuted else "No winner was found"
@@ -71,7 +71,7 @@ class Tuned(msgspec.Struct, frozen=True):
 
     @property
     def latest(self) -> tuple[tuple[int, Score], ...]:
-        """Every setting with its last rung, from 1, and how it did there: those that got furthest first."""
+        """(number of the last rung, from 1; score there) of every setting, those that got furthest first."""
         last = {
             score.strategy: (at, score)
             for at, rung in enumerate(self.rungs, start=1)
@@ -80,13 +80,13 @@ class Tuned(msgspec.Struct, frozen=True):
         return tuple(sorted(last.values(), key=lambda each: (-each[0], -_factor(each[1]))))
 
     def fate(self, score: Score) -> str:
-        """What became of a setting, in a few words."""
+        """The fate of a setting, in a few words."""
         if score.strategy == self.winner:
             return "the winner"
         return score.error or ("stayed in" if score.kept else "out")
 
     def left(self, candidates: Sequence[str]) -> tuple[str, ...]:
-        """What more time is for: the settings that are still in, then those that were not tried."""
+        """The settings that a longer search would measure: those still in, then those not tried."""
         if not self.rungs:
             return tuple(candidates)
         last, tried = self.rungs[-1].scores, {score.strategy for _at, score in self.latest}
@@ -99,7 +99,7 @@ def _factor(score: Score) -> float:
 
 
 def scored(experiment: Experiment, groups: Sequence[dict[int, RunRecord]], seconds: float) -> Rung | None:
-    """The scores over groups of runs of one prompt each; None where nothing could be compared."""
+    """The scores over `groups`, each the runs of one prompt by lane; None where nothing could be compared."""
     scores: dict[str, float] = {}
     found: dict[str, Score] = {}
     for lane, candidate in enumerate(experiment.lanes):

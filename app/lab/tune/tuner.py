@@ -1,4 +1,4 @@
-"""Tune for me: the fastest strategy on someone's own prompts, within a time budget, or none."""
+"""Tune for me: finds the fastest strategy on the user's prompts within a time budget, or none."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from app.lab.tune.halving import FINALISTS, rungs_left, time_share
 from app.lab.tune.rung_time import Ending, Stopwatch
 from app.lab.tune.tuned import WORTH_IT, Rung, Score, Tuned, scored
 
-_FIRST_TOKENS = 64  # of an answer in the first rung; each next one takes twice as many
-_MOST_RUNS = 50_000  # a rung ends by the clock
+_FIRST_TOKENS = 64  # of an answer in the first rung; the number doubles with each rung
+_MOST_RUNS = 50_000  # more than a rung reaches: it ends by the clock
 _BASELINE_ROUNDS = 200
 
 
 class RungBegun(LabEvent, frozen=True):
-    """Candidates of a rung (0 is the first) and the seconds it may take."""
+    """A rung (0 is the first) of `of` begins: its candidates, and the seconds it may take."""
 
     rung: int
     of: int
@@ -50,7 +50,7 @@ class TuneEnded(LabEvent, frozen=True):
 
 
 class Tuner:
-    """One search. `run` is for one thread, `control` for any."""
+    """One search. `run` may be called on one thread only; `control` is safe from any."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class Tuner:
         clock: Callable[[], float] = time.monotonic,
         before: Tuned | None = None,
     ) -> None:
-        """`experiment` gives pair, prompts, sampling and max_tokens; its lanes do not count. `budget` is in
-        seconds; loading is not part of it. `strategies` are tried instead of `candidates`. The search goes on
-        behind `before`, on new measurements; where these are cut short, a complete `before` still holds.
+        """`experiment` gives pair, prompts, sampling and max_tokens; its lanes are ignored. `budget` is in
+        seconds, without loading. `strategies` are tried instead of `candidates`. The search continues after
+        `before` with new measurements; if these are cut short, a complete `before` remains the result.
 
         Raises SettingError for a strategy that cannot be used.
         """
@@ -76,7 +76,7 @@ class Tuner:
         )
         """Pair, prompts and settings of the search; its lanes are all candidates."""
         self.pair: PairInfo | None = None
-        """What was loaded."""
+        """The loaded pair; None before."""
         self._before = before
         self._doubts: list[str] = []  # what disturbed the last rung
         self._make_home = make_home
@@ -89,7 +89,7 @@ class Tuner:
         self.result: Tuned | None = None
 
     def run(self) -> Iterator[LabEvent]:
-        """Search; the result stands in the last event and in `result`. Raises UserError."""
+        """Search; the last event and `result` hold the result. Raises UserError."""
         engine = LabEngine(self._make_home, self.control)
         left = tuple(lane.strategy for lane in self.experiment.lanes if lane.strategy != NONE)
         done: list[Rung] = []
@@ -114,7 +114,7 @@ class Tuner:
         before = self._before
         new = before is None or len(done) > len(before.rungs)
         if before is not None and (not new or (before.complete and not complete)):
-            self.result = before  # surer than what was cut short
+            self.result = before  # more certain than a search that was cut short
         else:
             self.result = self.conclude(done, complete)
         yield TuneEnded(self.result)
@@ -122,10 +122,10 @@ class Tuner:
     def _rung(
         self, engine: LabEngine, rung: int, strategies: Sequence[str], seconds: float
     ) -> Generator[LabEvent, None, Rung | None]:
-        """Measure until the time is up, on whole prompts: every candidate on the same ones.
+        """Measure until the time is up, every candidate on the same prompts.
 
-        Where even one prompt takes longer for all of them, those that were not reached are out: the
-        most promising come first. Where every run of every prompt was refused, it ends as well. Returns None
+        The most promising candidates come first: where there is not enough time for one prompt with all of
+        them, the rest are out. The rung also ends where every run of every prompt was refused. Returns None
         where nothing can be compared.
         """
         lanes = (Lane(NONE), *map(Lane, strategies))
@@ -143,7 +143,7 @@ class Tuner:
             experiment, self._make_home, control=control, engine=engine, jobs=_promising_first(experiment)
         )
         patience = len(experiment.prompts) * len(experiment.lanes)
-        refused = 0  # runs, since one was done
+        refused = 0  # runs since the last one that was done
         groups: dict[tuple[int, int], dict[int, RunRecord]] = {}
         watch = Stopwatch(self._clock)
         try:
@@ -176,7 +176,7 @@ class Tuner:
         return scored(experiment, whole or list(groups.values())[:1], watch.seconds)
 
     def _learn(self, strategy: str, event: RunDone) -> None:
-        """Keep what explains a result: counts and costs."""
+        """Keep the counts and costs that explain a result."""
         if event.trace is None:
             return
         if strategy == NONE:
@@ -195,10 +195,12 @@ class Tuner:
         known = [score for score in done[-1].scores if score.speedup] if done else []
         if not known:
             reason = (
-                "Nothing could be measured in this time: give it more." if not done else _errors(done[-1])
+                "Nothing could be measured in this time. Give the search more time."
+                if not done
+                else _errors(done[-1])
             )
             return Tuned(NONE, None, NONE, reason, tuple(done), tried, every, spent, complete=False)
-        # What is shown to be faster wins, also before what measured more by chance.
+        # A setting shown to be faster wins, even over one with a larger factor that may be chance.
         won = next((score for score in known if score.speedup and _is_worth_it(score.speedup)), None)
         best = won or known[0]
         wins, speedup = won is not None, best.speedup
@@ -230,10 +232,10 @@ class Tuner:
             text += f" {score.strategy} measured {speedup_words(score.speedup)}, and that may be chance."
         if known[at + 1 :]:
             text += f" Next came {known[at + 1].strategy}, {speedup_words(known[at + 1].speedup)}."
-        return text if complete else f"{text} The search was not over; more time may find a better one."
+        return text if complete else f"{text} The search was not finished; more time may find a better one."
 
     def _lost(self, best: str, speedup: Speedup, done: Sequence[Rung], complete: bool) -> str:
-        """Why it stays with none."""
+        """Why no strategy wins."""
         shown = speedup_words(speedup)
         if speedup.factor >= WORTH_IT:
             text = (
@@ -250,17 +252,17 @@ class Tuner:
                 "none: speculation does not pay here, because even the best that was tried, "
                 f"{best}, measured {shown}. {self._advice(best, speedup)}"
             ).rstrip()
-            # One that seldom drafts comes near to none by doing nothing: the best model's costs say more.
+            # A setting that seldom drafts is near 1× by doing nothing: the best draft model says more.
             model = None if StrategySpec.parse(best).needs_draft else _best_with_model(done)
             if model is not None and model.speedup is not None:
                 text += (
                     f" The best with the draft model, {model.strategy}, measured "
                     f"{speedup_words(model.speedup)}. {self._advice(model.strategy, model.speedup)}"
                 ).rstrip()
-        return text if complete else f"{text} The search was not over."
+        return text if complete else f"{text} The search was not finished."
 
     def _advice(self, strategy: str, speedup: Speedup) -> str:
-        """The cause that its costs show."""
+        """The cause of a strategy's speed-up, by its costs."""
         statistics, cost = self._statistics.get(strategy), self._costs.get(strategy)
         if statistics is None or cost is None:
             return ""
@@ -279,7 +281,7 @@ def _is_worth_it(speedup: Speedup) -> bool:
 
 
 def _best_with_model(done: Sequence[Rung]) -> Score | None:
-    """The last candidate with a draft model that was out, and there the best."""
+    """The best candidate with a draft model, in the last rung that had one."""
     for rung in reversed(done):
         for score in rung.scores:
             if score.speedup is not None and StrategySpec.parse(score.strategy).needs_draft:
@@ -288,8 +290,8 @@ def _best_with_model(done: Sequence[Rung]) -> Score | None:
 
 
 def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
-    """Prompts with the categories in turn, so that the first few are of all kinds; each rung begins with
-    others, or its winners would be those of the same prompts again."""
+    """The prompts with the categories in turn, so that the first few are of all kinds. Each rung begins at
+    another prompt: the same prompts would select the same winners."""
     by_category: dict[str | None, list[Prompt]] = {}
     for prompt in prompts:
         by_category.setdefault(prompt.category, []).append(prompt)
@@ -300,12 +302,12 @@ def _mixed(prompts: Sequence[Prompt], rung: int) -> tuple[Prompt, ...]:
 
 
 def _promising_first(experiment: Experiment) -> list[Job]:
-    """All runs; those of the first prompt in the order of the lanes, for where there is no time for more."""
+    """All runs; those of the first prompt in the lanes' order, in case there is no time for more."""
     first = [Job(0, 0, lane) for lane in range(len(experiment.lanes))]
     return [*first, *(job for job in experiment.jobs() if (job.repeat, job.prompt) != (0, 0))]
 
 
 def _errors(rung: Rung) -> str:
-    """Why there is nothing to choose from."""
+    """Why no candidate was measured."""
     error = next((score.error for score in rung.scores if score.error), "")
     return f"No setting could be measured: {error}" if error else "No setting could be measured."

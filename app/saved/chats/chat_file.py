@@ -1,7 +1,7 @@
 """The file of one chat, JSON Lines: the head, then what belongs to the whole chat, then its turns.
 
-The head stands alone on the first line, so that a list of a thousand chats reads a thousand lines. What is
-damaged is shown as it stands there: no word of a chat becomes invisible (`salvage.py`).
+The head is alone on the first line, so that a list of a thousand chats reads a thousand lines. Damaged lines
+are shown as they are: no word of a chat becomes invisible (`salvage.py`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from app.saved.chats.salvage import repaired, text_field, turn_as_it_stands
 NAME = "chat.jsonl"
 MAJOR = 1
 UNREADABLE = "Could not be read"
-"""The title of a chat whose own is damaged."""
+"""The title of a chat whose own title is damaged."""
 DAMAGED = "The file of this chat is damaged; what it holds is shown."
 
 
 _BODY = re.compile(rb'{"system_prompt":"([^"\\]|\\.)*","template_options":(?!.*"type":)')
-"""The line of what belongs to the whole chat, with no turn on it as where a line break is damaged."""
+"""The line of what belongs to the whole chat, without a turn joined to it by a damaged line break."""
 
 
 class _Head(ChatHead, frozen=True, omit_defaults=True):
-    """A head as it stands in the file."""
+    """A head as the file holds it."""
 
     format: str = ""
 
@@ -82,13 +82,13 @@ def write_chat(folder: Path, chat: Conversation) -> None:
 
 
 def check_writable(chat: Conversation) -> None:
-    """Raise UserError where writing would lose what only a newer version understands."""
+    """Raise UserError where writing would lose data of a newer version."""
     if chat.head.newer:
-        raise UserError(chat.head.damaged, "Update Draftscope to go on with it, or start a new chat.")
+        raise UserError(chat.head.damaged, "Update Draftscope to continue this chat, or start a new one.")
 
 
 def read_chat(folder: Path) -> Conversation:
-    """Read a chat. Where a part is damaged `head.damaged` says so; raises UserError where nothing is left."""
+    """Read a chat. `head.damaged` says where a part is damaged; raises UserError where nothing is left."""
     try:
         first, *lines = (folder / NAME).read_bytes().split(b"\n")
     except OSError as error:
@@ -109,7 +109,7 @@ def read_chat(folder: Path) -> Conversation:
 
 
 def read_head(folder: Path) -> ChatHead:
-    """Read what a list shows; a chat that cannot be read gets a head that says so."""
+    """Read a chat's head; that of a chat that cannot be read says so."""
     try:
         with (folder / NAME).open("rb") as file:
             return _read_head(file.readline(), folder)
@@ -132,13 +132,13 @@ def _read_head(line: bytes, folder: Path) -> ChatHead:
     newer = read.major > MAJOR
     if newer:
         why = f"This chat has the newer format {read.format}."
-    # A folder that someone copied is another chat: its name is what it is found by.
+    # A copied folder is another chat: its id is the folder's name.
     mode = read.mode if read.mode in MODES else MODES[0]
     return ChatHead(**fields | {"id": folder.name, "mode": mode, "damaged": why, "newer": newer})
 
 
 def _check_head(head: _Head) -> None:
-    """Raise ValueError where a value cannot be: the list sorts by times and shows how long ago they were."""
+    """Raise ValueError for an impossible value: the list sorts by times and shows ages."""
     for stamp in (head.created, head.updated):
         when = datetime.fromisoformat(stamp)
         if when.tzinfo is None or not 1970 <= when.year < 9000:
@@ -149,7 +149,7 @@ def _check_head(head: _Head) -> None:
 
 
 def _read_body(line: bytes) -> _Body:
-    """Raises DamagedError; also for another object, which holds no system prompt."""
+    """Decode the line; raises DamagedError, also for an object without a system prompt."""
     read: _Body = decode(_body, line)
     if b'"system_prompt"' not in line and line != b"{}":
         raise DamagedError("it holds no system prompt")
@@ -157,7 +157,7 @@ def _read_body(line: bytes) -> _Body:
 
 
 def _read_turn(line: bytes) -> Turn:
-    """Raises DamagedError; also for an answer whose text is under a damaged name."""
+    """Decode the line; raises DamagedError, also for an answer whose text has a damaged name."""
     read: Turn = decode(_turn, line)
     if isinstance(read, Answer) and read.text is None and b'"text":null' not in line:
         raise DamagedError("it holds no text")
@@ -165,7 +165,7 @@ def _read_turn(line: bytes) -> Turn:
 
 
 def _salvaged(first: bytes, lines: list[bytes]) -> tuple[_Body, tuple[Turn, ...]]:
-    """(what belongs to the whole chat, the turns) of a file in which lines are damaged, or gone."""
+    """(what belongs to the whole chat, the turns) of a file with damaged or missing lines."""
     body = _Body(text_field(first, "system_prompt"))  # where the line break behind the head is damaged
     turns: list[Turn] = []
     for number, line in enumerate(lines):

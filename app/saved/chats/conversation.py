@@ -1,4 +1,4 @@
-"""A chat: its head (what a list shows) and its turns. Immutable; ChatStore makes changed ones."""
+"""A chat: its head (what a list shows) and its turns. Immutable; ChatStore makes changed copies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Question(msgspec.Struct, frozen=True, tag="question"):
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
-    """What the pair answered. The tokens and their fates are in the trace file of that name."""
+    """What the pair answered. The tokens and their fates are in the file `trace`."""
 
     trace: str
     text: str | None = None  # None: still streaming, or cut off by a crash
@@ -41,9 +41,9 @@ class ChatHead(msgspec.Struct, frozen=True):
     created: str
     updated: str
     mode: str = "chat"  # one of MODES
-    revision: int = 0  # counts the changes of the turns: a stale view is told by it
-    damaged: str = ""  # why it, or a part of it, could not be read
-    newer: bool = False  # it is of a newer version: it can be looked at and not changed
+    revision: int = 0  # counts the changes of the turns, so that a stale view is noticed
+    damaged: str = ""  # why the chat, or a part of it, could not be read
+    newer: bool = False  # written by a newer version: read-only
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -63,10 +63,10 @@ class Conversation(msgspec.Struct, frozen=True):
         return next((turn.text for turn in reversed(self.turns[:at]) if isinstance(turn, Question)), "")
 
     def messages(self, end: int | None = None) -> tuple[Message, ...]:
-        """The turns before index `end` as the model is to see them.
+        """The messages that the model gets for the turns before index `end`.
 
         Chat templates want user and assistant in turn: questions that were never answered are
-        joined to the next one, so that nothing the user said is missing.
+        joined to the next question, so that nothing the user said is missing.
         """
         messages = [Message("system", self.system_prompt)] if self.system_prompt.strip() else []
         waiting: list[str] = []
@@ -82,7 +82,7 @@ class Conversation(msgspec.Struct, frozen=True):
         return tuple(messages)
 
     def texts(self) -> Iterator[str]:
-        """Everything that a search looks at."""
+        """The texts that a search looks at."""
         yield self.head.title
         for turn in self.turns:
             yield turn.text or ""

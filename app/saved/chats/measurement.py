@@ -11,7 +11,7 @@ from app.engine.record.trace import Trace, salvage_trace, write_trace
 
 
 class Measurement:
-    """The traces of both runs, which followed one another, and what they come down to."""
+    """The traces of two consecutive runs, and the numbers computed from them."""
 
     def __init__(self, baseline: Trace, strategy: Trace) -> None:
         """`baseline` was made with strategy none. Raises TraceError where a run took no time."""
@@ -32,7 +32,7 @@ def _speed(trace: Trace) -> float:
 
 
 def run_files(trace: Path) -> tuple[Path, Path]:
-    """Where the runs of an answer's measurement are kept: beside its trace. The baseline's comes first."""
+    """The files of a measurement's runs, beside the answer's trace; the baseline's is first."""
     return trace.with_suffix(".baseline.jsonl"), trace.with_suffix(".strategy.jsonl")
 
 
@@ -40,17 +40,17 @@ def write_measurement(trace: Path, measurement: Measurement) -> None:
     """Write both runs beside an answer's trace; raises OSError."""
     baseline, strategy = run_files(trace)
     write_trace(strategy, measurement.strategy)
-    write_trace(baseline, measurement.baseline)  # last: its file says that the measurement is there
+    write_trace(baseline, measurement.baseline)  # last: its file marks the measurement as complete
 
 
 def read_measurement(trace: Path) -> Measurement | None:
-    """The measurement of an answer, None where it was not measured; raises TraceError."""
+    """The measurement of an answer; None where there is none. Raises TraceError."""
     baseline, strategy = run_files(trace)
     return Measurement(_whole(baseline), _whole(strategy)) if baseline.exists() else None
 
 
 def _whole(path: Path) -> Trace:
-    """A trace that nothing is wrong with; raises TraceError."""
+    """Read an undamaged trace; raises TraceError."""
     found = salvage_trace(path)
     if found.trace is None or found.damage is not None:
         raise found.damage or TraceError(f"{path.name} is empty.")

@@ -1,4 +1,4 @@
-"""Writes one answer down while it streams."""
+"""Saves an answer while it streams."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NOTES = {
 
 
 class AnswerRecorder:
-    """One answer on its way to disk: `add` every round, then `finish` or `fail` once.
+    """Saves one answer: `add` every round, then `finish` or `fail` once.
 
     Every round is in the trace file before the next one comes, so a crash keeps what was shown. A
-    disk that refuses is reported once, by UserError; the answer's text is still saved at its end if
-    the disk takes it.
+    failure to write is reported once, by UserError; the answer's text is still saved at its end if
+    the disk has room.
     """
 
     def __init__(self, path: Path, header: TraceHeader, settle: Callable[[Answer], Conversation]) -> None:
@@ -58,24 +58,24 @@ class AnswerRecorder:
         try:
             self._write(totals)
         finally:
-            # The text is worth a second attempt: it is small, and of another file.
+            # The text is worth a second attempt: it is small, and goes to another file.
             chat = self._end(Answer(self._name, totals.text, note, totals.error))
         return chat
 
     def fail(self, message: str, hint: str = "") -> Conversation:
-        """Close the trace where the engine broke off, and return the chat with what came."""
+        """Close the trace of an answer that the engine broke off; returns the chat with what came."""
         text = b"".join(self._pieces).decode("utf-8", errors="ignore")
         note = NOTES[FinishReason.FAILED]
         return self._end(Answer(self._name, text, note, message, hint))
 
     def discard(self) -> None:
-        """Remove the trace again: the answer did not begin."""
+        """Remove the trace: the answer did not begin."""
         self._writer.close()
         self._writer.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Leave the answer as it is; whoever reads the chat finds it cut off."""
-        # On a full disk closing fails on what could not be written, which was reported already.
+        """Leave the answer as it is; a reader of the chat finds it cut off."""
+        # On a full disk closing fails on the unwritten rest, which was reported already.
         with contextlib.suppress(OSError):
             self._writer.close()
 
@@ -86,7 +86,7 @@ class AnswerRecorder:
         except UserError as error:
             if getattr(error.__cause__, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-        # The disk is full, of this trace among others, and words are worth more than their colours.
+        # The disk is full: cut the trace to make room, for the text is worth more than its colours.
         path = self._writer.path
         with contextlib.suppress(OSError):
             os.truncate(path, path.stat().st_size // 2)

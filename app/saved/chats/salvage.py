@@ -1,4 +1,4 @@
-"""Lines of a damaged chat file: repaired where the damage is inside a text, else shown as they stand."""
+"""Lines of a damaged chat file: repaired where the damage is inside a text, else shown as they are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_TEXT = re.compile(r':[^"]{4},"note"')
 
 
 def repaired(line: bytes) -> bytes:
-    """The line with what is no UTF-8, or no character of a text, replaced; what is no JSON then is empty."""
+    """The line with invalid UTF-8 replaced and control characters escaped; empty if it is still not JSON."""
     try:
         found: Any = json.loads(line.decode("utf-8", errors="replace"), strict=False)
         return msgspec.json.encode(found)
@@ -27,13 +27,13 @@ def repaired(line: bytes) -> bytes:
 
 
 def text_field(line: bytes, name: str) -> str:
-    """A text out of a line that is no JSON any more, by its name; "" where it is not found."""
+    """The text field `name` of a line that is no longer JSON; "" where it is not found."""
     found = re.search(rf'"{name}":"((?:[^"\\]|\\.)*)"', line.decode("utf-8", errors="replace"))
     return _unescaped(found[1]) if found else ""
 
 
 def turn_as_it_stands(line: bytes, before: Turn | None) -> Turn:
-    """A turn that shows a line which cannot be read; whose it is, the line says or else its place."""
+    """A turn that shows an unreadable line: a question or an answer, by its first words or by its place."""
     text = line.decode("utf-8", errors="replace")
     kind = text[:40]
     is_question = '"question"' in kind or ('"answer"' not in kind and not isinstance(before, Question))
@@ -41,7 +41,7 @@ def turn_as_it_stands(line: bytes, before: Turn | None) -> Turn:
     if is_question:
         return Question(bare)
     trace = text_field(line, "trace")
-    # An answer that was cut off has null for its text: the trace holds its words.
+    # An answer that was cut off has null for its text: the trace holds the text.
     return Answer(trace, None if trace and _NO_TEXT.search(text) else bare)
 
 

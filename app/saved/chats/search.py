@@ -1,4 +1,4 @@
-"""The words of chats, remembered between two searches."""
+"""The text of chats, cached between searches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.saved.chats.conversation import Conversation
 
 
 class SearchTexts:
-    """What a search looks at in each chat file, read again only when the file has changed."""
+    """The searchable text of each chat file, read again only when the file has changed."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[tuple[int, int], str]] = {}
@@ -25,5 +25,5 @@ class SearchTexts:
                 known = (stamp, "\n".join(load().texts()).casefold())
                 self._known[file] = known
         except (OSError, UserError):
-            return ""  # the list shows it as damaged; it is just not found by its words
+            return ""  # the list shows it as damaged; a search does not find it
         return known[1]

@@ -1,7 +1,7 @@
 """All saved chats, one folder each: `chat.jsonl`, and a trace file for every answer.
 
-Two windows may use the same store. Every change reads the file again under a lock and changes only
-what it means to change; a change to turns that another window has changed meanwhile is refused.
+Two windows may use the same store. Every change reads the file again under a lock and changes only its own
+part; a change to turns that another window has changed meanwhile is refused.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ class ChatStore:
     # ------------------------------------------------------------------ looking
 
     def version(self) -> int:
-        """A number that every change makes another one, also a change in another window."""
+        """A number that changes with every change of a chat, also in another window."""
         try:
             return self._changed.stat().st_mtime_ns
         except OSError:
             return 0
 
     def heads(self) -> list[ChatHead]:
-        """All chats, the one changed last first; those that cannot be read say so in `damaged`."""
+        """The heads of all chats, the last changed first; `damaged` says which cannot be read."""
         heads = [read_head(folder) for folder in self._folders()]
         return sorted(heads, key=lambda head: (head.updated, head.id), reverse=True)
 
     def load(self, chat_id: str) -> Conversation:
-        """Read a chat. Answers that a crash cut off get the text that their trace still holds."""
+        """Read a chat. Answers that a crash cut off get their text from the trace."""
         chat = read_chat(self._folder(chat_id))
         if all(isinstance(turn, Question) or turn.text is not None for turn in chat.turns):
             return chat
@@ -86,7 +86,7 @@ class ChatStore:
         return msgspec.structs.replace(chat, turns=turns)
 
     def load_trace(self, chat_id: str, answer: Answer) -> Salvaged:
-        """What there is of an answer's trace. Never raises for what is wrong with it."""
+        """The readable part of an answer's trace. Never raises for a damaged one."""
         return salvage_trace(self._folder(chat_id) / _plain_name(answer.trace))
 
     def load_measurement(self, chat_id: str, answer: Answer) -> Measurement | None:
@@ -106,7 +106,7 @@ class ChatStore:
     # ------------------------------------------------------------------ changing
 
     def new(self, mode: str = "chat", system_prompt: str = "") -> Conversation:
-        """An empty chat. It is not on disk before something is said in it."""
+        """An empty chat. It is saved with its first message."""
         now = self._stamp()
         return Conversation(ChatHead(str(uuid.uuid4()), NEW_TITLE, now, now, mode), system_prompt)
 
@@ -115,7 +115,7 @@ class ChatStore:
         return self._change_turns(seen, at, Question(text))
 
     def take_back(self, asked: Conversation, before: Conversation) -> Conversation:
-        """Undo `ask`, which made `asked` of `before`: the question is not to be answered."""
+        """Undo `ask`, which turned `before` into `asked`."""
         with self._locked():
             folder = self._folder(asked.id)
             now = read_chat(folder)
@@ -138,7 +138,7 @@ class ChatStore:
     def begin_answer(
         self, seen: Conversation, header: TraceHeader, at: int | None = None
     ) -> tuple[Conversation, AnswerRecorder]:
-        """Add an answer that will stream; with `at`, in place of turn `at` and what follows."""
+        """Add an answer that will stream; with `at`, in place of turn `at` and everything after it."""
         # The trace comes first: a crash in between leaves a file that nothing names, and no harm.
         folder = self._folder(seen.id)
         path = folder / f"{uuid.uuid4().hex}.jsonl"
@@ -151,7 +151,7 @@ class ChatStore:
         return chat, recorder
 
     def keep_measurement(self, chat_id: str, answer: Answer, measurement: Measurement) -> None:
-        """Save the baseline measured for an answer; nothing where the answer is not on disk any more."""
+        """Save the baseline measured for an answer, unless the answer is no longer on disk."""
         with self._locked():
             folder = self._folder(chat_id)
             folder = folder if folder.exists() else self._trash.find(chat_id) or folder
@@ -171,7 +171,7 @@ class ChatStore:
         return self._change_turns(seen, keep, None)
 
     def rename(self, chat_id: str, title: str) -> ChatHead:
-        """Give a chat another title; an empty one leaves it as it is."""
+        """Change a chat's title; an empty one changes nothing."""
         words = " ".join(title.split())
 
         def renamed(chat: Conversation) -> Conversation:
@@ -180,19 +180,19 @@ class ChatStore:
         return self._change(chat_id, renamed).head
 
     def set_system_prompt(self, seen: Conversation, text: str) -> Conversation:
-        """Change the chat's system prompt, on disk too once the chat is there."""
+        """Change the chat's system prompt, on disk too if the chat is saved."""
         return self._set(seen, lambda chat: msgspec.structs.replace(chat, system_prompt=text))
 
     def set_template_options(self, seen: Conversation, options: TemplateOptions) -> Conversation:
-        """Change what the chat template is told, on disk too once the chat is there."""
+        """Change the options of the chat template, on disk too if the chat is saved."""
         return self._set(seen, lambda chat: msgspec.structs.replace(chat, template_options=options))
 
     def set_mode(self, seen: Conversation, mode: str) -> Conversation:
-        """Change between "chat" and "completion", on disk too once the chat is there."""
+        """Change between "chat" and "completion", on disk too if the chat is saved."""
         return self._set(seen, lambda chat: _with_head(chat, mode=mode))
 
     def delete(self, chat_id: str) -> None:
-        """Move a chat to the trash, from where `restore` brings it back."""
+        """Move a chat to the trash; `restore` brings it back."""
         with self._locked():
             try:
                 self._trash.put(self._folder(chat_id), self._steady.now())
@@ -218,7 +218,7 @@ class ChatStore:
         return read_head(folder)
 
     def purge(self, kept: timedelta = KEPT) -> None:
-        """At start: remove for good what was deleted or replaced longer ago than `kept`."""
+        """At start: remove for good chats and traces deleted or replaced longer ago than `kept`."""
         with self._locked():
             try:
                 now = self._steady.wind(self._trash.latest())
@@ -260,7 +260,7 @@ class ChatStore:
         return chat
 
     def _settle(self, chat_id: str, answer: Answer) -> Conversation:
-        """Put the finished answer where it began, also if the chat was renamed or deleted since."""
+        """Put the finished answer in its place, also if the chat was renamed or deleted since."""
 
         def settled(chat: Conversation) -> Conversation:
             turns = tuple(
@@ -276,7 +276,7 @@ class ChatStore:
             return _written(folder, settled(read_chat(folder)))
 
     def _set(self, seen: Conversation, change: Callable[[Conversation], Conversation]) -> Conversation:
-        """Change what hangs on no turn; a chat that was never saved is changed in memory only."""
+        """Change a part that no turn depends on; a chat that was never saved is changed in memory only."""
         if not seen.head.revision and not (self.folder / seen.id).exists():
             return change(seen)
         return self._change(seen.id, lambda chat: change(_as_seen(chat, seen)))
@@ -302,7 +302,7 @@ class ChatStore:
             )
 
     def _supersede(self, chat_id: str, turns: tuple[Turn, ...]) -> None:
-        """Move the traces of dropped answers out of the way; `purge` removes them later."""
+        """Move the traces of dropped answers into their own folder; `purge` removes them later."""
         folder = self._folder(chat_id)
         replaced = self._steady.now().timestamp()
         for file in _files_of_answers(folder, turns):
@@ -312,7 +312,7 @@ class ChatStore:
                 os.replace(file, moved)
                 os.utime(moved, (replaced, replaced))  # for `purge`
             except OSError:
-                continue  # it stays where it is; nothing names it any more
+                continue  # it stays where it is; no chat names it
 
     def _completed(self, chat_id: str, turn: Turn) -> Turn:
         if isinstance(turn, Question) or turn.text is not None:
@@ -341,9 +341,9 @@ class ChatStore:
     def _locked(self) -> Iterator[None]:
         with held(self._lock, "chats"):
             yield
-            with contextlib.suppress(OSError):  # then other windows see it when they look next
+            with contextlib.suppress(OSError):  # other windows then see the change later
                 self._changed.touch(OWN)
-                now = time.time_ns()  # the system's own stamps can stand still for some milliseconds
+                now = time.time_ns()  # the system's own time stamps may not advance for some milliseconds
                 os.utime(self._changed, ns=(now, now))
 
     def _stamp(self) -> str:
@@ -351,8 +351,8 @@ class ChatStore:
 
 
 def _as_seen(chat: Conversation, seen: Conversation) -> Conversation:
-    """The chat as it is on disk, with what only `seen` has: the texts of answers that a crash cut off, and
-    turns that the disk refused, which are saved with the first one it takes."""
+    """The chat on disk, completed from `seen`: by the texts of answers that a crash cut off, and by turns
+    that could not be written, which are saved with the next turn."""
     if chat.head.revision != seen.head.revision:
         return chat
     answers = {turn.trace: turn for turn in seen.turns if isinstance(turn, Answer)}
@@ -364,7 +364,7 @@ def _as_seen(chat: Conversation, seen: Conversation) -> Conversation:
 
 
 def _written(folder: Path, chat: Conversation) -> Conversation:
-    """The chat as it is on disk now; raises UserError where it cannot be written."""
+    """Write the chat and return it as it is on disk; raises UserError where it cannot be written."""
     check_writable(chat)
     write_chat(folder, chat)
     return _with_head(chat, damaged="")
@@ -379,7 +379,7 @@ def _with_head(chat: Conversation, **changes: object) -> Conversation:
 
 
 def _files_of_answers(folder: Path, turns: tuple[Turn, ...]) -> Iterator[Path]:
-    """The traces of answers, and of what was measured for them."""
+    """The traces of answers, and those of their measurements."""
     for turn in turns:
         if isinstance(turn, Answer) and turn.trace:
             trace = folder / _plain_name(turn.trace)
@@ -387,7 +387,7 @@ def _files_of_answers(folder: Path, turns: tuple[Turn, ...]) -> Iterator[Path]:
 
 
 def _plain_name(name: str) -> str:
-    """The last part of a file name that a chat file gives: none may lead out of its folder."""
+    """The last part of a file name in a chat file: no name may lead out of its folder."""
     return Path(name.replace("\\", "/")).name
 
 

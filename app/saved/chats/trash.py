@@ -24,24 +24,24 @@ class Trash:
         self.folder = folder
 
     def put(self, chat: Path, now: datetime) -> None:
-        """Move a chat folder here; one rename, so that a crash loses nothing. Raises OSError."""
+        """Move a chat folder here in one rename, so that a crash loses nothing. Raises OSError."""
         make_own_folder(self.folder)
         os.rename(chat, self.folder / f"{chat.name}@{now.astimezone(UTC).strftime(_STAMP)}")
 
     def find(self, chat_id: str) -> Path | None:
-        """Where the deleted chat lies, the latest if it was deleted more than once."""
+        """The folder of a deleted chat, the latest if it was deleted more than once."""
         found = [entry for entry in self._entries() if entry.name.split("@")[0] == chat_id]
         return max(found, key=lambda entry: entry.name, default=None)
 
     def latest(self) -> datetime | None:
-        """When something was deleted last; None where nothing is here."""
+        """The time of the last deletion; None where the trash is empty."""
         return max(map(_deleted, self._entries()), default=None)
 
     def purge(self, now: datetime, kept: timedelta = KEPT) -> None:
-        """Remove for good what was deleted longer ago than `kept`."""
+        """Remove for good the chats deleted longer ago than `kept`."""
         for entry in self._entries():
             if now - _deleted(entry) > kept:
-                shutil.rmtree(entry, ignore_errors=True)  # what is in use goes next time
+                shutil.rmtree(entry, ignore_errors=True)  # files in use are removed next time
 
     def empty(self) -> None:
         """Remove for good everything that was deleted."""
@@ -63,15 +63,15 @@ _wound = msgspec.json.Decoder(_Wound)
 
 
 class SteadyClock:
-    """The time that the trash goes by: from start to start it moves on by a day at most, and never back.
-    The computer's clock may jump a week, and what was deleted a minute ago is still there."""
+    """The trash's clock: from start to start it advances by a day at most, and never goes back. If the
+    computer's clock jumps a week, a chat deleted a minute ago is still there."""
 
     def __init__(self, file: Path, computer: Callable[[], datetime]) -> None:
         self._file = file
         self._computer = computer
 
     def now(self, begin: datetime | None = None) -> datetime:
-        """`begin` is the time where it was never wound."""
+        """The steady time; the clock begins at `begin` where it was never wound."""
         computer = self._computer()
         try:
             last = decode(_wound, self._file.read_bytes())

@@ -109,7 +109,7 @@ def test_at_a_temperature_the_gap_is_of_logits_before_it(some_trace: Trace) -> N
         (0.01, {1: 0.2, 2: 0.6}, False),  # the logits themselves moved further
     ],
 )
-def test_a_draw_on_two_sides_of_an_edge_is_a_near_tie_as_far_as_rounding_moves_edges(
+def test_a_draw_on_two_sides_of_an_edge_is_a_near_tie_within_rounding(
     some_trace: Trace, distance: float, there: dict[int, float], near: bool
 ) -> None:
     u = 0.5

@@ -37,7 +37,7 @@ def test_over_one_prompt_or_one_repeat_the_interval_is_students(turned: bool) ->
     assert (found.repeats, found.prompts) == ((1, 4) if turned else (4, 1))
 
 
-def test_prompts_that_differ_a_lot_widen_the_interval_however_often_they_are_repeated() -> None:
+def test_repeats_do_not_narrow_the_interval_of_prompts_that_differ() -> None:
     """Ten repeats of three prompts are three prompts: another prompt may be as far off as these are."""
     found = Speedup.of({n: {0: 1.0, 1: 2.0, 2: 4.0} for n in range(10)})
     assert found is not None and found.low is not None and found.high is not None

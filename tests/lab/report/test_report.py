@@ -243,7 +243,7 @@ def test_what_may_be_faster_is_not_passed_over_for_what_is_slower(report: Report
     assert said.endswith(", measured 0.90× (0.50 to 1.60), and the interval includes 1×.")
 
 
-def test_lanes_on_two_targets_are_not_ranked_by_factors_over_different_baselines(report: Report) -> None:
+def test_lanes_on_two_targets_are_not_ranked_against_each_other(report: Report) -> None:
     lanes = (
         *report.lanes,
         msgspec.structs.replace(report.lanes[0], name="none on u.gguf", baseline=3),
@@ -367,7 +367,7 @@ def test_csv_texts_are_no_formulas(report: Report) -> None:
     assert "=1+1" not in {row["name"] for row in rows}
 
 
-def test_a_report_looks_at_every_run_a_few_times_whatever_the_number_of_lanes(
+def test_a_report_reads_each_run_a_few_times_however_many_lanes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     report = made_report(lanes=4)

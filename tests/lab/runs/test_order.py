@@ -11,7 +11,7 @@ from app.lab.runs.order import TurnOrder
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8])
-def test_every_lane_has_every_place_once_over_as_many_repeats_and_over_as_many_prompts(count: int) -> None:
+def test_every_lane_has_every_place_once_over_repeats_and_over_prompts(count: int) -> None:
     order = TurnOrder(range(10, 10 + count), 3)
     everybody = set(range(10, 10 + count))
     for prompt in range(2 * count):

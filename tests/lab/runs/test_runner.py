@@ -451,7 +451,7 @@ def test_a_journal_whose_model_is_another_file_now_is_refused(
     shutil.copyfile(tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.3, noise_seed=8)), draft)
     assert draft.stat().st_size == pair_files[1].stat().st_size
     before = file.read_bytes()
-    with pytest.raises(UserError, match=r"measured with something else: draft\.gguf is another file"):
+    with pytest.raises(UserError, match=r"measured under other conditions: draft\.gguf has changed"):
         Runner(experiment, ThreadHome, journal=file)
     assert file.read_bytes() == before
 
@@ -464,7 +464,7 @@ def test_a_journal_is_of_the_files_that_its_strategies_read(pair_files: Files, t
     then = made_with(experiment)
     assert list(changes(then, made_with(experiment))) == []
     cache.write_bytes(b"two")
-    assert list(changes(then, made_with(experiment))) == ["static.bin is another file"]
+    assert list(changes(then, made_with(experiment))) == ["static.bin has changed"]
 
 
 @pytest.mark.parametrize(
@@ -495,7 +495,7 @@ def test_runs_of_a_pair_that_is_loaded_otherwise_are_not_pooled(pair_files: File
     broken_off(experiment, file)
     file.write_bytes(file.read_bytes().replace(b'"threads":1,"has', b'"threads":64,"has'))
     runner = Runner(experiment, ThreadHome, journal=file)
-    with pytest.raises(UserError, match="another number of threads, 1 instead of 64"):
+    with pytest.raises(UserError, match="different number of threads: 1 instead of 64"):
         list(runner.run())
     runner.close()
 

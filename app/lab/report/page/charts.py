@@ -17,11 +17,11 @@ _LEFT = 300
 _RIGHT = 170
 _LONGEST_NAME = 42  # characters that fit on the left
 SHADES = (0.06, 0.5)
-"""Of a map's cells: on the darkest one the numbers are still legible, on screen, dark screen and paper."""
+"""Opacity of a map's cells: numbers stay legible on the darkest, on light and dark screens and on paper."""
 
 
 def speedup_chart(report: Report) -> str:
-    """Each lane's speed-up: a dot a run, the geometric mean with its interval. Empty without a comparison."""
+    """Each lane's speed-up: a dot for each run, the geometric mean and its interval. "" without any."""
     shown = [summary for summary in report.summary if summary.speedup is not None]
     dots = {
         summary.lane: [
@@ -39,7 +39,7 @@ def speedup_chart(report: Report) -> str:
     if not values:
         return ""
     low, high = min(1.0, *values, 0.9), max(1.0, *values, 1.1)
-    # A wide interval may reach far out of sight.
+    # A very wide interval is cut off.
     high = min(high, 2.5 * max(1.0, *(summary.speedup.factor for summary in shown if summary.speedup)))
     x = Scale(max(0.0, low - 0.05), high + 0.05, _LEFT, WIDTH - _RIGHT)
     bottom = _ROW * len(shown) + 14
@@ -65,7 +65,7 @@ def speedup_chart(report: Report) -> str:
 
 
 def scatter_chart(report: Report) -> str:
-    """Acceptance against speed-up: a high acceptance is not a high speed. Empty with no drafting lane."""
+    """Acceptance against speed-up: a high acceptance is not a high speed. "" without a drafting lane."""
     shown = [summary for summary in report.summary if summary.speedup and summary.acceptance_rate is not None]
     if not shown:
         return ""
@@ -99,7 +99,7 @@ def scatter_chart(report: Report) -> str:
 def heat_chart(
     report: Report, title: str, value: Callable[[Heat], float | None], written: Callable[[float], str]
 ) -> str:
-    """A sweep as a map: darker is more. Empty without a sweep."""
+    """A sweep as a map: darker is more. "" without a sweep."""
     if report.sweep is None:
         return ""
     cells = heat_map(report)
@@ -157,7 +157,7 @@ def _finding(summary: Summary) -> str:
 
 
 def charts(report: Report) -> Sequence[tuple[str, str, str]]:
-    """(title, what it shows, picture) of every chart that there is something for."""
+    """(title, caption, picture) of every chart that has something to show."""
     heat = [
         (
             "Speed-up over the grid",
@@ -180,9 +180,9 @@ def charts(report: Report) -> Sequence[tuple[str, str, str]]:
     lanes = [
         (
             "Speed-up over none",
-            "A small dot is one run against the baseline's of the same prompt and repeat; the large one is "
-            "their geometric mean, the bar its 95\u00a0% interval over prompts and repeats. Right of 1× is "
-            "faster.",
+            "A small dot is one run compared with the baseline's run of the same prompt and repeat. The "
+            "large dot is their geometric mean, the bar its 95\u00a0% interval over prompts and repeats. "
+            "Right of 1× is faster.",
             "" if report.sweep else speedup_chart(report),
         ),
         (

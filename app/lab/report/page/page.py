@@ -1,7 +1,7 @@
 """The report as one HTML page: opens offline, reads well printed, holds its own data.
 
-The page is a function of the report, and the report is embedded as JSON: whoever has the page can recompute
-every number in it (`Report.from_json(embedded_json(page))`).
+The page is a function of the report, and the report is embedded as JSON: every number of the page can be
+recomputed from it (`Report.from_json(embedded_json(page))`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _OPEN = '<script type="application/json" id="report">'
 _CLOSE = "</script>"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is fetched, nothing is run
 _SHOWN = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "seed")
-"""Sampler settings that a page names also at their defaults."""
+"""Sampler settings that a page shows even at their defaults."""
 _e = html.escape
 
 
 def html_page(report: Report) -> str:
-    """The report's document."""
+    """The report as an HTML document."""
     return document(
         report.title or "Draftscope measurement",
         [
@@ -53,7 +53,7 @@ def html_page(report: Report) -> str:
 
 
 def document(title: str, body: Iterable[str], data: bytes) -> str:
-    """A whole page with the `data`, JSON, that it was made from."""
+    """A whole page, with `data`, the JSON that it was made from, embedded."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -70,7 +70,7 @@ def document(title: str, body: Iterable[str], data: bytes) -> str:
 
 
 def embedded_json(page: str) -> str:
-    """The report's JSON out of its page."""
+    """The report's JSON, extracted from its page."""
     found = re.search(re.escape(_OPEN) + "(.*?)" + re.escape(_CLOSE), page, re.DOTALL)
     if found is None:
         raise ValueError("this page holds no report")
@@ -88,7 +88,7 @@ def _day(report: Report) -> str:
 
 
 def lane_html(name: str) -> str:
-    """A lane's name, which may break behind its settings only."""
+    """A lane's name, with line breaks allowed only between its settings."""
     pieces = [piece for piece in re.findall(r"[^:+]*[:+]?", name) if piece]
     whole = (f'<span class="whole">{_e(piece)}</span>' for piece in pieces)
     return f"<code>{'<wbr>'.join(whole)}</code>"
@@ -163,7 +163,7 @@ def _partings(report: Report) -> Iterator[str]:
 
 
 def facts(report: Report | TuneReport) -> Iterator[str]:
-    """What it was measured with."""
+    """The list of models, machine, versions and settings."""
     system, sampling = report.system, report.settings.sampling
     yield "<h2>Measured with</h2><dl class='facts'>"
     for number, pair in enumerate(report.pairs, start=1):

@@ -9,7 +9,7 @@ from html import escape
 
 
 def element(name: str, content: str = "", **attributes: object) -> str:
-    """An element; `content` is markup already. Underscores in names stand for hyphens."""
+    """An element; `content` is markup. Underscores in names stand for hyphens."""
     written = "".join(
         f' {key.strip("_").replace("_", "-")}="{escape(_plain(value))}"' for key, value in attributes.items()
     )
@@ -35,7 +35,7 @@ def drawing(width: float, height: float, title: str, *parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A straight line from values to places."""
+    """A linear map from values to coordinates."""
 
     low: float
     high: float
@@ -60,14 +60,14 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
 
 
 def spread_out(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places moved apart so that neighbours are `gap` from each other, near where they were."""
+    """Coordinates moved apart so that neighbours are at least `gap` apart, near where they were."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     at = low - gap
     for index in order:
         at = moved[index] = max(moved[index], at + gap)
     over = at - high
-    if over > 0:  # back from the edge, the last first
+    if over > 0:  # move back from the edge, the last first
         at = high + gap
         for index in reversed(order):
             at = moved[index] = min(moved[index], at - gap)
@@ -75,5 +75,5 @@ def spread_out(places: Sequence[float], gap: float, low: float, high: float) -> 
 
 
 def _plain(value: object) -> str:
-    """Numbers with at most two places: a picture needs no more."""
+    """A value as text, numbers with at most two decimals: a picture needs no more."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

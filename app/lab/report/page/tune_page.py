@@ -54,7 +54,7 @@ def _table(report: TuneReport) -> Iterator[str]:
     yield "</tbody></table></div>"
     yield (
         '<div class="definitions"><p><b>speed-up</b>: tokens/s over that of strategy none on the same '
-        "prompts; the interval is where it would lie for other prompts like these at another time.</p>"
-        "<p><b>answers</b>: in the setting's last round, repeats counted anew. Each round drops the "
-        "slower settings and gives the rest longer answers.</p></div>"
+        "prompts; the interval is where it would lie for other, similar prompts at another time.</p>"
+        "<p><b>answers</b>: those measured in the setting's last round, every repeat counted. Each round "
+        "drops the slower settings and gives the rest longer answers.</p></div>"
     )
