@@ -47,7 +47,7 @@ _info = msgspec.json.Decoder(_Info)
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file on the Hub. `size` in bytes; `sha256` is empty where the Hub does not tell it."""
+    """A file on the Hub. `size` in bytes; `sha256` is empty where the Hub does not give it."""
 
     name: str
     size: int
@@ -58,7 +58,7 @@ class HubFile:
 class Quantisation:
     """One model of a repository; several files where it is sharded."""
 
-    name: str  # such as "Q4_K_M"; "?" where the file name does not tell
+    name: str  # such as "Q4_K_M"; "?" where the file name has none
     files: tuple[HubFile, ...]
 
     @property

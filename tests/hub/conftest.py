@@ -1,4 +1,4 @@
-"""A Hub on loopback, and a cache, a home and a token file of the test's own."""
+"""A Hub on loopback, with a cache, a home and a token file for each test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def server(_server: FakeHub) -> FakeHub:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Child processes get their home by environment; this process read it long ago."""
+    """Child processes get their home from the environment; this process read it at import."""
     folder = tmp_path / "home"
     folder.mkdir()
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_CACHE", "HF_HUB_OFFLINE"):
@@ -56,7 +56,7 @@ def cache(home: Path) -> Cache:
 
 @pytest.fixture
 def left(cache: Cache) -> Callable[[], list[str]]:
-    """Everything that lies in the cache, folders too."""
+    """Everything in the cache, including folders."""
 
     def look() -> list[str]:
         return sorted(str(path.relative_to(cache.folder)) for path in cache.folder.rglob("*"))

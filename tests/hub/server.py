@@ -1,7 +1,5 @@
-"""A server that answers as the Hub does, and lies, stalls, cuts and refuses on demand.
-
-Two origins, as in life: the Hub itself, which redirects to where the bytes lie.
-"""
+"""A server that answers as the Hub does, and lies, stalls, cuts and refuses on demand. It has two origins, as
+in reality: the Hub itself, which redirects to the server that has the bytes."""
 
 from __future__ import annotations
 
@@ -26,16 +24,16 @@ BAD_TOKEN = "hf_aTokenThatIsNone"
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to one request instead of a sound answer; the defaults do nothing."""
+    """What happens to one request instead of a correct answer; the defaults do nothing."""
 
     status: int = 0
     headers: tuple[tuple[str, str], ...] = ()
-    cut: int | None = None  # the connection is cut after so many bytes of the body
+    cut: int | None = None  # bytes of the body after which the connection is cut
     stall: float = 0.0  # seconds of silence after `cut` bytes, or before the answer
     pace: float = 0.0  # seconds between two pieces of the body
     no_ranges: bool = False
     wrong: bool = False  # other bytes of the same length
-    longer: int = 0  # so many bytes too many
+    longer: int = 0  # number of extra bytes
     body: bytes | None = None
     before: Callable[[], None] | None = None  # called first
 
@@ -74,7 +72,7 @@ class Asked:
 
 @dataclass
 class FakeHub:
-    """The server. `faults[kind]` holds what is done to the next requests of that kind, in order."""
+    """The server. `faults[kind]` holds the faults of the next requests of that kind, in order."""
 
     repos: dict[str, FakeRepo] = field(default_factory=dict)
     redirects: bool = True
@@ -121,7 +119,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients are killed in mid-answer here; that is no news."""
+        """Clients are killed in mid-answer here, which is expected."""
 
 
 def _server(hub: FakeHub, cdn: bool) -> _Server:
@@ -152,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         kind = "cdn" if self.is_cdn else "api" if parts.path.startswith("/api/") else "resolve"
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.fake.asked.append(Asked(kind, self.command, self.path, headers, time.monotonic()))
-        # Only what carries bytes is cut or stalled; HEAD goes by a list of its own.
+        # Only answers with a body are cut or stalled; HEAD has a list of its own.
         fault = self.fake.fault("head" if self.command == "HEAD" else kind)
         if fault.before is not None:
             fault.before()
@@ -279,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(body[: fault.cut], fault.pace)
             if fault.stall:
                 time.sleep(fault.stall)
-            # A reset instead of a polite end, as cables do it.
+            # A reset instead of an orderly end, as when a cable is pulled.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             self.connection.close()

@@ -1,4 +1,4 @@
-"""Repositories on the Hub of a test, and a pair of them."""
+"""Repositories on the Hub for tests, and a pair of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAIR = CataloguePair(
 
 
 def stock(server: FakeHub) -> None:
-    """Put the repositories on the Hub."""
+    """Put repositories on the Hub."""
     server.repos["owner/Llama-GGUF"] = FakeRepo(
         {"Llama-Q8_0.gguf": LARGE, "Llama-Q4_K_M.gguf": SMALL, "README.md": b"", "mmproj-F16.gguf": SMALL},
         licence="llama3.2",
@@ -34,7 +34,7 @@ def stock(server: FakeHub) -> None:
 
 
 def trouble(work: Callable[[], object]) -> HubError:
-    """What is refused."""
+    """The HubError that `work` raises."""
     with pytest.raises(HubError) as raised:
         work()
     return raised.value

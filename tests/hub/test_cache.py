@@ -1,4 +1,4 @@
-"""The cache, looked at while other programs change it or keep it to themselves."""
+"""The cache, read while other programs change it or deny access."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def filled(cache: Cache) -> Cache:
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is looked at in the first commit is refused, as by a folder of another user (root, who may
-    run the tests, is refused nothing), or gone since it was listed."""
+    """Access to anything in the first commit is denied, as by a folder of another user (root, who may run the
+    tests, is denied nothing), or the file is gone since it was listed."""
     stat, scandir = os.stat, os.scandir
 
     def refuse(path: object) -> None:

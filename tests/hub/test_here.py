@@ -1,4 +1,4 @@
-"""What is here, by the cache alone."""
+"""Which models are here, from the cache alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Hugging Face token: tried, kept, removed, and never told."""
+"""The Hugging Face token: checked, saved, removed, and never shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def everything(server: FakeHub) -> None:
 
 @pytest.fixture
 def login_here(server: FakeHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Logging in asks the Hub that HF_ENDPOINT named when the client was loaded."""
+    """Make the login ask this server: it uses the HF_ENDPOINT from when the client was imported."""
     monkeypatch.setattr(hf_api.api, "endpoint", server.address)
     yield
 

@@ -51,7 +51,7 @@ class _Remote:
     etag: str
     commit: str
     size: int
-    sha256: str  # empty where the server does not tell it
+    sha256: str  # empty where the server does not give it
     at_hub: bool  # the bytes come from the Hub itself, which names their etag
 
     def is_same(self, other: _Remote) -> bool:
@@ -224,7 +224,7 @@ class Fetcher:
         if start:
             headers["Range"] = f"bytes={start}-"
         with (
-            # Unbuffered: whatever kills this process, what was received is in the file.
+            # Unbuffered: whatever kills this process, the bytes it received are in the file.
             path.open("ab", buffering=0) as file,
             get_session().stream(
                 "GET", remote.address, headers=headers, timeout=self._patience.stall

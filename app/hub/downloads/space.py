@@ -11,7 +11,8 @@ from app.hub.errors import HubError, Trouble, disk_error
 
 
 def check_space(cache: Cache, wanted: Sequence[Wanted], queued: Iterable[Download]) -> None:
-    """Raise HubError where the disk has no room for what is missing, beside the rest of the queue."""
+    """Raise HubError where the disk has no room for the files that are missing, beside the rest of the
+    queue."""
     missing = sum(
         max(0, file.size - cache.came(item.repo, file.name, file.sha256))
         for item in wanted

@@ -50,7 +50,7 @@ class Chip(QAbstractButton):
         theme.changed.connect(self._refresh)
 
     def set_text(self, value: str, detail: str = "", full: str = "") -> None:
-        """Say what is in use; `full` is the whole of a detail that is too long for a chip."""
+        """Show what is in use; `full` is the whole of a detail that is too long for a chip."""
         words = " ".join(part for part in (self._caption, value, full or detail) if part)
         if (value, detail, words) == (self._value, self._detail, self._words):
             return

@@ -14,7 +14,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets.icons import IconButton
 
-_MOST = 4  # notices at once: what is older than these has been seen
+_MOST = 4  # notices at once: older ones have been seen
 
 
 @dataclass(frozen=True, slots=True)

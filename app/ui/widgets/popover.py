@@ -137,7 +137,7 @@ class Popover(QWidget):
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        event.accept()  # what lies below is not meant
+        event.accept()  # not meant for what is below the panel
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

@@ -22,7 +22,7 @@ from tests.hub.server import FakeHub, FakeRepo
 
 @pytest.fixture
 def data(server: FakeHub, request: pytest.FixtureRequest) -> bytes:
-    """The file's bytes; more of them for a queue, whose progress is watched."""
+    """The file's bytes; more for a queue, whose progress is watched."""
     size = watching.SIZE if "open_queue" in request.fixturenames else fetching.SIZE
     made = random.Random(1).randbytes(size)
     server.repos[REPO] = FakeRepo({FILE: made})

@@ -1,4 +1,4 @@
-"""Cancelling at any moment: nothing stays, or it is said what and where."""
+"""Cancelling at any moment: nothing stays, or what stays is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.hub.server import FakeHub, FakeRepo, Fault
 def test_cancel_at_any_moment_leaves_nothing_behind(
     open_queue: Open, hub: Hub, server: FakeHub, cache: Cache, left: Callable[[], list[str]]
 ) -> None:
-    """From before the process has begun to after the last byte, by the clock and by the bytes."""
+    """From before the process starts to after the last byte, chosen by time and by bytes."""
     names = [f"big-0000{i}-of-00002.gguf" for i in (1, 2)]
     parts = {name: random.Random(name).randbytes(120_000) for name in names}
     server.repos[REPO] = FakeRepo(parts)
@@ -39,7 +39,7 @@ def test_cancel_at_any_moment_leaves_nothing_behind(
         else:
             time.sleep(chance.uniform(0, 1.2))
         watched.queue.cancel(id)
-        watched.queue.delete(id)  # where it was done by then
+        watched.queue.delete(id)  # where it was done already
         watched.wait_gone(id)
         assert left() == [], turn
 
@@ -95,7 +95,7 @@ def test_cancel_leaves_what_was_here_before(
         watched.queue.delete(id)
         watched.wait_gone(id)
     assert cache.find(REPO, FILE) is not None
-    assert path.read_bytes() == data  # of an earlier commit, and older than this download
+    assert path.read_bytes() == data  # from an earlier commit, and older than this download
     assert cache.find(REPO, "other.gguf") is None
 
 
@@ -130,11 +130,11 @@ def test_cancel_says_what_stays_and_where(
     assert where is not None and Path(where[1]).exists()
     assert where[1].endswith(".incomplete" if state is State.PAUSED else FILE)
     server.always.clear()
-    (again,) = watched.queue.add([wanted(hub)])  # it does not stand in the way of the same one
+    (again,) = watched.queue.add([wanted(hub)])  # it does not prevent the same download
     assert again != id and Path(watched.wait_for(again, State.DONE).path).read_bytes() == data
     watched.queue.delete(again)
     watched.wait_gone(again)
-    # What was here whole is found, and is not that item's to delete.
+    # A file that was here already is found, and the item must not delete it.
     assert (left() == []) is (state is State.PAUSED)
 
 
@@ -161,7 +161,7 @@ def _refuse(*_: object) -> None:
 def test_cancel_of_what_is_done_by_then_does_nothing(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub
 ) -> None:
-    """Whoever asked saw a download under way; it may be done when this is heard."""
+    """The user saw a running download, which may be done when the queue gets the command."""
     server.always["cdn"] = SLOW
     watched = open_queue()
     (id,) = watched.queue.add([wanted(hub)])
@@ -171,7 +171,7 @@ def test_cancel_of_what_is_done_by_then_does_nothing(
     watched.queue.resume(id)
     path = Path(watched.wait_for(id, State.DONE).path)
     watched.queue.cancel(id)
-    watched.queue.pause(id)  # heard after it
+    watched.queue.pause(id)  # handled after `cancel`
     (other,) = watched.queue.add([wanted(hub)])
     watched.wait_for(other, State.DONE)
     assert path.read_bytes() == data

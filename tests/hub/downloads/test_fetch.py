@@ -57,7 +57,7 @@ def test_what_is_here_is_found_and_not_fetched_again(fetch: Fetch, data: bytes, 
 def test_a_file_is_on_the_disk_before_it_has_its_name(
     fetch: Fetch, data: bytes, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A loss of power leaves a whole blob, or none."""
+    """A power loss leaves a complete blob, or none."""
     steps: list[tuple[str, str]] = []
     sync, rename = os.fsync, os.replace
 
@@ -149,7 +149,7 @@ def test_the_same_bytes_of_another_commit_are_stored_once(
 def test_going_on_leaves_a_revision_where_it_is(
     fetch: Fetch, data: bytes, server: FakeHub, cache: Cache
 ) -> None:
-    """Another program may have brought a newer commit since."""
+    """Another program may have downloaded a newer commit since."""
     newer, commit = "f" * 40, server.repos[REPO].commit
     ref = cache.folder / "models--owner--model-GGUF" / "refs" / "main"
     ref.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What ends the fetching of an item, and what the disk and other programs do to it."""
+"""What makes fetching fail, and what the disk and other programs do to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_wrong_checksum_is_deleted_and_said(
     error = trouble(lambda: fetch(reports=reports))
     assert error.trouble is Trouble.CHECKSUM
     assert "deleted" in error.message
-    assert reports[-1] == DownloadProgress(0)  # no bar stands for what is gone
+    assert reports[-1] == DownloadProgress(0)  # no progress is shown for bytes that are gone
     assert partials(cache) == []
     assert cache.find(REPO, FILE) is None
     assert fetch().path.read_bytes() == data  # resumed
@@ -45,7 +45,7 @@ def test_the_hubs_own_checksum_counts_where_a_mirror_tells_none(
     server.faults["cdn"].append(Fault(wrong=True))
     assert trouble(lambda: fetch(sha256=sha256, size=SIZE)).trouble is Trouble.CHECKSUM
     assert partials(cache) == [] and cache.find(REPO, FILE) is None
-    # Of another size it is another file than the Hub listed.
+    # A file of another size is not the one that the Hub listed.
     assert fetch(sha256="0" * 64, size=SIZE - 1).path.read_bytes() == data
 
 
@@ -77,7 +77,7 @@ def test_gated_without_and_with_a_token(
     (home / "token").write_text(TOKEN)
     assert fetch().path.read_bytes() == data
     assert server.requests("resolve", "HEAD")[-1].headers["authorization"] == f"Bearer {TOKEN}"
-    # The token belongs to the Hub: where the bytes lie it must not show up.
+    # The token is for the Hub: the server that has the bytes must not get it.
     assert "authorization" not in server.requests("cdn")[-1].headers
 
 
@@ -168,7 +168,7 @@ def test_another_program_at_the_same_file(fetch: Fetch, data: bytes, cache: Cach
         assert trouble(lambda: fetch(reports=reports)).trouble is Trouble.LOCKED
         assert all(
             report.found for report in reports if isinstance(report, DownloadBegun)
-        )  # it is not this one's file
+        )  # the file belongs to another download
     assert fetch().path.read_bytes() == data
 
 
@@ -219,8 +219,8 @@ def test_no_message_holds_an_address(fetch: Fetch, data: bytes, server: FakeHub,
             told += str(error)
         told += str([report for report in reports if isinstance(report, Waiting)])
         assert SECRET not in told + str(reports)
-        assert not server.faults["cdn"]  # it was met
-        shutil.rmtree(cache.folder)  # the next one is met too
+        assert not server.faults["cdn"]  # the fault happened
+        shutil.rmtree(cache.folder)  # so that the next fault happens too
     assert all(words in told for words in ("500", "cut", "damaged"))
 
 

@@ -1,4 +1,4 @@
-"""Reports folded into an item, and its speed."""
+"""Reports applied to an item, and its speed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_speed_does_not_jitter() -> None:
     assert speed is not None and 95_000 < speed < 105_000
     left = rate.seconds_left(2_000_000)
     assert left == pytest.approx((2_000_000 - 1_001_000) / speed)
-    for tick in range(101, 700):  # nothing comes
+    for tick in range(101, 700):  # nothing arrives
         rate.update(1_001_000, tick / 10)
     assert rate.seconds_left(2_000_000) is None
 
@@ -51,7 +51,7 @@ def test_every_report_is_folded() -> None:
     listed = Download("id", "group", "a/b", "title", (ItemFile("x", 10, "sum"),))
     assert folded(listed, DownloadBegun(0, "e", "c", 10, False), None).files[0].sha256 == "sum"
     assert folded(listed, DownloadBegun(0, "e", "c", 12, False), None).files[0].sha256 == ""
-    # Brought by this download, and found again by a later try: still its own.
+    # Brought by this download and found by a later try, the file is still its own.
     assert not folded(download, DownloadBegun(0, "e", "c", 12, True), None).files[0].found
     assert folded(download, DownloadBegun(0, "f", "c", 12, True), None).files[0].found
     held = folded(

@@ -159,7 +159,7 @@ def test_after_a_restart_it_goes_on(
 def test_after_a_crash_of_the_app_it_goes_on(
     open_queue: Open, hub: Hub, data: bytes, server: FakeHub, tmp_path: Path
 ) -> None:
-    """The list as it was while the download ran."""
+    """The saved list is the one from the middle of the download."""
     server.always["cdn"] = SLOW
     first = open_queue(remember=True)
     (id,) = first.queue.add([wanted(hub)])
@@ -187,7 +187,7 @@ def test_a_list_that_cannot_be_kept_is_said(
         file.parent.write_text("a file")
     elif fault == "no lock":
         file.with_name("downloads.json.lock").mkdir(parents=True)
-    else:  # as where filelock takes a refusal for another holder
+    else:  # as on systems where filelock takes a refusal for a held lock
         blocked = FileLock(tmp_path / "data" / "downloads.json.lock")
         blocked.acquire()
         monkeypatch.setattr(os, "access", lambda _path, _mode: False)
@@ -205,10 +205,10 @@ def test_a_revision_is_followed(
     item = Wanted.of(found, found.holding(FILE))
     watched = open_queue()
     ids = watched.queue.add([item, wanted(hub)])
-    assert len(set(ids)) == 2  # the main branch may be elsewhere by now
+    assert len(set(ids)) == 2  # the main branch may point to another commit
     done = watched.wait_for(ids[0], State.DONE)
     assert done.revision == commit
-    asked = [request.path for request in server.requests("resolve", "HEAD")]  # both are fetched side by side
+    asked = [request.path for request in server.requests("resolve", "HEAD")]  # both are fetched in parallel
     assert any(f"/resolve/{commit}/" in path for path in asked)
 
 

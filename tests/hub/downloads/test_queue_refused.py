@@ -52,7 +52,7 @@ def test_no_room_is_said_before_anything_is_queued(
     watched.wait_for(id, State.DONE)
     watched.queue.dismiss(id)
     watched.wait_gone(id)
-    # What is here already needs no room.
+    # Files that are here already need no room.
     (other,) = watched.queue.add([wanted(hub), Wanted("other/repo", (HubFile("b.gguf", SIZE),))])[:1]
     watched.wait_for(other, State.DONE)
 

@@ -1,4 +1,4 @@
-"""A queue with real child processes, and what it told."""
+"""A queue with real child processes, and what it reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SLOW = Fault(pace=0.02)  # 4 kB each: about 2 s in all
 
 
 class Watched:
-    """A queue and what it told."""
+    """A queue and what it reported."""
 
     def __init__(self, queue_file: Path | None, hub: Hub, cache: Cache, patience: Patience) -> None:
         self.events: list[QueueEvent] = []

@@ -1,4 +1,4 @@
-"""The library on a thread of its own, as a window has it."""
+"""The library on a thread of its own, as a window uses it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Told:
         self.events: list[LibraryEvent] = []
 
     def wait(self, kind: type[E], reached: Callable[[E], bool] = lambda _one: True) -> E:
-        """The newest event of its kind, as soon as it is as wished; forgets the earlier ones."""
+        """The newest event of its kind, as soon as it meets the condition; forgets the earlier ones."""
         until = time.monotonic() + PATIENCE
         while True:
             found = [event for event in self.events if isinstance(event, kind) and reached(event)]
@@ -78,7 +78,7 @@ def test_a_window_follows_the_library(library: Library, told: Told, put: Put, fo
     found = told.wait(DraftsChanged, lambda event: not event.reading)
     assert found.target == path and [str(candidate) for candidate in found.candidates] == ["good"]
 
-    # A change of the library is one of its drafts.
+    # A change of the library also changes its drafts.
     library.delete(changed.models[0])
     assert told.wait(DraftsChanged, lambda event: not event.reading).candidates == ()
     assert not draft.exists()

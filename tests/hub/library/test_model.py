@@ -1,4 +1,4 @@
-"""What a model is called, and how those of one name are told apart."""
+"""The names of models, and how models of one name are distinguished."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_what_is_no_language_model(reader: Reader, put: Put, tiny: Tiny, words: 
 
 
 def hostile(path: Path, kind: str, sound: bytes) -> None:
-    """Files as they arrive broken, or are made to hurt."""
+    """Files that are broken, or made to do harm."""
     head = b"GGUF" + struct.pack("<I", 3)
     contents = {
         "empty": b"",
@@ -90,11 +90,11 @@ def test_a_hostile_file_is_a_sentence(reader: Reader, put: Put, folder: Path, ki
     with pytest.raises(ModelFileError, match=r"bad\.gguf") as raised:
         reader.facts(bad)
     assert raised.value.hint
-    assert reader.facts(sound).architecture == "llama"  # and the next one is read
+    assert reader.facts(sound).architecture == "llama"  # and the next file is read
 
 
 def test_a_file_that_aborts_llama_cpp_ends_the_probe_only(reader: Reader, put: Put, folder: Path) -> None:
-    """A vocabulary whose numbers lie: a token type array shorter than the token list."""
+    """A vocabulary with wrong counts: its token type array is shorter than its token list."""
     writer = gguf.GGUFWriter(folder / "abort.gguf", "llama")
     writer.add_block_count(1)
     writer.add_tokenizer_model("gpt2")
@@ -112,7 +112,7 @@ def test_a_file_that_aborts_llama_cpp_ends_the_probe_only(reader: Reader, put: P
 
 
 class Watched(Reader):
-    """Says when a question is on its way to the probe."""
+    """Signals when a question is sent to the probe."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class Watched(Reader):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_the_death_of_the_probe_is_survived(put: Put) -> None:
-    """As a fault in native code ends it, in the middle of a question."""
+    """The probe is killed in the middle of a question, as by a fault in native code."""
     others = set(psutil.Process().children())
     reader = Watched()
     path = put(TARGET)
@@ -143,7 +143,7 @@ def test_the_death_of_the_probe_is_survived(put: Put) -> None:
     assert reader.asked.wait(PATIENCE)
     probe.send_signal(signal.SIGKILL)
     thread.join(PATIENCE)
-    assert answered[0].architecture == "llama"  # a fresh one was asked
+    assert answered[0].architecture == "llama"  # a new probe was asked
     reader.close()
 
 

@@ -1,4 +1,4 @@
-"""What is here: found, remembered, added and deleted."""
+"""The models on this machine: found, remembered, added and deleted."""
 
 from __future__ import annotations
 

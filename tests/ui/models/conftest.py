@@ -29,7 +29,7 @@ def hub_home(
     home: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """Everything of the client's points to the server on loopback and to a folder of the test's own."""
+    """Point the client to the server on loopback and to a folder for this test."""
     monkeypatch.setattr(constants, "ENDPOINT", server.address)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
     # Logging in asks the Hub that HF_ENDPOINT named when the client was loaded.
@@ -39,7 +39,7 @@ def hub_home(
 
 @pytest.fixture
 def paths(tmp_path: Path, pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Paths:
-    """A home of the test's own; the bundled pair is a tiny one."""
+    """A home for this test; the bundled pair is a tiny one."""
     bundled = dict(zip((BUNDLED_TARGET, BUNDLED_DRAFT), map(str, pair_files), strict=True))
     monkeypatch.setattr(Paths, "model", lambda _self, path: bundled.get(path, path))
     made = find_paths({"DRAFTSCOPE_HOME": str(tmp_path / "draftscope")})
@@ -49,7 +49,7 @@ def paths(tmp_path: Path, pair_files: tuple[Path, Path], monkeypatch: pytest.Mon
 
 @pytest.fixture
 def stocked(server: FakeHub, pair_files: tuple[Path, Path]) -> FakeHub:  # noqa: F811
-    """The first pair of the catalogue is on the Hub, and more."""
+    """The first pair of the catalogue is on the Hub, among others."""
     target, draft = (path.read_bytes() for path in pair_files)
     server.repos["second-state/SmolLM2-1.7B-Instruct-GGUF"] = FakeRepo(
         {"SmolLM2-1.7B-Instruct-Q4_K_M.gguf": target, "SmolLM2-1.7B-Instruct-Q8_0.gguf": target + b" "}
@@ -85,7 +85,7 @@ def make_shop(qtbot: QtBot, theme: Theme, paths: Paths, hub_home: Path) -> Itera
     yield make
     for shop in shops:
         shop.place.close_place()
-    # What was asked last may still be on its way, and would reach the server in the next test.
+    # The last requests may still be running, and would reach the server in the next test.
     for shop in shops:
         shop.until(lambda: not any(thread.name.startswith("asking") for thread in threading.enumerate()))
     for shop in shops:

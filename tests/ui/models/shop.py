@@ -22,7 +22,7 @@ FIRST = "SmolLM2 1.7B with 135M"
 
 
 class Shop:
-    """Clicks, waits and reads. What would go to the chat is kept in `used`."""
+    """Clicks, waits and reads. What would be loaded into the chat is kept in `used`."""
 
     def __init__(self, qtbot: QtBot, session: HubSession) -> None:
         self.qtbot = qtbot
@@ -91,7 +91,7 @@ class Shop:
         return self.place.search.placeholder.text if self.place.search.placeholder.isVisible() else ""
 
     def repo_words(self) -> str:
-        """What stands in place of a repository."""
+        """The text shown instead of a repository."""
         placeholder = self.place.search.repo.placeholder
         return placeholder.text if placeholder.isVisible() else ""
 

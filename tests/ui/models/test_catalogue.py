@@ -1,4 +1,4 @@
-"""The catalogue: confirmed when it is shown, fetched by one click, used by another."""
+"""The catalogue: confirmed when it is shown, fetched by one click, used by the next."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_hub_that_cannot_be_reached_is_told_once_for_all(
     shop.until(lambda: page.error)
     assert "has a problem" in page.error and page.state == "Names and sizes as listed, not confirmed"
     assert all(card.error == "" for card in page.cards)
-    assert len(stocked.requests("api")) <= 3  # nobody asks nine times for the same answer
+    assert len(stocked.requests("api")) <= 3  # the same answer is not asked for nine times
     stocked.always.clear()
     shop.click(page.refresh)
     shop.until(lambda: page.state == "Names and sizes confirmed with the Hub")

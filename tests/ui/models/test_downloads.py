@@ -130,7 +130,7 @@ def test_a_question_about_a_download_that_finishes_is_withdrawn(
 
 
 def test_an_answer_that_comes_after_the_last_byte_deletes_nothing(shop: Shop, stocked: FakeHub) -> None:
-    """The window hears of the end a moment after it."""
+    """The window learns of the end a moment after it."""
     stocked.always["cdn"] = Fault(pace=0.05)
     fetch(shop)
     row = shop.download("1.7B")
@@ -142,7 +142,7 @@ def test_an_answer_that_comes_after_the_last_byte_deletes_nothing(shop: Shop, st
     queue = shop.session.downloads_queue()
     queue.resume(row.download.id)
     while not all(download.state is State.DONE for download in queue.downloads):
-        time.sleep(0.01)  # this thread is the window's: it is told nothing meanwhile
+        time.sleep(0.01)  # this is the window's thread: it hears of nothing meanwhile
     assert row.download.state is not State.DONE
     shop.click(row.asking.yes)
     shop.until(lambda: row.download.state is State.DONE)

@@ -23,7 +23,7 @@ from tests.ui.named import words_in
 
 @pytest.fixture
 def mine(tmp_path: Path, pair_files: tuple[Path, Path]) -> Path:
-    """A folder with two models of one's own, one of them broken."""
+    """A folder of the user's with two models, one of them broken."""
     folder = tmp_path / "mine"
     folder.mkdir()
     shutil.copy(pair_files[1], folder / "own-Q8_0.gguf")
@@ -126,7 +126,7 @@ def test_drafts_stand_best_first_with_their_reasons(
     assert any("Works, because" in words for words in said)
     assert details.drafts.current == 0
     details.drafts.select(len(said) - 1)
-    assert not details.pair.isEnabled()  # one that cannot
+    assert not details.pair.isEnabled()  # a candidate that cannot draft
     details.drafts.select(0)
     shop.click(details.pair)
     assert shop.used == [(BUNDLED_TARGET, str(details.candidates[0].model.path))]
@@ -230,8 +230,8 @@ def test_what_the_list_of_added_files_lost_is_told(
     shop.view("Library")
     page = shop.place.library
     shop.until(lambda: word in page.notice.message)
-    assert "library.json." in page.notice.message  # where it is kept
+    assert "library.json." in page.notice.message  # the name under which it is kept
     page.notice.clear()
     shop.session.library.refresh()
     shop.until(lambda: not shop.session.reading)
-    assert page.notice.message == ""  # told once
+    assert page.notice.message == ""  # shown once

@@ -136,19 +136,19 @@ def test_closing_is_quick_and_leaves_no_process_behind(windows: Windows, stocked
 def test_closing_while_the_place_opens(windows: Windows, tmp_path: Path) -> None:
     desk = windows.open(offline=True)
     desk.window.go("models")
-    assert desk.place("models") is None  # its imports are under way, or about to be told of
+    assert desk.place("models") is None  # its imports are running, or about to be reported
     windows.close(desk)
     desk.until(lambda: _threads() == [])
 
 
 def _threads() -> list[str]:
-    """Threads of the place that live; the server on loopback has its own."""
+    """Living threads of the place, without those of the server on loopback."""
     names = ("asking", "downloads", "library")
     return [thread.name for thread in threading.enumerate() if thread.name.startswith(names)]
 
 
 def _children() -> set[int]:
-    """Processes of ours, but the one that multiprocessing keeps for itself."""
+    """Our child processes, except the one that multiprocessing uses itself."""
     found = set()
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):

@@ -43,7 +43,7 @@ def test_of_many_models_some_are_listed_and_the_pasted_one(shop: Shop, stocked: 
     assert shop.place.search.repo.rows[-1].quantisation.file == last
     words = [label.text() for label in shop.place.search.repo.findChildren(QLabel)]
     assert any(text.startswith(f"The {MOST_ROWS} smallest of {MOST_ROWS + 50} models") for text in words)
-    assert any("Q4_0 · dir/m000-Q4_0.gguf" in text for text in words)  # of one quantisation, told apart
+    assert any("Q4_0 · dir/m000-Q4_0.gguf" in text for text in words)  # two of one quantisation
 
 
 def test_no_results_and_hub_errors_are_said_in_place_of_results(shop: Shop, stocked: FakeHub) -> None:

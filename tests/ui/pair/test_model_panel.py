@@ -33,7 +33,7 @@ INFO = ModelInfo(
 
 
 class Chooser:
-    """Stands for the file dialog."""
+    """Stands in for the file dialog."""
 
     def __init__(self) -> None:
         self.answer = ""
@@ -76,7 +76,7 @@ def press(qtbot: QtBot, panel: ModelPanel, text: str) -> None:
 
 
 def words(panel: ModelPanel) -> str:
-    """All that is written on the panel."""
+    """All text on the panel."""
     return "\n".join(label.text() for label in panel.findChildren(QLabel) if label.isVisible())
 
 

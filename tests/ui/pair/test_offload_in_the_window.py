@@ -42,7 +42,8 @@ def near(tiny_file: Callable[[Tiny], Path]) -> ModelOptions:
 
 @pytest.fixture
 def two() -> Iterator[tuple[Worker, Worker]]:
-    """Asked for before the windows, to end after them: a worker that goes ends the engine that uses it."""
+    """Two workers, requested before the windows so that they end after them: a worker that ends takes the
+    engine with it."""
     with worker() as first, worker() as second:
         yield first, second
 

@@ -1,4 +1,4 @@
-"""Which of a pair's two panels tells what the engine says, over an engine that says what a test wants."""
+"""Which of a pair's two panels shows the engine's messages, with an engine that says what a test wants."""
 
 from __future__ import annotations
 

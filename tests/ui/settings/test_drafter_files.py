@@ -1,5 +1,6 @@
 # ruff: noqa: SLF001
-"""Drafters of one's own in the window: added and removed in the settings, offered at once, used and kept."""
+"""The user's own drafters in the window: added and removed in the settings, offered at once, used and
+saved."""
 
 from __future__ import annotations
 

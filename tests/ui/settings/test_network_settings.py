@@ -30,7 +30,7 @@ def network(qtbot: QtBot, theme: Theme, home: Path) -> NetworkSettings:  # noqa:
 
 
 def keep(*named: tuple[str, str]) -> Path:
-    """Tokens as `hf auth login` keeps them; the first one is in use."""
+    """Save tokens as `hf auth login` does; the first one is in use."""
     path = Path(constants.HF_TOKEN_PATH)
     path.write_text(named[0][1])
     lines = (f"[{name}]\nhf_token = {token}\n" for name, token in named)

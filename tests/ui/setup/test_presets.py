@@ -81,7 +81,7 @@ def test_applying_brings_it_back_without_loading_again(desk: Desk) -> None:
     loads: list[object] = []
     desk.session.changed.connect(lambda *_: loads.append(_))
     desk.qtbot.mouseClick(row(desk, "First").button, Qt.MouseButton.LeftButton)
-    assert not panel(desk).isVisible()  # done; the chips tell
+    assert not panel(desk).isVisible()  # done; the chips show it
     assert desk.session.activity is Activity.READY and not loads
     settings = desk.window.settings.now
     assert (settings.strategy, settings.sampling) == (first.strategy, first.sampling)

@@ -1,4 +1,4 @@
-"""Every text that matters has a contrast of at least 4.5 to 1 with what it stands on."""
+"""Every text that matters has a contrast of at least 4.5 to 1 with its background."""
 
 from __future__ import annotations
 

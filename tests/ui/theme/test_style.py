@@ -173,7 +173,7 @@ def test_the_keyboard_is_seen(qtbot: QtBot, styled: Theme, mode: str, kind: str)
     control.setFocus(Qt.FocusReason.TabFocusReason)
     qtbot.waitUntil(control.hasFocus)
     assert control.grab().toImage() != without
-    assert control.size() == size  # and nothing jumps
+    assert control.size() == size  # and nothing moves
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])

@@ -85,7 +85,7 @@ class OffloadController(QObject):
 
     @Slot(object, object)
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
-        # A pair that is loaded or gone changes what is free.
+        # Loading or unloading a pair changes the free memory.
         if now.activity is not before.activity and now.activity in IDLE:
             self._listed_for = self._measured_for = None
             self._timer.start(0)
@@ -102,11 +102,11 @@ class OffloadController(QObject):
         try:
             pair = self._wanted(panel)
         except SettingError:
-            panel.memory.say("Measured when every setting is right.")
+            panel.memory.say("Measured once every setting is valid.")
             return
         if self._session.activity not in IDLE:
             if pair != self._measured_for and self._fatal is None:
-                panel.memory.say("Measured when the engine is free.")
+                panel.memory.say("Measured once the engine is free.")
             return
         rpc = _workers(pair)
         if self._fatal in (rpc, pair):

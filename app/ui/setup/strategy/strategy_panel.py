@@ -29,15 +29,15 @@ _TWO_COLUMNS = 700  # wide enough for the rules beside the cards; at text scale 
 AUTO = "auto"
 LENGTHS = {
     "fixed": "As long as the strategy's own settings allow.",
-    "ewma": "Follows the smoothed acceptance by one token per round, within the strategy's own settings.",
-    "auto": "The length with the most tokens/s by the measured cost of drafts and passes; it may be none.",
+    "ewma": "One token more or fewer per round, by the smoothed acceptance, within the strategy's settings.",
+    "auto": "The length with the most expected tokens/s, by measured cost of drafts and passes; may be 0.",
 }
 RULES = {
     AUTO: "Greedy at temperature 0, else speculative.",
     "greedy": "Accepts a draft token that is the target's most probable one. Temperature 0 only.",
     "speculative": "Accepts a draft token with probability min(1, p / q). Keeps the target's distribution.",
     "match": "Accepts a draft token that equals the target's own draw.",
-    "block": "Judges a draft as a whole: on average at least as many tokens are accepted. Keeps the target's "
+    "block": "Verifies a draft as a whole: accepts at least as many tokens on average. Keeps the target's "
     "distribution. Gains over speculative with sample=1 only.",
 }
 
@@ -52,7 +52,7 @@ class StrategyContext:
     max_tokens: int
     vocabulary: str = ""  # how the draft's fits the target's, as PairInfo says; empty: not known yet
     n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
-    template_options: TemplateOptions = field(default_factory=dict)  # as llama.cpp is to tell them
+    template_options: TemplateOptions = field(default_factory=dict)  # for llama.cpp's command
 
 
 def check_together(spec: StrategySpec, context: StrategyContext) -> None:

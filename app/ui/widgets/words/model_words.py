@@ -58,7 +58,7 @@ def origin(path: str) -> str:
 
 
 def describe_file(path: str) -> str:
-    """The file and where it comes from, which tells two models of one name apart."""
+    """The file and where it comes from, which distinguishes two models of one name."""
     return " · ".join(part for part in (file_name(path), origin(path)) if part)
 
 

@@ -26,7 +26,7 @@ def ratio(value: float | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    """Like `ratio`, but what is above zero never reads as zero, nor what is below one as one."""
+    """Like `ratio`, but a value above zero never reads as zero, nor one below one as one."""
     if value is None or not math.isfinite(value):
         return NONE
     if 0 < value < 0.0005:

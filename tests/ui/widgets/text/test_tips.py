@@ -1,4 +1,4 @@
-"""What files are called is shown as it is written, also where Qt would take it for HTML."""
+"""File names are shown exactly as written, also where Qt would take them for HTML."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from app.ui.widgets.words import numbers
 
 
 def plain(text: str) -> str:
-    """With ordinary spaces, to be read here."""
+    """With ordinary spaces, to be legible here."""
     assert " " not in text, "a line must not end between a number and its unit"
     return text.replace(numbers.SPACE, " ")
 

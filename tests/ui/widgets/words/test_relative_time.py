@@ -1,4 +1,4 @@
-"""Times as the chat list has them."""
+"""Times as the chat list shows them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_the_keyboard_goes_back_to_where_it_was_asked(qtbot: QtBot, answer: str,
     qtbot.waitUntil(window.isActiveWindow)
     asker.setFocus()
     asking.ask(lambda: Confirmation("Delete it?", "Delete", lambda: done.append(True), "it"))
-    assert asking.no.hasFocus()  # what changes nothing
+    assert asking.no.hasFocus()  # the answer that changes nothing
     asker.setVisible(stays)
     if answer == "Escape":
         qtbot.keyClick(asking.no, Qt.Key.Key_Escape)
@@ -57,7 +57,7 @@ def test_a_question_whose_subject_changed_does_nothing(qtbot: QtBot, becomes: st
     else:
         asking.yes.click()
     assert asking.words == CHANGED and not asking.yes.isVisible()
-    assert (asking.geometry(), asking.no.geometry()) == places  # nothing comes under a pointer
+    assert (asking.geometry(), asking.no.geometry()) == places  # nothing moves under the pointer
     asking.yes.click()
     assert not done
     asking.no.click()

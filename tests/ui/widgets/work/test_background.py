@@ -1,4 +1,4 @@
-"""Questions: answers come on the window's thread, stale ones never, failures as sentences."""
+"""Questions: answers come on the window's thread, outdated ones never, failures as sentences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def askers(qtbot: QtBot) -> Iterator[Askers]:
 
 
 def until_all_are_idle(qtbot: QtBot, askers: Askers) -> None:
-    """Whatever the threads were at is over, and what it said was delivered."""
+    """Wait until the threads have finished their work, and its results are delivered."""
     together, last = threading.Barrier(THREADS), [Heard(askers) for _ in range(THREADS)]
     for heard in last:
         heard.question.ask(lambda: together.wait(5))

@@ -24,7 +24,7 @@ def at_work(qapp: QCoreApplication) -> Iterator[Collector]:
 
 
 class Cycle(QObject):
-    """A Qt object that only the garbage collector can find; it says on which thread that was."""
+    """A Qt object that only the garbage collector can find; it records the thread that found it."""
 
     def __init__(self, collected_on: list[threading.Thread]) -> None:
         super().__init__()
@@ -37,17 +37,17 @@ class Cycle(QObject):
 
 
 def made_objects() -> list[list[int]]:
-    """As many as make a collection of the youngest generation due."""
+    """As many objects as make a collection of the youngest generation due."""
     return [[] for _ in range(gc.get_threshold()[0] + 1)]
 
 
 def forget_an_old(cycle: Cycle) -> None:
-    """It is garbage of the oldest generation afterwards."""
+    """Make the cycle garbage of the oldest generation."""
     gc.collect(1)
 
 
 def make_a_full_collection_due(collector: Collector) -> list[list[list[int]]]:
-    """Lets the collector do its work until it has thought of one; returns what kept it busy."""
+    """Run the collector until it has considered a full collection; returns the objects that made it due."""
     _youngest, middle, oldest = gc.get_threshold()
     kept = []
     for _ in range((middle + 2) * (oldest + 2)):
@@ -77,7 +77,8 @@ def test_old_garbage_is_collected_in_its_turn(qtbot: QtBot, at_work: Collector) 
 
 
 def test_a_full_collection_waits_until_a_quarter_more_is_old(qtbot: QtBot, at_work: Collector) -> None:
-    """It looks at every object: with a long answer on the screen the window would stand still for it."""
+    """A full collection looks at every object: with a long answer on the screen it would freeze the
+    window."""
     collected_on: list[threading.Thread] = []
     kept = [made_objects() for _ in range(2000)]
     kept += make_a_full_collection_due(at_work)
