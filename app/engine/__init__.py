@@ -1,4 +1,4 @@
-"""The speculative engine. No Qt, no network; usable from a script with five lines."""
+"""The speculative engine. No Qt, no network; usable from a script of five lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Engine", "GenerationRequest", "Message", "ModelOptions", "Sampling",
 
 
 def __getattr__(name: str) -> Any:
-    # Loads llama.cpp only where an engine is really made: the window imports the types alone.
+    # llama.cpp is loaded only when an engine is created: the window imports only the types.
     if name == "Engine":
         from app.engine.engine import Engine
 

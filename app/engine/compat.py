@@ -1,6 +1,6 @@
 """Can this draft serve this target, token by token or through text, and what differs?
 
-Where tokens are passed on as they are, the rules are llama.cpp's (`common_speculative_are_compatible`).
+Where draft tokens are used directly, the rules are llama.cpp's (`common_speculative_are_compatible`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VocabularyFit:
-    """How a draft can serve a target, and what differs (empty where nothing does)."""
+    """How a draft can serve a target, and what differs (empty if nothing does)."""
 
     kind: FitKind
     detail: str = ""
@@ -38,7 +38,7 @@ class VocabularyFit:
 
 
 class VocabularyLike(Protocol):
-    """What is compared of a vocabulary."""
+    """The parts of a vocabulary that are compared."""
 
     size: int
     kind: int
@@ -55,8 +55,8 @@ class VocabularyLike(Protocol):
 
 
 def check_vocabularies(target: VocabularyLike, draft: VocabularyLike) -> VocabularyFit:
-    """The same vocabulary, the same but padded, another one (drafting goes through text), or one that cannot
-    serve at all; names the first thing that differs."""
+    """Classify the draft's vocabulary: the same, the same but padded, a different one (drafting goes through
+    text), or unusable. Names the first difference."""
     for which, vocabulary in (("target", target), ("draft", draft)):
         if not vocabulary.kind or not vocabulary.size:
             return VocabularyFit(FitKind.CANNOT, f"the {which} has no vocabulary")
@@ -72,7 +72,7 @@ def check_vocabularies(target: VocabularyLike, draft: VocabularyLike) -> Vocabul
 
 
 def _difference(target: VocabularyLike, draft: VocabularyLike) -> str:
-    """The first thing that keeps tokens from being passed on as they are; empty where nothing does."""
+    """The first difference that keeps draft tokens from being used directly; empty if there is none."""
     if target.kind != draft.kind:
         return f"{_kind(target)} tokenizer in the target, {_kind(draft)} in the draft"
     for article, name, adds, which_id in (("a", "BOS", "adds_bos", "bos"), ("an", "EOS", "adds_eos", "eos")):

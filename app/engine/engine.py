@@ -50,9 +50,9 @@ _PROMPT_CHUNK = 512  # tokens between two progress reports
 
 
 class Engine:
-    """A target, where there is one its draft, and the state of their drafters.
+    """A target, its draft if it has one, and the state of their drafters.
 
-    Not for two threads at once; only `stop` may come from another.
+    Not thread-safe: only `stop` may be called from another thread.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class Engine:
     ) -> None:
         """Load the pair. Raises ModelFileError, PairError, SettingError or WorkerError.
 
-        `on_test` is told of each file before its first passes: kernels that fault end the process there.
-        A `previous` engine gives the parts that are loaded in the same way already, and is closed; where
-        loading fails it stays as it was. `templates` is where chat templates are rendered, with a process of
-        its own by default.
+        `on_test` is called for each file before its first passes: kernels that fault end the process there.
+        Parts that a `previous` engine has loaded with the same options are taken over, and that engine is
+        closed; if loading fails it is left unchanged. `templates` renders chat templates, by default in a
+        process of its own.
         """
         self._abort: AbortFlag = previous._abort if previous else AbortFlag()
-        self._abort.clear()  # of a Stop long ago
+        self._abort.clear()  # set by an earlier `stop`
         if previous is not None:
             previous._leave()
         before = previous.models if previous else None
@@ -80,23 +80,23 @@ class Engine:
         self.target, self.draft = self.models.target, self.models.draft
         self._lookup_caches = LookupCaches()
         if previous is not None and _same_file(previous.models.info.target, self.models.info.target):
-            # A file that answers are added to is drafted from as it was before all of them.
+            # A lookup cache that answers are added to is drafted from in its state before all of them.
             self._lookup_caches = previous._lookup_caches
         self.warm = WarmDrafters(self.new_drafter)
         self._templates: Templates = templates or (previous._templates if previous else Templates())
         model = self.target.model
         self._template = ChatTemplate(model.chat_template, model.vocabulary, self._templates)
         self.pair = self.models.info
-        self._rounds: Rounds | None = None  # of the answer that is being written
+        self._rounds: Rounds | None = None  # of the current answer
 
     @property
     def options(self) -> tuple[ModelOptions, ModelOptions | None]:
-        """What was asked for, so that the same pair can be loaded again."""
+        """The options that were asked for, so that the same pair can be loaded again."""
         return self.models.asked
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The target's."""
+        """The target's vocabulary."""
         return self.target.model.vocabulary
 
     def prompt_ids(self, request: GenerationRequest) -> tuple[int, ...]:
@@ -104,15 +104,16 @@ class Engine:
         return tuple(self.tokenize(request).ids.tolist())
 
     def memory_beside(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
-        """What this pair holds on the devices of another one, by the names that they have there."""
+        """The memory that this pair holds on the devices of a pair with target `target`, under that pair's
+        device names."""
         return self.models.memory_beside(target)
 
     def read_template(self) -> None:
-        """Learn what the chat template can be told about thinking, for `pair`. Raises PromptError."""
+        """Find out which thinking options the chat template takes, for `pair`. Raises PromptError."""
         self.pair = replace_struct(self.pair, thinking=self._template.thinking(self._abort.is_set))
 
     def close(self) -> None:
-        """Free the models; an answer that is being written ends here."""
+        """Free the models and end the current answer."""
         self._leave()
         self.models.close()
         self._templates.close()
@@ -130,8 +131,8 @@ class Engine:
     def generate(self, request: GenerationRequest, run: int = 0) -> Iterator[Event]:
         """Answer a request: Started, PromptProgress, RoundFinished for every round, Finished.
 
-        Raises UserError where the request cannot be met, before anything is decoded. An answer before it
-        whose events were not all taken is cancelled.
+        Raises UserError if the request cannot be met, before anything is decoded. Cancels an earlier answer
+        whose events were not all taken.
         """
         self._leave()
         self._abort.clear()
@@ -159,8 +160,8 @@ class Engine:
             draft_seconds = zero - asked - prompt_seconds
             made = self._rounds = rounds(answer)
             for round, text in made:
-                # A round comes when the next one is under way already: neither the clock nor the cache are
-                # asked about it now.
+                # The next round is already running when this one arrives: its times and cache length come
+                # from its record, not from the clock or the cache.
                 if first_token is None:
                     first_token = zero - asked + round.offset + round.seconds
                 cached = answer.prompt_length + round.position + len(round.emitted) - 1
@@ -172,7 +173,7 @@ class Engine:
         except Cancelled:
             answer.finish = FinishReason.CANCELLED
             prompt_seconds = prompt_seconds or time.perf_counter() - asked
-        finally:  # also where an error ends the answer, or nobody wants the rest of it
+        finally:  # also after an error, or when the caller stops iterating
             ended = time.perf_counter()
             if made is not None:
                 made.close()  # the loop's thread uses the drafters
@@ -194,13 +195,13 @@ class Engine:
         yield Finished(run, totals)
 
     def _leave(self) -> None:
-        """End the loop of an answer whose events nobody takes at present: its next pass is under way."""
+        """End the loop of an answer whose events are no longer taken: its next pass is already running."""
         if self._rounds is not None:
             self._rounds.close()
             self._rounds = None
 
     def _prepare(self, request: GenerationRequest) -> tuple[Generation, TraceHeader, StrategySpec]:
-        """Check everything that was asked for; nothing is decoded yet."""
+        """Check the whole request; nothing is decoded yet."""
         if self.models.closed:
             raise RuntimeError("This engine is closed.")
         sampling = request.sampling
@@ -227,7 +228,7 @@ class Engine:
                 f"The prompt has {len(ids):,} tokens and the context holds {n_ctx:,}.",
                 "Shorten it, start a new chat, or raise the context size.",
             )
-        # A cold run has drafters and a length rule of its own: what the others learned outlives it.
+        # A cold run has its own drafters and length rule: the warm ones keep what they learned.
         if request.cold:
             drafters = [(part.name, self.new_drafter(part)) for part in spec.parts]
             length = make_length(spec.length, spec.ewma)
@@ -281,7 +282,7 @@ class Engine:
     def tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
         given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
         if sum(given) != 1:
-            raise PromptError("There is no prompt.", "Give a prompt, messages or token ids: one of them.")
+            raise PromptError("There is no prompt.", "Give exactly one: a prompt, messages or token ids.")
         if request.suffix is not None and request.prompt is None:
             raise PromptError("A suffix needs a prompt.", "Give the text in front of the gap as the prompt.")
         vocabulary = self.vocabulary
@@ -300,19 +301,20 @@ class Engine:
         return made
 
     def new_drafter(self, part: StrategyPart) -> Drafter:
-        """One that has learned nothing yet."""
+        """A drafter that has learned nothing yet."""
         vocabulary, fit = self.target.model.vocabulary, self.models.fit
         resources = Resources(vocabulary, self.draft, fit, self._lookup_caches)
         return KINDS[part.name].make(part.params, resources)
 
     def reset(self) -> None:
-        """Empty both caches and all drafters: what comes next is cold."""
+        """Empty both caches and all drafters: the next answer is cold."""
         self._leave()
         self.models.clear()
         self.warm.reset()
 
     def _read_prompt(self, answer: Generation) -> Iterator[int]:
-        """Decode the prompt but for its last token, which belongs to round 0; yields tokens done."""
+        """Decode the prompt except its last token, which belongs to round 0; yields the number of tokens
+        done."""
         prompt = answer.truth.ids[:-1]
         done = self.target.sync(prompt)
         while done < len(prompt):
@@ -324,7 +326,7 @@ class Engine:
                 raise Cancelled
 
     def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:
-        """`begun` gets each of them that has begun: what is to be finished."""
+        """Begin all drafters; each that has begun is appended to `begun`, to be finished later."""
         around = RunContext(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
         for name, drafter in answer.drafters:
             start = time.perf_counter()
@@ -349,7 +351,7 @@ def _same_file(first: ModelInfo, second: ModelInfo) -> bool:
 
 
 def _finish_drafters(begun: Sequence[Drafter], answer: Generation) -> str:
-    """Let them keep what should outlive the answer; returns what went wrong: the answer stands either way."""
+    """Finish the drafters; returns their errors as text, because the answer stands either way."""
     errors = []
     for drafter in begun:
         try:

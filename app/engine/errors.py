@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class UserError(Exception):
-    """Something the user asked for cannot be done.
+    """A user's request cannot be met.
 
     `message` says in one sentence what is wrong, `hint` what to do about it. Both are shown where the
     user acted. `role` is the model of a pair that could not be opened; None where it was something else.
@@ -34,7 +34,7 @@ class ModelFileError(UserError):
 
 
 class NoRoomError(ModelFileError):
-    """A device has not the memory that a model needs there."""
+    """A device does not have the memory that a model needs there."""
 
 
 class PairError(UserError):
@@ -46,11 +46,11 @@ class SettingError(UserError):
 
 
 class PromptError(UserError):
-    """A prompt cannot be used as it stands (empty, longer than the context, template refuses it)."""
+    """A prompt cannot be used (empty, longer than the context, refused by the template)."""
 
 
 class DrafterError(UserError):
-    """A drafter from outside cannot be used."""
+    """A plug-in drafter cannot be used."""
 
 
 class TraceError(UserError):

@@ -1,6 +1,6 @@
-"""What becomes of tokens: every fate, what it is called and what it means.
+"""The fates of tokens: their names and meanings.
 
-A fate has a value in Verdict or in Origin and a row in FATES; how it looks is said in `ui/theme/palette.py`.
+A fate has a value in Verdict or in Origin and a row in FATES; its colours are in `ui/theme/palette.py`.
 `verify.py` and `generate.py` decide it, and `recheck.py` knows where it may stand.
 """
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What became of a drafted token. In the order in which they stand in a round."""
+    """What became of a drafted token, in the order in which the verdicts stand in a round."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -32,10 +32,10 @@ class Fate:
     """The meaning of a verdict or an origin."""
 
     definition: str
-    undrawn: str = ""  # what it is called where the target draws nothing, if that is another word
+    undrawn: str = ""  # its name where the target draws nothing, if that differs
 
     def explained(self, word: str) -> str:
-        """The definition behind a word for it."""
+        """`word`, followed by the definition."""
         return f"{word}: {self.definition[0].lower()}{self.definition[1:]}"
 
 
@@ -56,8 +56,9 @@ FATES: dict[str, Fate] = {
         "a block.\nNot part of the text."
     ),
 }
-"""By verdict or origin, in the order in which they are shown."""
+"""The fates by verdict or origin, in the order in which they are shown."""
 JUDGED = frozenset((Verdict.ACCEPTED, Verdict.REJECTED))
-"""The verdicts of the rule; tokens with others it never came to, unless it judges drafts as blocks."""
+"""The verdicts of tokens that the rule judged. It never reached the other tokens, unless it judges drafts as
+blocks."""
 STRUCK = frozenset(FATES) - frozenset(Origin)
-"""Drafted but never emitted."""
+"""The verdicts of tokens that were drafted but never emitted."""

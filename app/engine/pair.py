@@ -1,4 +1,4 @@
-"""A loaded pair: the target, where there is one its draft, and their contexts."""
+"""A loaded pair: the target, its draft if it has one, and their contexts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from app.engine.params import check_params
 from app.engine.types import ModelInfo, ModelOptions, PairInfo, Role
 
 LoadReport = Callable[[Role, str, float, str], bool]
-"""(role, file name, fraction read, another file that is read at the same time or "") -> go on."""
+"""(role, file name, fraction read, name of a file that is read at the same time or "") -> whether to go
+on."""
 TestReport = Callable[[Role, str, bool], None]
-"""(role, file name, whether layers of it are on devices besides the CPU)"""
+"""(role, file name, whether some of its layers are on devices besides the CPU)."""
 
-_LOOK = 0.05  # seconds between two looks at a file that is read beside another one
+_LOOK = 0.05  # seconds between two checks of a file that is read beside another
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class _Part:
 
 
 class _Ahead:
-    """The draft's file, read on a thread of its own while the target's is."""
+    """The draft's file, read on a separate thread while the target's file is read."""
 
     def __init__(self, options: ModelOptions) -> None:
         self.name = Path(options.path).name
@@ -59,13 +60,13 @@ class _Ahead:
             self._error = error
 
     def wait(self, go_on: Callable[[], bool]) -> None:
-        """Wait until the file is read; reading it stops where `go_on` says no."""
+        """Wait until the file is read; reading stops once `go_on` returns False."""
         while self._thread.is_alive():
             self._given_up = self._given_up or not go_on()
             self._thread.join(_LOOK)
 
     def take(self) -> Model:
-        """The model that was read; the caller closes it. Raises what Model raises."""
+        """Return the model, which the caller closes. Raises what Model raises."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -74,7 +75,7 @@ class _Ahead:
         return model
 
     def give_up(self) -> None:
-        """Stop reading; frees a model that was not taken."""
+        """Stop reading, and free a model that was not taken."""
         self._given_up = True
         self._thread.join()
         if self._model is not None:
@@ -82,7 +83,7 @@ class _Ahead:
 
 
 class LoadedPair:
-    """Both models with their caches. `draft` and `fit` are None where the target is alone."""
+    """Both models with their caches. `draft` and `fit` are None if there is no draft."""
 
     def __init__(
         self,
@@ -93,11 +94,10 @@ class LoadedPair:
         previous: LoadedPair | None = None,
         on_test: TestReport = lambda _role, _file, _on_devices: None,
     ) -> None:
-        """Load what `previous` does not have in the same way already; it is closed then, and stays as it was
-        where loading fails. `on_test` is told of each file before its first passes.
+        """Take over what `previous` has loaded with the same options, load the rest, and close `previous`; if
+        loading fails it is left unchanged. `on_test` is called for each file before its first passes.
 
-        Raises ModelFileError, PairError, SettingError or WorkerError, with the role of the model that could
-        not be opened.
+        Raises ModelFileError, PairError, SettingError or WorkerError, with the role of the model that failed.
         """
         self._abort = abort
         self._on_progress = on_progress
@@ -116,7 +116,7 @@ class LoadedPair:
             self.draft: Context | None = None
             self.fit: VocabularyFit | None = None
             if beside is not None:
-                if not beside.ctx_size:  # as far as the target goes
+                if not beside.ctx_size:  # as large as the target's
                     beside = replace(beside, ctx_size=self.target.n_ctx)
                 with _told_of(Role.DRAFT):
                     second = self._open(Role.DRAFT, beside, old[1:], new, snapshots=0, ahead=ahead)
@@ -138,8 +138,8 @@ class LoadedPair:
     def _read_ahead(
         self, target: ModelOptions, draft: ModelOptions | None, old: Sequence[_Part]
     ) -> _Ahead | None:
-        """Begin to read the draft beside the target, where both are to be read and stay in main memory: a
-        device's driver, and a worker, is asked by one at a time."""
+        """Begin to read the draft beside the target, if both are to be read and stay in main memory: device
+        drivers and workers are used by one thread at a time."""
         if draft is None or any(part.options.path in (target.path, draft.path) for part in old):
             return None
         for role, options in zip(Role, (target, draft), strict=True):
@@ -159,8 +159,8 @@ class LoadedPair:
         beside: _Ahead | None = None,
         ahead: _Ahead | None = None,
     ) -> _Part:
-        """The part of the pair from before that is the same, or a new one: from `ahead`, where the file is
-        read already. The file of `beside` is read at the same time."""
+        """Return the previous pair's part if it has the same options, else a new one, whose model comes from
+        `ahead` if that was given. The file of `beside` is read at the same time."""
         check_params(options)
         for part in old[:1]:
             if part.options == options:
@@ -171,11 +171,11 @@ class LoadedPair:
             other = beside.name if beside else ""
             return self._on_progress is None or self._on_progress(role, name, fraction, other)
 
-        report(1.0 if ahead else 0.0)  # before llama.cpp opens it: some files end the process there
+        report(1.0 if ahead else 0.0)  # before llama.cpp opens it: some files crash the process there
         with ExitStack() as half:
             model = ahead.take() if ahead else Model(options, report)
             half.callback(model.close)
-            if beside is not None:  # what ends the process from here on has one file to blame
+            if beside is not None:  # a crash from here on can only come from this file
                 beside.wait(lambda: report(1.0))
             if not model.can_decode:
                 raise ModelFileError(
@@ -201,7 +201,7 @@ class LoadedPair:
         held = [part.context.memory for part in self.parts]
         if self.parts and self.parts[0].options.rpc == target.rpc:
             return tuple(held)
-        # Other workers: RPC0 is another device there.
+        # With other workers RPC0 is a different device.
         return tuple(
             replace_struct(
                 memory, memory=tuple(on for on in memory.memory if not on.device.startswith(WORKERS))
@@ -223,7 +223,7 @@ class LoadedPair:
 
 @contextmanager
 def _told_of(role: Role) -> Iterator[None]:
-    """Errors that are raised inside carry the role of the model that is being opened."""
+    """Add the role of the model that is being opened to errors raised in the block."""
     try:
         yield
     except UserError as error:
@@ -232,7 +232,7 @@ def _told_of(role: Role) -> Iterator[None]:
 
 
 def _fit(target: Model, draft: Model) -> VocabularyFit:
-    """How the draft's tokens become the target's; raises PairError where they cannot."""
+    """How the draft's tokens become the target's; raises PairError if they cannot."""
     fit = check_vocabularies(target.vocabulary, draft.vocabulary)
     if fit.kind is FitKind.CANNOT:
         raise PairError(f"The draft cannot serve this target: {fit.detail}.", "Choose another draft.")

@@ -1,4 +1,4 @@
-"""Parameters that describe themselves: type, default, range and one line of help.
+"""Self-describing parameters: type, default, range and one line of help.
 
 A parameter dataclass is the single source for the strategy grammar, the generated forms, the tooltips
 and the command line's help.
@@ -18,14 +18,14 @@ P = TypeVar("P")
 Value = bool | int | float | str
 
 _ACCEPTED: Mapping[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
-"""Kind of a parameter -> types that its values may have. Scripts are not type-checked."""
+"""Kind of a parameter -> types allowed for its values, checked because scripts are not type-checked."""
 
 
 class FileUse(Enum):
-    """What becomes of the file that a parameter names."""
+    """How the file that a parameter names is used."""
 
     READ = "read"
-    WRITTEN = "written"  # it need not be there yet
+    WRITTEN = "written"  # it need not exist yet
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Param:
     choices: tuple[str, ...] = ()
     unit: str = ""
     file: FileUse | None = None  # the text is a path
-    words: bool = False  # the text is words with spaces between; a command line may give each by itself
+    words: bool = False  # the text is words separated by spaces; a command line may give each by itself
 
     def range_text(self) -> str:
         """The allowed values in words, as shown in messages and tooltips."""
@@ -57,11 +57,11 @@ class Param:
         return noun if self.kind is not str else "text"
 
     def check(self, value: Value) -> None:
-        """Raise SettingError when `value` is outside what the parameter allows."""
+        """Raise SettingError if `value` is not allowed."""
         wrong = not isinstance(value, _ACCEPTED[self.kind]) or (self.choices and value not in self.choices)
         if not wrong and isinstance(value, int | float):
-            # NaN fails both comparisons, so it is refused here as well. Large whole numbers are
-            # compared as they are: rounded to a float, the largest seed would be above its limit.
+            # NaN fails both comparisons and is refused too. Large whole numbers are compared without
+            # conversion: as a float, the largest seed would be above its limit.
             inside_low = self.low is None or value >= self.low
             inside_high = self.high is None or value <= self.high
             wrong = not (inside_low and inside_high)
@@ -118,7 +118,7 @@ def param(
 
 def params_of(owner: type[Any]) -> tuple[Param, ...]:
     """The parameters of a dataclass in the order in which they are declared."""
-    if owner not in _known:  # every look at a strategy asks, and to read type hints is to compile them
+    if owner not in _known:  # called for every use of a strategy, and reading type hints compiles them
         hints = get_type_hints(owner)
         _known[owner] = tuple(
             Param(field.name, hints[field.name], cast(Any, field.default), **field.metadata)
@@ -132,6 +132,6 @@ _known: WeakKeyDictionary[type[Any], tuple[Param, ...]] = WeakKeyDictionary()
 
 
 def check_params(values: Any) -> None:
-    """Check every parameter of a dataclass instance; raises SettingError for the first that is wrong."""
+    """Check every parameter of a dataclass instance; raises SettingError for the first wrong value."""
     for described in params_of(type(values)):
         described.check(getattr(values, described.name))

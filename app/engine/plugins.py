@@ -1,9 +1,9 @@
-"""Your own drafter: what a plug-in is written with, and how plug-ins are found.
+"""Plug-in drafters: the names that a plug-in is written with, and how plug-ins are found.
 
-A plug-in is a Python file that has a `StrategyKind` called STRATEGY: its name, its parameter dataclass, its
-summary, and how its drafter is made from (parameters, resources). An installed package names its own as an
-entry point in the group `draftscope.drafters`. Everything else comes from there: grammar, form, help,
-statistics. The two in resources/plugins are meant to be read.
+A plug-in is a Python file with a `StrategyKind` called STRATEGY: its name, its parameter dataclass, its
+summary, and a function that makes its drafter from (parameters, resources). An installed package names its
+own as an entry point in the group `draftscope.drafters`. Grammar, form, help and statistics are made from it.
+The two in resources/plugins are examples to read.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ __all__ = [
 GROUP = "draftscope.drafters"
 NAME = "STRATEGY"
 
-_LARGEST = 1_000_000  # bytes: what is larger was chosen by mistake
+_LARGEST = 1_000_000  # bytes: a larger file was chosen by mistake
 _FORM = f"It must say {NAME} = StrategyKind(name, params, summary, make=YourDrafter)."
-_ADVICE = "Mend it and try again."
+_ADVICE = "Fix it and try again."
 
 
 def unread_files(files: Sequence[str]) -> list[str]:
-    """Those of these files that `use_drafters` would run: new ones, changed ones, and those with problems."""
+    """The files that `use_drafters` would run: new, changed, and those with problems."""
     read = {kind.source: kind.stamp for kind in foreign_kinds() if kind.stamp is not None}
     stamps = {file: file_stamp(file) for file in files}
     return [file for file, stamp in stamps.items() if stamp and read.get(os.path.abspath(file)) != stamp]
 
 
 def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
-    """Know the drafters of installed packages and of exactly these files.
+    """Register the drafters of installed packages and of exactly these files.
 
     A file that changed since it was read is read again, and one that could not be used is tried again.
-    Returns what cannot be used: file, or entry point, -> why.
+    Returns the errors: file or entry point -> why it cannot be used.
     """
     paths = {os.path.abspath(file): file for file in files}
     known = {kind.source: kind for kind in foreign_kinds()}
@@ -76,7 +76,7 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
     for path, file in paths.items():
         try:
             if path not in ready:
-                stamp = file_stamp(path)  # of what is read now, or of something older: then it is read again
+                stamp = file_stamp(path)  # before reading: a later change is seen
                 register(run_file(path), path, stamp)
         except DrafterError as error:
             problems[file] = error
@@ -85,7 +85,7 @@ def use_drafters(files: Sequence[str]) -> Mapping[str, DrafterError]:
 
 @cache
 def installed_points() -> tuple[EntryPoint, ...]:
-    """Of the packages that were installed when this process began."""
+    """The entry points of the packages that were installed when this process began."""
     return tuple(entry_points(group=GROUP))
 
 
@@ -97,7 +97,7 @@ def _loaded(point: EntryPoint, source: str) -> StrategyKind:
 
 
 def file_stamp(path: str) -> Stamp | None:
-    """What tells one version of a file from another; None where there is no file."""
+    """Distinguishes versions of a file; None if there is no file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -106,14 +106,15 @@ def file_stamp(path: str) -> Stamp | None:
 
 
 def run_file(path: str) -> StrategyKind:
-    """Run the file; its STRATEGY. Raises DrafterError."""
+    """Run the file and return its STRATEGY. Raises DrafterError."""
     name = source_name(path)
     module = ModuleType(f"draftscope_drafter_{os.path.basename(path).split('.')[0]}_{abs(hash(path)):x}")
     module.__file__ = path
     # Dataclasses look up their module by its name.
     sys.modules[module.__name__] = module
     try:
-        # Not by an import: that would leave its bytecode beside the file, and find it too old to tell.
+        # Not imported: an import would leave bytecode beside the file, and might reuse it after a quick
+        # change.
         exec(compile(_source(path), path, "exec", dont_inherit=True), module.__dict__)
     except DrafterError:
         raise

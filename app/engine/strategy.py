@@ -20,11 +20,11 @@ C = TypeVar("C", bound=StrEnum)
 
 EWMA_KEYS = tuple(param.name for param in params_of(EwmaParams))
 RUN_KEYS = ("verify", "length", *EWMA_KEYS)
-"""What holds for the whole run, behind any name; no parameter can be called so."""
+"""Settings of the whole run, allowed after any strategy name; no parameter may have these names."""
 LONGEST = ("n_max", "num_pred_tokens", "size_m", "n_draft")
-"""By these names strategies limit the length of a draft."""
+"""The names of settings that limit the length of a draft."""
 
-_UNLIMITED = 64  # where a strategy has no such name
+_UNLIMITED = 64  # for a strategy without such a setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +36,24 @@ class StrategyPart:
 
     @property
     def shortest(self) -> int:
-        """No proposal of it is worth asking for with fewer tokens: it would be thrown away."""
+        """The fewest tokens worth asking for: a shorter proposal would be discarded."""
         if KINDS[self.name].least != "n_min":
             return 1
         return min(self._least, self.longest)
 
     @property
     def longest(self) -> int:
-        """The most tokens that a proposal of it may have."""
+        """The most tokens that a proposal may have."""
         return max((getattr(self.params, name, 0) for name in LONGEST), default=0) or _UNLIMITED
 
     @property
     def length_key(self) -> str | None:
-        """The setting that limits the length of its drafts; None where it has none."""
+        """The setting that limits the length of drafts; None if there is none."""
         known = {param.name for param in params_of(type(self.params))}
         return next((key for key in LONGEST if key in known), None)
 
     def drafts_at(self, length: int) -> bool:
-        """Whether anything would come of it with drafts of at most `length` tokens."""
+        """Whether the strategy can draft with at most `length` tokens."""
         if self.length_key is None or length < self._least:
             return False
         try:
@@ -64,7 +64,7 @@ class StrategyPart:
 
     @property
     def _least(self) -> int:
-        """Shorter drafts than this are thrown away."""
+        """The length below which drafts are discarded."""
         return max(1, getattr(self.params, KINDS[self.name].least or "", 1))
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class StrategyPart:
 
 @dataclass(frozen=True, slots=True)
 class StrategySpec:
-    """A parsed strategy: drafters in order of precedence, and what holds for the whole run."""
+    """A parsed strategy: drafters in order of precedence, and the settings of the whole run."""
 
     parts: tuple[StrategyPart, ...] = ()
     verification: Verification | None = None  # None: by temperature
@@ -124,7 +124,7 @@ class StrategySpec:
         return any(KINDS[part.name].needs_draft for part in self.parts)
 
     def verification_at(self, temperature: float) -> Verification:
-        """The rule in use; raises SettingError where the chosen one does not go with the temperature."""
+        """The rule in use; raises SettingError if the chosen rule does not suit the temperature."""
         if self.verification is None:
             return default_verification(temperature)
         if self.verification is Verification.GREEDY and temperature > 0:
@@ -136,7 +136,7 @@ class StrategySpec:
 
 
 def _changed(params: Any) -> list[str]:
-    """Settings that are not the default, as they are written."""
+    """The settings that differ from the default, in their written form."""
     return [
         f"{param.name}={_quote(param.format(getattr(params, param.name)))}"
         for param in params_of(type(params))
@@ -172,14 +172,14 @@ def _split_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _meant(before: str, sign: str, behind: str) -> str:
-    """What to write where a value was torn apart at a sign of its own; empty where none stands before."""
+    """A hint for a value that contains a separator of the grammar; empty if no setting precedes it."""
     if "=" not in before:
         return ""
     return f" In values “:” is written %3A, “+” %2B and “%” %25: {before}{_quote(sign)}{behind}."
 
 
 def _parse_part(name: str, values: dict[str, str], before: str) -> StrategyPart | None:
-    """None for `none`; `before` is the setting that stands before the part."""
+    """Parse a part; None for `none`. `before` is the setting that precedes the part."""
     if name == NONE:
         if values:
             raise SettingError(

@@ -1,7 +1,7 @@
-"""What a generation is made of: tokens, rounds, requests. Words are those of ARCHITECTURE.md's glossary.
+"""The data of a generation: tokens, rounds, requests. Terms are those of ARCHITECTURE.md's glossary.
 
-Records that are made for every token are msgspec structs: they are immutable, cost a fifth of a frozen
-dataclass to make, and are written to traces and between processes as they are.
+Records made for every token are msgspec structs: they are immutable, cost a fifth of a frozen dataclass to
+make, and are written to traces and between processes unchanged.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 """llama.cpp's number formats of a KV cache."""
 UNQUANTISED = ("f32", "f16", "bf16")
-"""Those of them that need no flash attention for the values."""
+"""The formats that need no flash attention for the values."""
 DEFAULT_CTX = 8192
-"""Tokens of context, at most, where none is asked for."""
+"""The largest context, in tokens, if no size is asked for."""
 
 
 class Role(StrEnum):
-    """What a model of a pair is for."""
+    """A model's role in a pair."""
 
     TARGET = "target"
     DRAFT = "draft"
@@ -50,11 +50,11 @@ class Verification(StrEnum):
 
 
 class LengthRule(StrEnum):
-    """How many tokens a round drafts."""
+    """The rule for how many tokens a round drafts."""
 
     FIXED = "fixed"  # as many as the strategy's own settings say
-    EWMA = "ewma"  # smoothed acceptance moves it
-    AUTO = "auto"  # what makes most tokens a second, none included
+    EWMA = "ewma"  # follows the smoothed acceptance
+    AUTO = "auto"  # the length with the most tokens per second, which may be 0
 
 
 class FinishReason(StrEnum):
@@ -65,7 +65,7 @@ class FinishReason(StrEnum):
     LENGTH = "length"  # max_tokens were emitted
     CONTEXT = "context"  # the context is full
     CANCELLED = "cancelled"  # the user stopped it
-    FAILED = "failed"  # the engine broke off
+    FAILED = "failed"  # the engine failed
 
 
 class Draw(msgspec.Struct, frozen=True, gc=False):
@@ -88,7 +88,7 @@ class Alternatives(msgspec.Struct, frozen=True, gc=False):
 
 
 class DraftedToken(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One token of a proposal and what the verifier made of it."""
+    """One token of a proposal and the verifier's verdict on it."""
 
     id: int
     piece: bytes
@@ -138,12 +138,12 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     target_top: tuple[Alternatives, ...] = ()
     draft_top: tuple[Alternatives, ...] = ()
     asked: tuple[str, ...] | None = None  # strategies that were asked for a draft (None: not recorded)
-    read_seconds: float = 0.0  # of draft_seconds: a draft model read text first (length=auto)
-    accept_seconds: float = 0.0  # of sample_seconds: the strategy that drafted learned what was accepted
-    begin_seconds: dict[str, float] = {}  # where the loop began: what each strategy took to
+    read_seconds: float = 0.0  # part of draft_seconds: a draft model first read text (length=auto)
+    accept_seconds: float = 0.0  # part of sample_seconds: the strategy that drafted learned what was accepted
+    begin_seconds: dict[str, float] = {}  # in the first round: how long each strategy took to begin
 
     def count(self, verdict: Verdict) -> int:
-        """How many drafted tokens have that verdict."""
+        """The number of drafted tokens with that verdict."""
         return sum(token.verdict is verdict for token in self.drafted)
 
     @property
@@ -159,8 +159,8 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.count(Verdict.IGNORED)
 
     def fate_word(self, token: EmittedToken) -> str:
-        """What the fate of an emitted token is called: nothing is resampled where the target takes its most
-        probable token."""
+        """The name of an emitted token's fate: nothing is resampled if the target takes its most probable
+        token."""
         rejected = next((token for token in self.drafted if token.verdict is Verdict.REJECTED), None)
         greedy = rejected is not None and rejected.target_id is not None and rejected.draw is None
         return (greedy and FATES[token.origin].undrawn) or token.origin.value
@@ -200,7 +200,7 @@ class Sampling:
         high=100,
     )
     dry_base: float = param(
-        1.75, "For every further token of the repetition, multiply that by this.", low=1, high=100
+        1.75, "Multiply the DRY penalty by this for every further token of the repetition.", low=1, high=100
     )
     dry_allowed_length: int = param(2, "Leave repetitions of fewer tokens than this alone.", low=0)
     dry_penalty_last_n: int = param(
@@ -208,7 +208,7 @@ class Sampling:
     )
     dry_sequence_breaker: str = param(
         r'\n : " *',
-        "Texts that end a repetition, spaced apart: \\n is a line break, \\x20 a space.",
+        "Texts that end a repetition, separated by spaces: \\n is a line break, \\x20 a space.",
         words=True,
     )
     top_n_sigma: float = param(
@@ -227,7 +227,7 @@ class Sampling:
         high=1,
     )
     xtc_threshold: float = param(
-        0.1, "XTC drops all tokens above this probability but the least probable of them.", low=0, high=1
+        0.1, "XTC drops all tokens above this probability except the least probable of them.", low=0, high=1
     )
     seed: int = param(
         -1, "The same seed repeats the same draws. -1 takes a new one each time.", low=-1, high=2**63 - 1
@@ -248,9 +248,9 @@ class GenerationRequest:
     prompt: str | None = None
     messages: tuple[Message, ...] = ()
     prompt_ids: tuple[int, ...] = ()
-    """A raw prompt in the target's tokens, as they are: nothing is put before them."""
+    """A raw prompt in the target's tokens, unchanged: no BOS is put before them."""
     suffix: str | None = None
-    """Text behind the answer, which fills the gap between `prompt` and it; None where there is no gap."""
+    """The text after the answer, which fills the gap between `prompt` and this; None if there is no gap."""
     strategy: str = "none"
     sampling: Sampling = field(default_factory=Sampling)
     max_tokens: int = 256
@@ -258,14 +258,14 @@ class GenerationRequest:
     ignore_eos: bool = False
     cold: bool = False  # empty both caches and all drafter state first
     template_options: TemplateOptions = field(default_factory=dict, hash=False)
-    """What the chat template is told beside the messages; those that it does not read change nothing."""
+    """Options for the chat template besides the messages; those that it does not read have no effect."""
     continues: tuple[int, ...] = ()
-    """Tokens that the answer has already: it goes on behind them. `max_tokens` counts them, rounds begin at 0
-    again, positions and the text do not."""
+    """Tokens that the answer already has and is continued from. `max_tokens` counts them; rounds are numbered
+    from 0 again, positions and the text go on."""
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The words of a list with commas between, each once."""
+    """The words of a comma-separated list, each once."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
@@ -294,15 +294,16 @@ class ModelOptions:
     flash_attn: str = param("auto", "Flash attention.", choices=("auto", "on", "off"))
     repack: bool = param(
         True,
-        "Rearrange weights for the CPU's fastest kernels. Without, others are used: try it if those crash.",
+        "Rearrange weights for the CPU's fastest kernels. Turn it off if those crash.",
     )
     swa_full: bool = param(
         True,
-        "Keep the whole KV cache of sliding-window layers. Without, it takes less memory, and edited chats "
-        "are read again.",
+        "Keep the whole KV cache of sliding-window layers. Turned off, it takes less memory, but edited "
+        "chats are read again.",
     )
     rpc: str = param(
-        "", "Other machines that compute too, as HOST:PORT, separated by commas. Each runs draftscope worker."
+        "",
+        "Other machines that compute layers, as HOST:PORT, separated by commas. Each runs draftscope worker.",
     )
     device: str = param(
         "", "Devices that hold the layers, separated by commas, such as CUDA0,RPC0. Empty is all of them."
@@ -313,12 +314,12 @@ class ModelOptions:
         choices=("none", "layer", "row"),
     )
     tensor_split: str = param(
-        "", "Shares of the devices in their order, such as 3,1. Empty divides by their free memory."
+        "",
+        "Shares of the devices in their order, such as 3,1. Empty divides in proportion to their free "
+        "memory.",
     )
     main_gpu: int = param(0, "The device in use with split mode none, counted from 0.", low=0, high=1024)
-    kv_offload: bool = param(
-        True, "Keep the KV cache on the devices of its layers. Without, it is in main memory."
-    )
+    kv_offload: bool = param(True, "Keep the KV cache on the devices of its layers, not in main memory.")
     cpu_moe: bool = param(False, "Keep the expert weights of all layers in main memory.")
     n_cpu_moe: int = param(
         0, "Keep the expert weights of the first N layers in main memory.", low=0, high=1024
@@ -336,7 +337,7 @@ class ModelOptions:
 
 
 class ModelInfo(msgspec.Struct, frozen=True):
-    """What a loaded model file is."""
+    """Facts about a loaded model file."""
 
     path: str
     name: str  # general.name, else the file name
@@ -351,7 +352,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     threads: int
     has_chat_template: bool
     n_gpu_layers: int = 0  # kept on devices besides the CPU
-    memory: tuple[DeviceMemory, ...] = ()  # what it took, by device
+    memory: tuple[DeviceMemory, ...] = ()  # memory taken, by device
 
     @property
     def file(self) -> str:
@@ -370,12 +371,12 @@ class PairInfo(msgspec.Struct, frozen=True):
 
     @property
     def on_devices(self) -> bool:
-        """Whether layers of either are on devices besides the CPU."""
+        """Whether layers of either model are on devices besides the CPU."""
         return any(model.n_gpu_layers > 0 for model in (self.target, self.draft) if model is not None)
 
 
 class TraceHeader(msgspec.Struct, frozen=True):
-    """The first line of a trace: what was asked of which pair."""
+    """The first line of a trace: the request and the pair."""
 
     format: str  # "major.minor"
     app_version: str
@@ -387,15 +388,15 @@ class TraceHeader(msgspec.Struct, frozen=True):
     pair: PairInfo
     prompt: str  # as handed to the tokenizer, template applied
     prompt_tokens: int
-    cached_tokens: int  # of them, still in the target's cache
+    cached_tokens: int  # prompt tokens that were still in the target's cache
     cold: bool
     started_at: str  # ISO 8601, UTC
     stop: tuple[str, ...] = ()
-    messages: tuple[Message, ...] = ()  # what was said, where a template made the prompt of it
+    messages: tuple[Message, ...] = ()  # the chat, if a template made the prompt from it
     machine: str = ""  # its processor
-    template_options: TemplateOptions = {}  # what the chat template was told, and read
-    suffix: str | None = None  # the text behind the answer, where it filled in the middle
-    prompt_ids: tuple[int, ...] = ()  # where tokens were given: `prompt` is their text
+    template_options: TemplateOptions = {}  # the options that the chat template was given and read
+    suffix: str | None = None  # the text after the answer, if it filled in the middle
+    prompt_ids: tuple[int, ...] = ()  # if tokens were given; `prompt` is then their text
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -408,9 +409,11 @@ class Totals(msgspec.Struct, frozen=True):
     draft_prompt_seconds: float
     first_token_seconds: float | None  # from the request to the first emitted token
     error: str = ""
-    draft_prompt_in_rounds: float = 0.0  # of draft_prompt_seconds: read when a draft was first asked for
+    draft_prompt_in_rounds: float = (
+        0.0  # part of draft_prompt_seconds: the prompt was read when a draft was first asked for
+    )
 
     @property
     def lead_seconds(self) -> float:
-        """From the request to the start of round 0."""
+        """The time from the request to the start of round 0."""
         return self.prompt_seconds + self.draft_prompt_seconds - self.draft_prompt_in_rounds

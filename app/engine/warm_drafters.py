@@ -1,4 +1,4 @@
-"""The drafters that outlive an answer, and the length rules: what makes the next answer a warm one."""
+"""The drafters and length rules that outlive an answer and make the next answer warm."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from app.engine.lengths.registry import make_length
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import LengthRule
 
-_MOST = 2  # memories of one strategy, under as many settings: some take 16 MiB, or more
+_MOST = 2  # drafters kept for one strategy, with different settings: some take 16 MiB or more
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A drafter, and the settings that it was used with last."""
+    """A drafter and the settings of its last use."""
 
     drafter: Drafter
     params: Any
 
 
 class WarmDrafters:
-    """Drafters of one loaded pair, each with what it learned in earlier answers."""
+    """The drafters of one loaded pair, with what they learned in earlier answers."""
 
     def __init__(self, make: Callable[[StrategyPart], Drafter]) -> None:
         """`make` gives a drafter that has learned nothing yet."""
@@ -35,12 +35,12 @@ class WarmDrafters:
         self.lengths: dict[tuple[LengthRule, EwmaParams], DraftLength] = {}
 
     def __len__(self) -> int:
-        """How many drafters are kept."""
+        """The number of drafters kept."""
         return len(self._kept)
 
     def of(self, spec: StrategySpec) -> list[tuple[str, Drafter]]:
-        """Those that the spec names, under whatever settings do not shape their memory."""
-        # A plug-in that was read again is another kind.
+        """The drafters that the spec names, with settings that do not shape their memory adjusted to it."""
+        # A plug-in that was read again has a new kind.
         self._kept = {key: drafter for key, drafter in self._kept.items() if KINDS.get(key[0].name) is key[0]}
         drafters = [(part.name, self._drafter(part)) for part in spec.parts]
         for kind in {key[0] for key in self._kept}:
@@ -59,7 +59,7 @@ class WarmDrafters:
         return self.lengths[key]
 
     def reset(self) -> None:
-        """Let all of them forget."""
+        """Make all of them forget."""
         for kept in self._kept.values():
             kept.drafter.reset()
         for length in self.lengths.values():

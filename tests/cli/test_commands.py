@@ -383,11 +383,11 @@ def test_a_failure_in_mid_answer_keeps_what_came(
     out, numbers = tmp_path / "run.jsonl", tmp_path / "run.json"
     ended = command("run", "--target", broken, "--prompt", "a", "--trace", out, "--json", numbers)
     assert ended.code == 1
-    assert "gives no numbers" in ended.err.splitlines()[-1]
+    assert "gives NaN" in ended.err.splitlines()[-1]
     assert "Traceback" not in ended.err
     totals = read_trace(out).totals
     assert totals is not None and totals.finish_reason is FinishReason.FAILED
-    assert "gives no numbers" in totals.error
+    assert "gives NaN" in totals.error
     assert json.loads(numbers.read_text(encoding="utf-8"))["finish_reason"] == "failed"
 
 

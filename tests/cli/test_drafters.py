@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_used_is_one_line(
     assert main([*pair, "--prompt", "a", "--drafter", str(good), "--drafter", str(file)]) == 1
     assert capsys.readouterr().err == (
         "draftscope run: bad.py cannot be used: SyntaxError: invalid syntax (bad.py, line 2). "
-        "Mend it and try again.\n"
+        "Fix it and try again.\n"
     )
     assert main([*pair, "--prompt", "a", "--drafter"]) == 2
     assert "expected one argument" in capsys.readouterr().err

@@ -77,7 +77,7 @@ def test_a_file_of_llama_cpp_comes_out_as_it_went_in(tmp_path: Path, target: str
         ([], "there is nothing to count", 2),
         (["missing.txt"], "missing.txt cannot be read", 1),
         (["picture.txt"], "picture.txt is not UTF-8 text", 1),
-        (["--merge=picture.txt"], "picture.txt is damaged or no lookup cache", 2),
+        (["--merge=picture.txt"], "picture.txt is damaged or not a lookup cache", 2),
     ],
 )
 def test_what_is_wrong_is_one_line(

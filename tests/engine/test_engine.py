@@ -503,7 +503,7 @@ def test_logits_that_are_no_numbers_are_named(
     with Engine(*files) as engine:
         for more in ("", ":sample=1", ":verify=match", ":verify=speculative", ":verify=block"):
             strategy = f"{DRAFTS}{more}"
-            with pytest.raises(ModelFileError, match=r"broken.* gives no numbers"):
+            with pytest.raises(ModelFileError, match=r"broken.* gives NaN"):
                 answer(engine, strategy=strategy, sampling=sampling)
 
 

@@ -203,4 +203,4 @@ def test_lengths_and_thresholds_tell_what_is_usual(kind: StrategyKind) -> None:
     for param in params_of(kind.params):
         told = param.name == "p_min" or param.unit == "tokens"
         if told and param.name not in ("max_spec_offset", "max_cached_tokens"):
-            assert "Usual are" in param.doc, param.name
+            assert "Usually" in param.doc, param.name

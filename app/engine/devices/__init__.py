@@ -1,4 +1,4 @@
-"""Where layers live: devices, workers, memory.
+"""Devices, workers and their memory.
 
 Before a pair is loaded, llama.cpp lays it out without taking memory (`native/memory.py`), and `memory.py`
 adds the weights up by device; after loading, llama.cpp's own report says what each device took

@@ -1,4 +1,4 @@
-"""Builds of llama.cpp: which backends one has, and the one command that makes another."""
+"""Builds of llama.cpp: the backends of a build, and the command that makes a different one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def build_command(gpu: str) -> str:
 
 
 def gpu_backends(backends: Iterable[str]) -> tuple[str, ...]:
-    """Of a build's backends those for GPUs."""
+    """A build's GPU backends."""
     return tuple(_SPELLED.get(backend, backend) for backend in backends if backend not in _EVERYWHERE)
 
 
 def other_builds(backends: Iterable[str], platform: str = sys.platform) -> dict[str, str]:
-    """Backend that this kind of machine can have and `backends` do not -> the command that builds it."""
+    """Each backend that this platform can have and `backends` lacks -> the command that builds it."""
     there = gpu_backends(backends)
     possible = {gpu: name for gpu, name in GPU_BUILDS.items() if (gpu == "metal") == (platform == "darwin")}
     return {name: build_command(gpu) for gpu, name in possible.items() if name not in there}

@@ -1,4 +1,4 @@
-"""The processor cores of this machine, for who must not load llama.cpp to know them."""
+"""The processor cores of this machine, found without loading llama.cpp."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 
 _WORTH_A_THREAD = 8 * 2**20
-"""Bytes of weights that one thread should read in a pass, at least: threads wait for each other behind every
-operation of it."""
+"""The fewest bytes of weights worth a thread of their own: threads wait for each other after every operation
+of a pass."""
 
 
 @cache
 def cpu_name() -> str:
-    """The processor, as it calls itself."""
+    """The processor's own name."""
     listed = Path("/proc/cpuinfo")
-    if listed.exists():  # Linux, where the platform's own word is no more than x86_64
+    if listed.exists():  # on Linux `platform` says only x86_64
         for line in listed.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
@@ -24,21 +24,21 @@ def cpu_name() -> str:
 
 
 def cores() -> int:
-    """Processor cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def default_threads() -> int:
-    """One fewer than the cores, so that the rest of the machine (the window) has one."""
+    """One fewer than the cores: the rest of the machine, such as the window, has one."""
     return max(1, cores() - 1)
 
 
 def threads_for(model: str | Path) -> int:
-    """The threads that a model file runs with where nobody chose: fewer than usual where it is small."""
+    """The default number of threads for a model file: fewer than usual if it is small."""
     try:
         size = Path(model).stat().st_size
-    except OSError:  # who loads it says so better
+    except OSError:  # loading it gives the better error
         return default_threads()
     return min(default_threads(), max(1, size // _WORTH_A_THREAD))

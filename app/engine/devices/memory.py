@@ -13,7 +13,7 @@ from app.base.numbers import file_size
 
 CPU = "CPU"
 ALL_LAYERS = -1
-MARGIN = 512 * 2**20  # left free on every device: other programs, and what a driver takes for itself
+MARGIN = 512 * 2**20  # left free on every device, for other programs and the driver
 
 
 class Device(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Device(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory(msgspec.Struct, frozen=True):
-    """What one model has on one device."""
+    """The memory of one model on one device."""
 
     device: str
     weights: int = 0
@@ -45,21 +45,21 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
 
 class ModelMemory(msgspec.Struct, frozen=True):
-    """What one model has everywhere, and its layers."""
+    """The memory of one model on all devices, and its layers."""
 
     memory: tuple[DeviceMemory, ...]
     n_gpu_layers: int  # kept on devices besides the CPU
-    most_layers: int  # that can be: all blocks, and the output layer as one more
-    n_ctx: int = 0  # tokens of the context that this is for
+    most_layers: int  # all blocks, and the output layer as one more
+    n_ctx: int = 0  # size of the context, in tokens
 
     @property
     def layers_option(self) -> int:
-        """The `n_gpu_layers` that asks for this."""
+        """The `n_gpu_layers` that gives this."""
         return ALL_LAYERS if self.n_gpu_layers == self.most_layers else self.n_gpu_layers
 
 
 class Shortage(msgspec.Struct, frozen=True):
-    """A device that would be asked for more than it has."""
+    """A device that has less memory than would be needed."""
 
     device: str
     needed: int
@@ -70,8 +70,8 @@ class Shortage(msgspec.Struct, frozen=True):
 
 
 class PairMemory(msgspec.Struct, frozen=True):
-    """What a pair needs beside what there is. `free` of the devices counts what is loaded now as free: it
-    makes room where the new pair needs it."""
+    """What a pair needs and what the devices have. Their `free` includes what is loaded now, which makes room
+    for the new pair."""
 
     target: ModelMemory
     draft: ModelMemory | None
@@ -83,12 +83,12 @@ class PairMemory(msgspec.Struct, frozen=True):
 
     @property
     def shortages(self) -> tuple[Shortage, ...]:
-        """The devices that have less than is needed; empty where the pair fits."""
+        """The devices that have less than is needed; empty if the pair fits."""
         return shortages(self.devices, self.models)
 
 
 def offload_devices(devices: Iterable[Device]) -> tuple[Device, ...]:
-    """Those that can hold layers besides the CPU."""
+    """The devices besides the CPU that can hold layers."""
     return tuple(device for device in devices if device.name != CPU and device.kind != "accelerator")
 
 
@@ -104,7 +104,7 @@ def total_by_device(models: Iterable[ModelMemory]) -> dict[str, int]:
 def shortages(
     devices: Iterable[Device], models: Iterable[ModelMemory], margin: int = 0
 ) -> tuple[Shortage, ...]:
-    """The devices on which `models` need more than is free less `margin`.
+    """The devices on which `models` need more than the free memory less `margin`.
 
     A device that reports no memory at all (0 of 0) cannot be judged and is left out.
     """
@@ -117,7 +117,7 @@ def shortages(
 
 
 def freed(devices: Iterable[Device], models: Iterable[ModelMemory]) -> tuple[Device, ...]:
-    """The devices as they are once `models` are unloaded. Mapped pages are free as it is."""
+    """The devices as they will be once `models` are unloaded. Mapped pages already count as free."""
     held: dict[str, int] = {}
     for model in models:
         for usage in model.memory:
@@ -129,9 +129,9 @@ def freed(devices: Iterable[Device], models: Iterable[ModelMemory]) -> tuple[Dev
 
 
 def most_that_fits(fits: Callable[[int], bool], most: int) -> int:
-    """The largest n in 0..`most` with `fits(n)`, where `fits` is True up to a point; 0 where none is.
+    """The largest n in 0..`most` with `fits(n)`, which is True up to some n; 0 if none fits.
 
-    Asks about log2(most) times, the largest first: it often fits whole.
+    Calls `fits` about log2(most) times, with `most` first: often everything fits.
     """
     if fits(most):
         return most
@@ -151,11 +151,11 @@ def fit_layers(
     devices: Sequence[Device],
     margin: int = MARGIN,
 ) -> tuple[ModelMemory, ModelMemory | None]:
-    """As many layers on the devices as their memory allows: the target's first, then the draft's.
+    """Place as many layers on the devices as their memory allows: the target's first, then the draft's.
 
-    `needs_...` tell what a model needs with n layers there (`ALL_LAYERS` for all). Every token waits for the
-    target's pass, so its layers are worth more. The CPU does not count: what finds no place elsewhere
-    must be there.
+    `needs_...` return what a model needs with n layers there (`ALL_LAYERS` for all). Every token waits for
+    the target's pass, so its layers are worth more. The CPU does not count: it holds what has no place
+    elsewhere.
     """
     offload = offload_devices(devices)
 

@@ -1,4 +1,4 @@
-"""A pair's options as they are loaded, what it will need by device, and the layers that fit."""
+"""What a pair will need on each device, and how many layers fit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.engine.types import ModelOptions
 def measure_pair(
     target: ModelOptions, draft: ModelOptions | None, loaded: Iterable[ModelMemory] = ()
 ) -> PairMemory:
-    """What the pair needs, against what is free once `loaded` makes room.
+    """What the pair needs, and what is free once `loaded` is unloaded.
 
     Raises ModelFileError, SettingError, WorkerError as loading would.
     """
@@ -34,10 +34,11 @@ def fit_pair(
     margin: int = MARGIN,
     as_asked: bool = False,
 ) -> tuple[PairMemory, ModelOptions, ModelOptions | None]:
-    """As `measure_pair`, with as many layers on devices as fit there, and the options that ask for them.
+    """As `measure_pair`, with as many layers on the devices as fit; also returns the options that ask for
+    them.
 
     `before_each` is called before each measurement; what it raises ends the search. `margin` bytes are left
-    free on every device. With `as_asked` no model gets more layers there than its options ask for.
+    free on every device. With `as_asked` no model gets more layers on devices than its options ask for.
     """
     target, draft = _checked(target, draft)
     devices = freed(list_devices(target.endpoints), loaded)
@@ -70,5 +71,5 @@ def _checked(target: ModelOptions, draft: ModelOptions | None) -> tuple[ModelOpt
 
 
 def _behind(draft: ModelOptions, target: ModelMemory) -> ModelOptions:
-    """The draft's context reaches as far as the target's where it has no size of its own."""
+    """The draft's options; its context is as large as the target's if it has no size of its own."""
     return draft if draft.ctx_size else replace(draft, ctx_size=target.n_ctx)

@@ -1,4 +1,4 @@
-"""Devices and workers as options name them. Needs no native library."""
+"""The devices and workers that options name. Needs no native library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ WORKERS = "RPC"  # what the names of workers' devices begin with
 
 
 def chosen_names(device: str, there: Iterable[str]) -> tuple[str, ...]:
-    """The names that the option `device` means, where `there` are all of them; it may name others too."""
+    """The names that the option `device` means, all of `there` if it is empty; a name need not be in
+    `there`."""
     names = split_list(device)
     if not names:
         return tuple(there)
@@ -22,7 +23,7 @@ def chosen_names(device: str, there: Iterable[str]) -> tuple[str, ...]:
 def share_workers(
     target: ModelOptions, draft: ModelOptions | None
 ) -> tuple[ModelOptions, ModelOptions | None]:
-    """Both with all workers of either: a worker's devices then have one name in the whole pair."""
+    """Give both models the workers of either: a worker's device then has one name in the whole pair."""
     if draft is None:
         return target, None
     rpc = ",".join(split_list(f"{target.rpc},{draft.rpc}"))
@@ -30,9 +31,9 @@ def share_workers(
 
 
 def without_worker_devices(device: str) -> str:
-    """The option `device` once workers are others: their devices are counted, and the names mean others now.
+    """The option `device` after the workers changed: their devices are numbered, so the old names are wrong.
 
-    Where names were given and none of them stays, no device is left: an empty option would be all of them.
+    If names were given and none stays, the result is "no device": an empty option would mean all of them.
     """
     names = split_list(device)
     kept = [name for name in names if not name.startswith(WORKERS)]

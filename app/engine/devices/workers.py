@@ -1,7 +1,7 @@
 """Workers: other processes or machines that compute layers, spoken to in llama.cpp's RPC protocol.
 
-llama.cpp ends the process where a worker cannot be reached, and waits for ever where it serves another
-program: it serves one at a time. So a worker is asked here first. Needs no native library.
+llama.cpp ends the process if a worker cannot be reached, and waits for ever if the worker serves another
+program: a worker serves one at a time. So workers are checked here first. Needs no native library.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class Endpoint:
 
 
 def check_worker(text: str, patience: float = PATIENCE) -> None:
-    """Greet the worker at "host:port"; raises WorkerError where none answers, or one of another version."""
+    """Greet the worker at "host:port"; raises WorkerError if none answers or its version differs."""
     endpoint = Endpoint.parse(text)
     try:
         version = _greet(endpoint, patience)
     except TimeoutError:
         raise WorkerError(
             f"The worker at {endpoint} does not answer.",
-            "It may be serving another program, one at a time; or a firewall holds it back.",
+            "It serves one program at a time and may be busy, or a firewall blocks it.",
             text,
         ) from None
     except OSError as error:
@@ -82,7 +82,7 @@ def check_worker(text: str, patience: float = PATIENCE) -> None:
             text,
         ) from None
     if version is None:
-        raise WorkerError(f"What listens at {endpoint} is not a llama.cpp worker.", "Look at the port.", text)
+        raise WorkerError(f"What listens at {endpoint} is not a llama.cpp worker.", "Check the port.", text)
     if version[0] != VERSION[0] or version[1] > VERSION[1]:
         raise WorkerError(
             f"The worker at {endpoint} speaks version {version[0]}.{version[1]} of llama.cpp's protocol, and "
@@ -93,7 +93,7 @@ def check_worker(text: str, patience: float = PATIENCE) -> None:
 
 
 def _greet(endpoint: Endpoint, patience: float) -> tuple[int, int] | None:
-    """The version that the worker answers with; None where the answer is no worker's."""
+    """The version that the worker answers with; None if the answer does not come from a worker."""
     hello = struct.pack("<BQ", _HELLO, _CAPABILITIES) + bytes(_CAPABILITIES)
     with socket.create_connection((endpoint.host, endpoint.port), patience) as connection:
         connection.settimeout(patience)
@@ -104,7 +104,7 @@ def _greet(endpoint: Endpoint, patience: float) -> tuple[int, int] | None:
             if not part:
                 return None
             answer += part
-        # Reset rather than linger: the worker is free for the next at once.
+        # Reset rather than linger: the worker is free for the next program at once.
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
     size, major, minor, _patch, _padding = _ANSWER.unpack(answer[: _ANSWER.size])
@@ -112,7 +112,7 @@ def _greet(endpoint: Endpoint, patience: float) -> tuple[int, int] | None:
 
 
 def lost_workers(endpoints: tuple[str, ...], patience: float = PATIENCE) -> tuple[str, ...]:
-    """Those of `endpoints` where no worker answers."""
+    """The `endpoints` where no worker answers."""
     lost = []
     for endpoint in endpoints:
         try:

@@ -1,4 +1,4 @@
-"""Drafters: everything that can propose the next tokens. One file a strategy, one line in `registry.py`.
+"""Drafters: the strategies that propose the next tokens. Each has one file, and one entry in `registry.py`.
 
 A strategy is a parameter dataclass, a class derived from `Drafter` (`base.py`) and one `StrategyKind`;
 grammar, forms, tooltips and command line come from these. A drafter lives in the engine across answers and

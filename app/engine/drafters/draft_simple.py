@@ -30,7 +30,7 @@ class DraftSimpleParams:
 
     n_max: int = param(
         3,
-        "Draft at most this many tokens per round. Usual are 2 to 16: more gain where most are accepted, and "
+        "Draft at most this many tokens per round. Usually 2 to 16: more gain where most are accepted, and "
         "cost more where they are not.",
         low=1,
         high=512,
@@ -38,7 +38,7 @@ class DraftSimpleParams:
     )
     n_min: int = param(
         0,
-        "Discard drafts shorter than this. Usual are 0 to 4: it saves passes for short drafts, and loses "
+        "Discard drafts shorter than this. Usually 0 to 4: it saves passes for short drafts, and loses "
         "what they would have brought.",
         low=0,
         high=512,
@@ -46,8 +46,8 @@ class DraftSimpleParams:
     )
     p_min: float = param(
         0.0,
-        "Stop drafting where the draft's best token is less probable than this. Usual are 0.4 to 0.9: a "
-        "higher one wastes fewer tokens, and drafts fewer.",
+        "Stop drafting where the draft's best token is less probable than this. Usually 0.4 to 0.9: a "
+        "higher limit wastes fewer tokens, and drafts fewer.",
         low=0,
         high=1,
     )
@@ -72,13 +72,13 @@ class DraftSimpleParams:
 class DraftSimple(Drafter):
     """Drafts with a model that shares the target's vocabulary.
 
-    The draft's cache follows the context by longest common prefix, so tokens that were accepted are never
-    decoded again: llama.cpp's own loop decodes every verified batch on the draft a second time. There is
+    The draft's cache keeps the longest common prefix with the context, so accepted tokens are never decoded
+    again, while llama.cpp's own loop decodes every verified batch on the draft a second time. There is
     nothing to observe: the next `propose` rolls the cache back to the truth.
 
-    A target may have tokens that the draft lacks, such as control tokens that were added to it. The draft
-    reads the text without them. Right behind one it would answer to another text than the target: that round
-    drafts nothing.
+    A target may have tokens that the draft lacks, such as added control tokens. The draft reads the text
+    without them. Right after such a token the draft would continue a different text, so that round drafts
+    nothing.
     """
 
     def __init__(self, params: DraftSimpleParams, context: Context, n_vocab: int) -> None:
@@ -87,8 +87,8 @@ class DraftSimple(Drafter):
         self._context = context
         self._n_vocab = min(n_vocab, context.model.vocabulary.size)
         self._target_vocab = n_vocab
-        self._lacks = n_vocab > self._n_vocab  # tokens that the target may write
-        # When a round is drafted, the one before is still to be recorded.
+        self._lacks = n_vocab > self._n_vocab  # some tokens that the target may write
+        # While a round is drafted, the previous round is not recorded yet.
         self._logits = RowStore(self._n_vocab)
         self._q = RowStore(n_vocab)
 
@@ -97,16 +97,16 @@ class DraftSimple(Drafter):
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
         self._around = surroundings
-        # A greedy target makes a sampled draft its argmax; there is nothing to draw.
+        # With a greedy target a sampled draft is its argmax; there is nothing to draw.
         self._draws_tokens = self._params.sample and not surroundings.sampler.is_greedy
 
     def _known(self, context: TokenIds) -> TokenIds:
-        """The text in tokens that the draft has."""
+        """The context without the tokens that the draft lacks."""
         return context[context < self._n_vocab] if self._lacks else context
 
     def unread(self, context: TokenIds) -> int:
         known = self._known(context)
-        if not 0 < len(known) <= self._context.n_ctx:  # it cannot draft behind this, however much it reads
+        if not 0 < len(known) <= self._context.n_ctx:  # too long or empty: it cannot draft here
             return 0
         return len(known) - 1 - self._context.sync(known[:-1])
 
@@ -142,8 +142,9 @@ class DraftSimple(Drafter):
         return proposal
 
     def _add_token(self, proposal: Proposal, row: Floats, context: TokenIds) -> bool:
-        """Choose the token behind `proposal` from the draft's logits; False ends the draft."""
-        # A copy, because the next pass overwrites them; made first, so that they come from memory only once.
+        """Append the next token, chosen from the draft's logits; False ends the draft."""
+        # A copy, because the next pass overwrites the row; made first, so that it is read from memory only
+        # once.
         rows = self._logits.rows(len(proposal.ids) + 1)
         rows[-1] = row
         row = rows[-1]
@@ -158,7 +159,7 @@ class DraftSimple(Drafter):
             q = self._distribution(proposal, row, context)
             if math.isnan(q.p.item(0)):
                 raise self._context.no_numbers()
-            # Looks only at what there was before the draw: that keeps the law.
+            # Decided from q alone, before the draw: that keeps the law.
             if self._params.p_min > 0 and float(q.p.max()) < self._params.p_min:
                 proposal.end = "p_min"
                 return False
@@ -169,7 +170,8 @@ class DraftSimple(Drafter):
             proposal.q.append(q)
             proposal.draws.append(draw)
         proposal.ids.append(token)
-        # Of its lists, not of the proposal: a cycle would keep rows of a whole vocabulary for the collector.
+        # Refers to the lists, not to the proposal: a cycle would keep whole vocabulary rows until the
+        # collector runs.
         proposal.describe = partial(self._describe, proposal.ids, proposal.q, rows)
         if token in self._around.end_ids:
             proposal.end = "the draft ended the answer"
@@ -177,7 +179,7 @@ class DraftSimple(Drafter):
         return True
 
     def _describe(self, chosen: list[int], q: list[Distribution], rows: Floats, count: int) -> DraftView:
-        """What the draft thought of its first `count` tokens, from their logits."""
+        """The draft's view of its first `count` tokens, from their logits."""
         rows = rows[:count]
         piece = self._context.model.vocabulary.pieces.__getitem__
         top = []
@@ -208,7 +210,7 @@ def is_unsure(row: Floats, p_min: float) -> bool:
 
 
 def drop_short(proposal: Proposal, n_min: int) -> None:
-    """Throw a draft away that has fewer than `n_min` tokens."""
+    """Discard a draft of fewer than `n_min` tokens."""
     if len(proposal.ids) < n_min:
         proposal.cut(0)
         proposal.end = "shorter than n_min"

@@ -1,4 +1,4 @@
-"""The strategies by name. Grammar, forms, help texts and tooltips are made from these lines."""
+"""The strategies by name. Grammar, forms, help texts and tooltips are generated from these entries."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class StrategyKind:
     summary: str
     needs_draft: bool = field(default=False, kw_only=True)
     memory: tuple[str, ...] | None = field(default=None, kw_only=True)
-    """The parameters that shape what its drafter remembers: the others may change and the memory stays (see
-    `Drafter.adjust`). None: every parameter does."""
+    """The parameters that shape the drafter's memory: the others may change while the memory stays (see
+    `Drafter.adjust`). None: all parameters shape it."""
     least: str = field(default="n_min", kw_only=True)
-    """The setting that its drafts must not be shorter than, where it has one: those that are get thrown away.
-    n_min also counts where the loop asks for less; others look at a draft before it is cut to that."""
+    """The name of the setting for the shortest draft, if there is one: shorter drafts are discarded. n_min
+    also applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
-    """(parameters, resources) -> drafter. The draft's context is there where `needs_draft` says so."""
+    """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
 
 
 def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
@@ -58,7 +58,7 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "ngram-simple",
             NgramSimpleParams,
-            "Copies long stretches from behind a long match. Helps where the answer repeats much of its "
+            "Copies long stretches that followed a long match. Helps where the answer repeats much of its "
             "prompt word for word: code edits, corrections. Keeps 0.2 kB per token of this text.",
             needs_draft=False,
             least="size_n",
@@ -68,7 +68,8 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "ngram-map-k",
             NgramMapKParams,
-            "Copies from behind a long match, and the next time only as much as passed before. Helps where "
+            "Copies what followed a long match, and the next time only as much as was accepted before. "
+            "Helps where "
             "long passages come back in a chat with small changes. Keeps 0.3 kB per token of the text.",
             needs_draft=False,
             memory=("size_n", "size_m"),
@@ -77,8 +78,8 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "ngram-map-k4v",
             NgramMapK4vParams,
-            "Copies from behind a long match where one of its continuations is much more frequent than the "
-            "others. Helps where the same passage goes on in few ways: logs, tables, generated code. Keeps "
+            "Copies what followed a long match where one continuation is much more frequent than the "
+            "others. Helps where the same passage continues in few ways: logs, tables, generated code. Keeps "
             "0.3 kB per token of the text.",
             needs_draft=False,
             memory=("size_n", "size_m"),
@@ -109,8 +110,8 @@ KINDS: dict[str, StrategyKind] = {
         StrategyKind(
             "suffix",
             SuffixParams,
-            "Continues as this conversation and earlier answers most often did; drafts further where more "
-            "matches. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB "
+            "Continues as this conversation and earlier answers most often did; a longer match drafts "
+            "further. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB "
             "per token of the conversation, and of up to max_cached_tokens tokens of earlier answers.",
             needs_draft=False,
             memory=("max_depth", "max_cached_tokens"),

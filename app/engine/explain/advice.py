@@ -1,4 +1,4 @@
-"""What the measured costs of an answer mean, in a sentence, and what to try next."""
+"""Advice: what the measured costs of an answer mean, in a sentence, and what to try next."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.types import LengthRule, ModelOptions, PairInfo
 
 _ENOUGH_ROUNDS = 12
-_GAIN = 1.03  # below it, noise would decide
+_GAIN = 1.03  # a smaller gain may be noise
 _LOW_ACCEPTANCE = 0.3
 _HIGH_ACCEPTANCE = 0.8
 _SELDOM = 0.15  # share of rounds in which a draft was found
-_DEAR_DRAFT = 0.4  # c from which on a draft model is too large for its target
-_NO_BATCHING = 0.8  # v(k) / (k + 1) from which on a pass over several tokens saves nothing
-_WORTH_CHANGING = 1.05  # predicted factor over the present one
-_CLEARLY_SMALLER = 0.7  # size of another draft over the present one's
+_DEAR_DRAFT = 0.4  # from this c on a draft model is too large for its target
+_NO_BATCHING = 0.8  # from this v(k) / (k + 1) on a pass over several tokens saves nothing
+_WORTH_CHANGING = 1.05  # predicted factor relative to the current one
+_CLEARLY_SMALLER = 0.7  # size of another draft relative to the current one's
 _P_MINS = (0.5, 0.75)
-_SHORTER = (8, 6, 4, 3)  # tokens to match, where a strategy asks for more
+_SHORTER = (8, 6, 4, 3)  # tokens to match, for strategies that ask for more
 _KINDS_TO_TRY = ("suffix", "prompt-lookup")
 
 
 class Finding(StrEnum):
-    """What an advice is about."""
+    """The subject of an advice."""
 
     TOO_EARLY = "too early to say"
     NO_BASELINE = "no single-token pass was measured"
@@ -49,7 +49,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A change to try, ready to be applied; what is None stays as it is."""
+    """A change to try, ready to be applied; fields that are None stay unchanged."""
 
     text: str  # in a few words, such as "p_min=0.5"
     spec: StrategySpec | None = None
@@ -63,8 +63,8 @@ class Advice:
 
     finding: Finding
     text: str
-    factor: float | None = None  # the speed-up that it goes by
-    measured: bool = False  # against a baseline run; else predicted by the cost model
+    factor: float | None = None  # the speed-up that it is based on
+    measured: bool = False  # against a baseline run; False: predicted by the cost model
     remedies: tuple[Remedy, ...] = ()
 
 
@@ -78,30 +78,30 @@ class DraftFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerSetup:
-    """What an answer was made with and what else there is, as far as it is known."""
+    """The models of an answer, and other drafts in the library, as far as known."""
 
     pair: PairInfo | None = None
     target: ModelOptions | None = None
     draft: ModelOptions | None = None
     token_ids: Sequence[int] = ()  # of the answer
-    drafts: Sequence[DraftFile] = ()  # others of the library that go with the target
+    drafts: Sequence[DraftFile] = ()  # others in the library that suit the target
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Drafting against what it saves, as shares of the time that plain decoding would have taken."""
+    """What drafting costs and saves, as shares of the time that plain decoding would have taken."""
 
     costs: float
     saves: float
 
     @property
     def factor(self) -> float:
-        """The speed-up that follows."""
+        """The resulting speed-up."""
         return 1 / (1 - self.saves + self.costs)
 
 
 def balance(statistics: Statistics, cost: CostModel) -> Balance | None:
-    """None where no pass over a single token was measured or can be inferred."""
+    """Return the balance; None if no pass over a single token was measured or can be inferred."""
     if not cost.single_pass or not statistics.emitted:
         return None
     plain = statistics.emitted * cost.single_pass
@@ -120,10 +120,9 @@ def advise(
     speedup: float | None = None,
     setup: AnswerSetup = _UNKNOWN,
 ) -> Advice | None:
-    """Read the statistics of an answer; `speedup` is the measured one, where a baseline was run.
+    """Give advice from the statistics of an answer; `speedup` is the measured one, if a baseline was run.
 
-    None without speculation: there is nothing to advise on. The more of the set-up is known, the more causes
-    can be told apart.
+    None without speculation. The more of the set-up is known, the more causes can be distinguished.
     """
     if not spec.parts:
         return None
@@ -141,7 +140,7 @@ def _advice(
     if _chances(spec, statistics) < _ENOUGH_ROUNDS:
         return Advice(Finding.TOO_EARLY, "Too few rounds yet for advice.")
     few_rounds = statistics.drafted_rounds < _SELDOM * _chances(spec, statistics)
-    few_tokens = statistics.accepted < _SELDOM * statistics.emitted  # a few drafts may be long ones
+    few_tokens = statistics.accepted < _SELDOM * statistics.emitted  # a few drafts may be long
     tried = statistics.drafted_rounds >= _ENOUGH_ROUNDS or not few_rounds
     if tried and not statistics.accepted:
         text, remedies = _nothing(spec, statistics)
@@ -165,7 +164,7 @@ def _advice(
 
 
 def _chances(spec: StrategySpec, statistics: Statistics) -> int:
-    """Rounds that a draft could have come of: all of them where the rule decides whether to ask for one."""
+    """The number of rounds that could have had a draft: all, if the length rule decides whether to draft."""
     return statistics.rounds if spec.length is LengthRule.AUTO else statistics.attempts
 
 
@@ -182,7 +181,7 @@ def _gaining(
 def _losing(
     spec: StrategySpec, statistics: Statistics, cost: CostModel, shares: Balance, setup: AnswerSetup
 ) -> tuple[Finding, str, tuple[Remedy, ...]]:
-    """The first cause that the numbers show; the machine's before the model's before the setting's."""
+    """The first cause that the numbers show: of the machine, then of the model, then of the settings."""
     k = max(1, round(cost.mean_length or 1))
     v, c = cost.v(k), cost.c
     rate = statistics.acceptance_rate or 0.0
@@ -209,7 +208,7 @@ def _losing(
 
 
 def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remedy, ...]]:
-    """A draft token takes too long: the draft is on the slower device, or it is too large."""
+    """Advice where a draft token takes too long: the draft is on the slower device, or it is too large."""
     text = f"One draft token takes {percent(c, 0)} of a target pass"
     pair, draft = setup.pair, setup.draft
     devices = " and ".join(name for name in pair.devices.split(", ") if name != "CPU") if pair else ""
@@ -231,7 +230,8 @@ def _dear_draft(c: float, setup: AnswerSetup) -> tuple[Finding, str, tuple[Remed
 
 
 def _smaller_draft(setup: AnswerSetup) -> Remedy | None:
-    """The file that is nearest to a tenth of the target, of those that are clearly smaller than the draft."""
+    """Of the files clearly smaller than the draft, the one whose size is nearest to a tenth of the
+    target's."""
     pair, draft = setup.pair, setup.draft
     if pair is None or pair.draft is None or draft is None:
         return None
@@ -244,7 +244,8 @@ def _smaller_draft(setup: AnswerSetup) -> Remedy | None:
 
 
 def _larger_contexts(statistics: Statistics, setup: AnswerSetup) -> Iterator[Remedy]:
-    """Where drafts or the answer ended because a context was full, and the file was trained with more."""
+    """Larger contexts, where drafts or the answer ended because a context was full and the file was trained
+    with more."""
     pair = setup.pair
     if pair is None:
         return
@@ -282,7 +283,8 @@ def _nothing(spec: StrategySpec, statistics: Statistics) -> tuple[str, tuple[Rem
 
 
 def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> tuple[str, tuple[Remedy, ...]]:
-    """Why drafts were seldom: the rule rested, the draft model's were cut, or the text repeats too little."""
+    """Why drafts were rare: the length rule rested, the draft model's were cut, or the text repeats too
+    little."""
     share = statistics.drafted_rounds / _chances(spec, statistics)
     names = " and ".join(part.name for part in spec.parts)
     found = "no round" if not statistics.drafted_rounds else f"{percent(share, 0)} of the rounds"
@@ -307,7 +309,7 @@ def _seldom(spec: StrategySpec, statistics: Statistics, setup: AnswerSetup) -> t
 
 
 def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tuple[Remedy, ...]:
-    """What to try where nothing is gained."""
+    """What to try when nothing is gained."""
     low = (statistics.acceptance_rate or 0.0) < _LOW_ACCEPTANCE
     ways = [_better_length(spec, statistics, cost)]
     if low:
@@ -320,7 +322,7 @@ def _remedies(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> tu
 
 
 def _surer_drafts(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
-    """draft-simple stops where it is not sure, and what is left is accepted more often."""
+    """A higher p_min: draft-simple stops when unsure, and the rest is accepted more often."""
     part = _busiest(spec, statistics)
     p_min = next(
         (value for value in _P_MINS if part.name == "draft-simple" and part.params.p_min < value), None
@@ -331,7 +333,7 @@ def _surer_drafts(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
 
 
 def _another_kind(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
-    """A way to look for repetitions that weighs what followed, or takes shorter matches."""
+    """Another draftless strategy, which weighs what followed or takes shorter matches."""
     part = _busiest(spec, statistics)
     known = [used.name for used in spec.parts]
     name = next((name for name in _KINDS_TO_TRY if name not in known), None)
@@ -344,8 +346,8 @@ def _another_kind(spec: StrategySpec, statistics: Statistics) -> Remedy | None:
 def _shorter_match(
     spec: StrategySpec, part: StrategyPart, ids: Sequence[int]
 ) -> tuple[Remedy, int, float] | None:
-    """Settings by which a strategy would have found drafts that it did not find, the tokens that they match,
-    and how often the next token was the same behind so many."""
+    """Settings with which a strategy would have found more drafts, the tokens that they match, and how often
+    the next token was the same after so many."""
     match = _match(part)
     for n in _SHORTER:
         if match is None or n >= match:
@@ -364,12 +366,14 @@ def _shorter_match(
 
 
 def _match(part: StrategyPart) -> int | None:
-    """How many of the latest tokens a strategy of llama.cpp's has to find again; None for others."""
+    """The number of latest tokens that one of llama.cpp's strategies must find again; None for other
+    strategies."""
     return getattr(part.params, "size_n", getattr(part.params, "n_match", None))
 
 
 def _repeated(ids: Sequence[int], n: int) -> float:
-    """The share of tokens that are the same as behind the last time the n tokens before them stood there."""
+    """The share of tokens that equal the token after the latest earlier occurrence of the n tokens before
+    them."""
     followers: dict[tuple[int, ...], int] = {}
     same = 0
     for at in range(n, len(ids)):
@@ -384,7 +388,7 @@ def _changed(spec: StrategySpec, part: StrategyPart, **values: float) -> Strateg
 
 
 def _put(spec: StrategySpec, part: StrategyPart, replacement: StrategyPart) -> StrategySpec:
-    """The spec with another part in the place of `part`."""
+    """The spec with `part` replaced."""
     return replace(spec, parts=tuple(replacement if old is part else old for old in spec.parts))
 
 
@@ -397,8 +401,8 @@ def _sentence(text: str) -> str:
 
 
 def _better_length(spec: StrategySpec, statistics: Statistics, cost: CostModel) -> Remedy | None:
-    """The setting that is predicted to be clearly faster than the drafts that were made, also where alpha is
-    as low as so few judged tokens allow."""
+    """The draft length that is predicted to be clearly faster than the current drafts, even if alpha is at
+    the low end of its confidence interval."""
     alpha, present = statistics.alpha, cost.over_rounds
     if alpha is None or present is None:
         return None
@@ -429,6 +433,6 @@ def _interval(passed: int, judged: int) -> tuple[float, float]:
 
 
 def _busiest(spec: StrategySpec, statistics: Statistics) -> StrategyPart:
-    """The strategy that drafted most tokens: the numbers of the answer are mostly its own."""
+    """The strategy that drafted most tokens, to which the answer's numbers mostly belong."""
     drafted = {name: drafts.drafted for name, drafts in statistics.strategies.items()}
     return max(spec.parts, key=lambda part: drafted.get(part.name, 0))

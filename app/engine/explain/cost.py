@@ -1,7 +1,7 @@
-"""The cost model: what passes and drafts took, and what follows from it (METRICS.md, Leviathan et al. 2023).
+"""The cost model: times of passes and drafts, and predictions from them (METRICS.md, Leviathan et al. 2023).
 
-Everything is folded from recorded rounds. Times are medians, because one slow pass says nothing; what was
-not measured lies on straight lines through what was.
+Everything is folded from recorded rounds. Times are medians, because one slow pass says nothing; lengths that
+were not measured are interpolated linearly.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from statistics import median
 
 from app.engine.types import Round
 
-_KEPT = 101  # newest times a median is taken over: it follows a machine that becomes busy
-_ENOUGH = 5  # times from which on their median counts by itself
+_KEPT = 101  # newest times that the median is taken over: it follows a machine that becomes busy
+_ENOUGH = 5  # from so many times on their median is used as it is
 LONGEST = 16
-"""Predictions are made for draft lengths up to this one, and up to the mean of an answer that drafts more."""
+"""The largest draft length that is predicted, or the mean length of an answer if that is larger."""
 
 
 @dataclass(slots=True)
 class NewestTimes:
-    """The newest times of one kind, and their median: asked for much more often than there are new ones."""
+    """The newest times of one kind, and their cached median: it is read much more often than times are
+    added."""
 
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _median: float | None = None
@@ -33,7 +34,7 @@ class NewestTimes:
 
     @property
     def median(self) -> float:
-        """Seconds; there must be one time at least."""
+        """The median in seconds; there must be at least one time."""
         if self._median is None:
             self._median = median(self.seconds)
         return self._median
@@ -49,15 +50,15 @@ class PassTimes:
         self.times.setdefault(tokens, NewestTimes()).add(seconds)
 
     def measured(self, tokens: int) -> bool:
-        """Whether a pass of that size was seen."""
+        """Whether a pass of that size was measured."""
         return tokens in self.times
 
     def seconds(self, tokens: int) -> float | None:
-        """Of a pass over so many tokens; None where too little was measured to say.
+        """The time of a pass over so many tokens; None if too little was measured.
 
-        Between two measured sizes on the line through both, beyond them on the line through the outermost
-        two, but never less than a smaller pass takes. A size that was seen a few times only lies on the line
-        through the others: one lucky pass would make its draft length look the best.
+        Interpolated between measured sizes and extrapolated from the outermost two, but never less than a
+        smaller pass takes. A size measured only a few times is taken from the line through the others: one
+        lucky pass would make its draft length look best.
         """
         sizes = sorted(
             size for size, times in self.times.items() if size == 1 or len(times.seconds) >= _ENOUGH
@@ -73,16 +74,16 @@ class PassTimes:
         first, last = self.times[low].median, self.times[high].median
         slope = max(0.0, (last - first) / (high - low))
         guess = first + slope * (tokens - low)
-        # A line through two noisy points may meet zero: a pass costs at least its share of the larger one.
+        # A line through two noisy points may reach zero: a pass costs at least its share of the larger pass.
         return max(guess, first * min(1.0, tokens / low))
 
 
 @dataclass(slots=True)
 class CostModel:
-    """What drafting and verifying cost, relative to a target pass over one token.
+    """The costs of drafting and verifying, relative to a target pass over one token.
 
-    Fold over the rounds of a speculative answer; adding those of a measured baseline gives it the
-    single-token pass from many rounds instead of a few.
+    A fold over the rounds of a speculative answer. With the rounds of a measured baseline added, the
+    single-token pass comes from many rounds instead of a few.
     """
 
     passes: PassTimes = field(default_factory=PassTimes)
@@ -108,8 +109,8 @@ class CostModel:
 
     @property
     def single_pass(self) -> float | None:
-        """Seconds of a target pass over one token; None where none was measured. Such a pass takes other ways
-        through the kernels than one over several tokens, so no line leads from those to it."""
+        """Seconds of a target pass over one token; None if none was measured. It is not extrapolated from
+        larger passes, which use other kernels."""
         return self.passes.seconds(1) if self.passes.measured(1) else None
 
     @property
@@ -132,14 +133,13 @@ class CostModel:
 
     @property
     def longest(self) -> int:
-        """The last draft length that predictions are made for."""
+        """The largest draft length that predictions are made for."""
         return max(LONGEST, ceil(self.mean_length or 0))
 
     def break_even(self, k: int) -> float | None:
         """The smallest alpha at which drafting k tokens loses nothing.
 
-        None where nothing was measured, and where even a draft that is always right costs more than it
-        brings.
+        None if nothing was measured, or if even a draft that is always right costs more than it saves.
         """
         at_best = self.predicted(1.0, k)
         if at_best is None or at_best < 1 or k == 0:
@@ -156,13 +156,13 @@ class CostModel:
 
     @property
     def mean_length(self) -> float | None:
-        """Mean length of the drafts that were made."""
+        """The mean draft length."""
         total = self.lengths.total()
         return sum(k * n for k, n in self.lengths.items()) / total if total else None
 
     @property
     def over_rounds(self) -> float | None:
-        """The factor of the rounds with a draft, as they were: (1 + mean accepted) / mean(v(k) + k c)."""
+        """The factor of the recorded rounds with a draft: (1 + mean accepted) / mean(v(k) + k c)."""
         c, total = self.c, self.lengths.total()
         if c is None or not total:
             return None
@@ -171,5 +171,6 @@ class CostModel:
 
 
 def expected_tokens(alpha: float, k: int) -> float:
-    """Tokens that a round emits on average when it drafts k tokens and each passes with probability alpha."""
+    """The mean number of tokens that a round emits when it drafts k tokens and each passes with probability
+    alpha."""
     return float(sum(alpha**i for i in range(k + 1)))

@@ -1,4 +1,4 @@
-"""What a draft's size says before anything is measured.
+"""A verdict on a draft by its size, before anything is measured.
 
 A pass takes about as long as its bytes take to read.
 """
@@ -6,9 +6,10 @@ A pass takes about as long as its bytes take to read.
 from __future__ import annotations
 
 IDEAL_SHARE = 0.1
-"""Of the target's size: small enough to cost little, large enough to agree often."""
+"""The best share of the target's size: small enough to cost little, large enough to agree often."""
 LARGEST_THAT_PAYS = 0.5
-"""At one half, three drafted tokens a round with 8 in 10 accepted gain a fifth; above it, nothing."""
+"""At half the target's size, three drafted tokens per round with 8 in 10 accepted gain a fifth; above it,
+nothing."""
 _GOOD = (1 / 20, 1 / 5)
 _MAY_DO = 1 / 3
 
@@ -20,8 +21,8 @@ def size_words(share: float) -> str:
 
 
 def size_verdict(share: float, target: str = "", draft: str = "") -> str:
-    """A sentence about a draft by its share of the target's size and, where they are known, both
-    architectures: those of one family agree more often."""
+    """A sentence about a draft by its share of the target's size and, if known, both architectures: models of
+    one family agree more often."""
     low, high = _GOOD
     if share > LARGEST_THAT_PAYS:
         said = "it will hardly make it faster"

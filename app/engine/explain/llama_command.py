@@ -1,7 +1,7 @@
-"""The llama.cpp command line of a setting, and what of it llama.cpp cannot do.
+"""The llama.cpp command line for given settings, and the settings that llama.cpp cannot follow.
 
-Flags are those of the built-in version's common/arg.cpp. Where its defaults are others than ours, the flag is
-written although nothing was changed.
+Flags are those of the built-in version's common/arg.cpp. Where its defaults differ from ours, the flag is
+written even if nothing was changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SAMPLERS = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
 _PENALTIES = ("repeat_penalty", "frequency_penalty", "presence_penalty")
 _DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker")
 _RARER = (*_PENALTIES, *_DRY, "top_n_sigma", "typical_p", "xtc_probability", "xtc_threshold")
-"""Sampler settings of which llama.cpp has the same default: written only where they were changed."""
+"""Sampler settings with the same default in llama.cpp: written only if changed."""
 _LAST_N = ("repeat_last_n", "dry_penalty_last_n")
 _DRAFT_CHANGES = ("cache_type_k", "cache_type_v", "device", "cpu_moe", "n_cpu_moe")
 _DRAFT_FLAGS = ("threads", "threads_batch", "n_gpu_layers", *_DRAFT_CHANGES)
@@ -39,7 +39,7 @@ _CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whateve
 
 @dataclass(frozen=True, slots=True)
 class LlamaCommand:
-    """A command to copy, and one sentence for everything that it does otherwise."""
+    """A command to copy, and a sentence for each difference to Draftscope."""
 
     text: str
     differences: tuple[str, ...] = ()
@@ -54,11 +54,11 @@ def llama_command(
     n_ctx: int = 0,
     template_options: Mapping[str, TemplateValue] | None = None,
 ) -> LlamaCommand:
-    """The `llama-server` that comes nearest to these settings, on this machine.
+    """The `llama-server` command that comes closest to these settings, on this machine.
 
-    `n_ctx` is the target's context as it was loaded, 0 where that is not known. A file that was trained with
-    less than the flag then says is cut to that there too, but llama-server takes memory for all of it.
-    `template_options` are those of `template_kwargs`.
+    `n_ctx` is the target's context as loaded, 0 if not known. llama-server also limits a context to what the
+    file was trained with, but takes memory for all that the flag says. `template_options` are those of
+    `template_kwargs`.
     """
     if not spec.needs_draft:
         draft = None
@@ -104,7 +104,8 @@ def _target_file(path: str) -> list[str]:
 
 
 def _draft_file(path: str) -> list[str]:
-    """llama.cpp has no --hf-file for the draft: it takes the first file in whose name the tag stands."""
+    """The draft's repository and tag: llama.cpp has no --hf-file for the draft, it takes the first file whose
+    name contains the tag."""
     source = of_the_hub(path)
     if source is None:
         return ["--model-draft", path]
@@ -122,7 +123,7 @@ def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:
     words: list[str] = []
     for param, value in values.items():
         if param.name in changed:
-            whole = param.name in _LAST_N and value < 0  # there it has to be said in tokens
+            whole = param.name in _LAST_N and value < 0  # llama-server needs a number of tokens
             text = str(n_ctx) if whole else param.format(value)
             for word in (text.split() or [NO_BREAKER]) if param.words else [text]:
                 words += ["--" + param.name.replace("_", "-"), word]
@@ -130,21 +131,21 @@ def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:
 
 
 def template_kwargs(options: Mapping[str, TemplateValue], thinking: Thinking | None) -> TemplateOptions:
-    """What llama.cpp has to tell a chat template so that it does the same as here.
+    """The options that llama.cpp must give a chat template for the same prompt as here.
 
-    `thinking` is what the template can be told about that, None where it is not known.
+    `thinking` describes the template's thinking options, None if not known.
     """
     told = dict(options)
     if thinking is not None:
         told = {name: value for name, value in told.items() if name not in SWITCHES or name in thinking.names}
-        # llama.cpp tells every template that it may think; untold, some do not.
+        # llama.cpp turns thinking on for every template; by default some templates have it off.
         if SWITCHES[0] in thinking.names and not thinking.is_on(told):
             told[SWITCHES[0]] = False
     return told
 
 
 def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
-    """One slot, and nothing that llama-server would choose by the memory that is free."""
+    """Flags for one slot, with nothing left for llama-server to choose by the free memory."""
     words = ["--ctx-size", str(n_ctx), "--parallel", "1", "--fit", "off"]
     words += ["--threads", str(options.threads or threads_for(options.path))]
     words += ["--n-gpu-layers", _layers(options)]
@@ -159,7 +160,7 @@ def _target_flags(options: ModelOptions, n_ctx: int) -> list[str]:
 def _draft_flags(options: ModelOptions) -> list[str]:
     threads = options.threads or threads_for(options.path)
     words = ["--threads-draft", str(threads)]
-    # llama.cpp's default is the target's.
+    # llama.cpp's default is the target's value.
     words += ["--threads-batch-draft", str(options.threads_batch or threads)]
     words += ["--n-gpu-layers-draft", _layers(options)]
     for param in params_of(ModelOptions):
@@ -169,12 +170,12 @@ def _draft_flags(options: ModelOptions) -> list[str]:
 
 
 def _layers(options: ModelOptions) -> str:
-    """llama.cpp's own -1 is as many as fit."""
+    """`all` rather than -1, which in llama.cpp means as many as fit."""
     return "all" if options.n_gpu_layers < 0 else str(options.n_gpu_layers)
 
 
 def _changed(options: ModelOptions, param: Param, whose: str) -> list[str]:
-    """A setting of which llama.cpp has the same default; `whose` is "" or "-draft"."""
+    """The flag of a setting with the same default in llama.cpp, if changed; `whose` is "" or "-draft"."""
     value = getattr(options, param.name)
     if value == param.default:
         return []
@@ -213,7 +214,7 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
             if part.params.lookup_cache_dynamic:
                 yield "llama-server reads the dynamic lookup cache and adds nothing to it."
     if sampling.top_n_sigma > 0 and sampling.typical_p < 1:
-        yield "llama.cpp's typical_p computes with -inf behind top_n_sigma: it keeps other tokens."
+        yield "llama.cpp's typical_p computes with -inf after top_n_sigma, so it keeps different tokens."
     rule = spec.verification_at(sampling.temperature)
     if spec.parts and sampling.temperature > 0 and rule is not Verification.MATCH:
         yield f"llama.cpp verifies by drawing from the target and comparing (match), not by {rule}."
@@ -222,13 +223,13 @@ def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[st
 
 
 def _draft_differences(target: ModelOptions, draft: ModelOptions) -> Iterator[str]:
-    """llama-server opens the draft as it does the target, but for what has a flag of its own."""
+    """llama-server loads the draft with the target's options, except those with their own flag."""
     shared = [param.name for param in params_of(ModelOptions) if param.name not in _DRAFT_FLAGS]
     lost = [name for name in shared if getattr(draft, name) != getattr(target, name)]
     if not draft.ctx_size and "ctx_size" in lost:
-        lost.remove("ctx_size")  # as far as the target goes, here as well
+        lost.remove("ctx_size")  # the target's size, here too
     if lost:
-        yield f"llama.cpp opens the draft as it does the target: {', '.join(lost)} of the draft left out."
+        yield f"llama.cpp loads the draft with the target's options, without its own {', '.join(lost)}."
     if target.device and not draft.device:
         yield "llama.cpp puts the draft on the target's devices, not on all of them."
 

@@ -1,4 +1,4 @@
-"""Draft lengths: how many tokens a round drafts. One file a rule, one line in `registry.py`.
+"""Draft length rules: how many tokens a round drafts. Each has one file, and one line in `registry.py`.
 
 - `fixed` is the strategy's own parameter.
 - `ewma` moves k between the strategy's bounds with the smoothed acceptance.

@@ -1,35 +1,35 @@
-"""Running acceptance of one strategy: how far its drafts are expected to reach."""
+"""Running acceptance of one strategy: how many tokens of a draft are expected to pass."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_POSITIONS = 24  # positions behind are taken to be as good as the last of these
+_POSITIONS = 24  # later positions count as the last of these
 _GUESS = 0.75  # acceptance before anything was judged
-_FADE = 0.025  # share of the running counts that every written token takes away
-_LONG_FADE = 0.005  # the same of the counts that say what the strategy is like in general
-_OLDEST = 20_000  # tokens behind which nothing is left of either; many more would overflow the weights
-_TRUST_GUESS = 2.0  # judged tokens that the guess is worth against the long past,
-_TRUST_LONG = 3.0  # that the long past is worth against the running one,
-_TRUST_ALL = 4.0  # and that all positions together are worth against one
+_FADE = 0.025  # share of the running counts lost with every written token
+_LONG_FADE = 0.005  # the same for the counts over the longer past
+_OLDEST = 20_000  # tokens after which nothing is left of either; many more would overflow the weights
+_TRUST_GUESS = 2.0  # weight, in judged tokens, of the guess against the long past,
+_TRUST_LONG = 3.0  # of the long past against the running counts,
+_TRUST_ALL = 4.0  # and of all positions together against a single one
 
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What a round with a draft of at most k tokens is expected to bring."""
+    """The expected result of a round with a draft of at most k tokens."""
 
     k: int
-    drafted: float  # tokens in the draft; fewer than k where it ends early
+    drafted: float  # tokens in the draft; fewer than k if it ends early
     tokens: float  # emitted
 
 
 class Acceptance:
     """Discounted counts of judged drafts, by their position in the draft.
 
-    The chance that a position passes, given that those before it passed, is drawn towards the chance over all
-    positions, that towards the same over a longer past, and that towards a guess: so a position never drafted
-    yet has an estimate too, and so have the first rounds of an answer.
+    The chance that a position passes, given that those before it passed, is shrunk towards the chance over
+    all positions, that towards the same over a longer past, and that towards a guess. So positions never
+    drafted and the first rounds of an answer have estimates too.
     """
 
     def __init__(self) -> None:
@@ -37,13 +37,15 @@ class Acceptance:
         self._passed = [0.0] * _POSITIONS
         self._all_judged = self._all_passed = 0.0
         self._long_judged = self._long_passed = 0.0
-        self._asked = self._came = 0.0  # rounds in which it was asked, and in which it proposed anything
-        self._wanted = self._given = 0.0  # tokens behind the first one of a proposal
-        # Counts are not aged: new ones weigh more and more instead.
+        self._asked = self._came = (
+            0.0  # rounds in which it was asked, and rounds in which it proposed a draft
+        )
+        self._wanted = self._given = 0.0  # tokens asked for and given after the first token of a proposal
+        # Counts are not aged: instead new ones get ever larger weights.
         self._weight = self._long_weight = 1.0
 
     def age(self, tokens: int) -> None:
-        """So many tokens were written."""
+        """Age the counts by `tokens` written tokens."""
         tokens = min(tokens, _OLDEST)
         self._weight *= (1 - _FADE) ** -tokens
         self._long_weight *= (1 - _LONG_FADE) ** -tokens
@@ -60,7 +62,7 @@ class Acceptance:
         self._weight = self._long_weight = 1.0
 
     def add(self, asked: int, proposed: int, accepted: int) -> None:
-        """A draft of at most `asked` tokens had `proposed`, of which `accepted` passed."""
+        """Add a draft: of at most `asked` tokens it had `proposed`, of which `accepted` passed."""
         weight = self._weight
         self._asked += weight
         if not proposed:
@@ -80,18 +82,18 @@ class Acceptance:
 
     @property
     def hit_rate(self) -> float:
-        """Share of the rounds in which it has something to propose."""
+        """The share of rounds in which the strategy proposes a draft."""
         return (self._came + self._weight) / (self._asked + self._weight)
 
     def expected(self, k: int) -> float:
-        """Tokens that a round with a draft of at most k is expected to emit."""
+        """The expected number of tokens emitted by a round with a draft of at most k tokens."""
         *_before, last = self.prospects(k)
         return last.tokens
 
     def prospects(self, longest: int, optimism: float = 0.0) -> Iterator[Prospect]:
-        """For k = 1, 2, ... `longest`, of rounds in which it proposes anything.
+        """Yield the prospects for k = 1, 2, ... `longest`, of rounds with a proposal.
 
-        With `optimism`, as if no position passed less often than that.
+        `optimism` is a lower bound for the chance that a position passes.
         """
         weight = self._weight
         long = self._long_weight * _TRUST_GUESS

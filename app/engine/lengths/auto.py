@@ -1,8 +1,8 @@
-"""length=auto: drafts as many tokens as make most tokens a second, none included.
+"""length=auto: drafts the number of tokens, possibly 0, that gives most tokens per second.
 
-The rate of a draft of k tokens is E(k) / (v(k) + k c): what running acceptance lets expect over what the
-passes were measured to take. What drafting has cost and not brought back is kept in a ledger and may never
-exceed a small share of the answer: a wrong guess, a probe, a costly reading of the prompt cannot lose more.
+The rate of a draft of k tokens is E(k) / (v(k) + k c): the tokens expected by running acceptance over the
+measured times. A ledger keeps the net cost of drafting, which may never exceed a small share of the answer: a
+wrong guess, a probe or a costly reading of the prompt cannot lose more.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from app.engine.lengths.cost_curve import TargetCost
 from app.engine.lengths.known import LengthFacts
 from app.engine.lengths.ledger import Ledger
 
-_PLAIN_FIRST = 2  # passes without a draft measured before the first one: what drafts are compared with
-_HOPE = 0.6  # share of the expected tokens that is counted on when a loss is weighed
-_MARGIN = 1.03  # what a draft must promise, relative to drafting nothing
-_CAUTION = 1.25  # times what its size lets expect of a model's reading that was not measured yet
-_WORTH_A_TRIAL = 1.05  # what a trial must promise in the best case
+_PLAIN_FIRST = 2  # passes without a draft, measured before the first draft for comparison
+_HOPE = 0.6  # share of the expected tokens that is counted when a loss is estimated
+_MARGIN = 1.03  # gain that a draft must promise, relative to drafting nothing
+_CAUTION = 1.25  # factor on the time predicted by size for a draft model's reading, until it is measured
+_WORTH_A_TRIAL = 1.05  # gain that a trial must promise in the best case
 _OPTIMISM = 0.9  # acceptance that a probe hopes for
-_REFRESH = 0.004  # share of the time for passes without a draft where drafting pays
-_RECHECK = 8  # doubled with every pass without a draft: tokens after which the next one is due
-_CLEAR = 1.25  # a promise that stands even if the first passes without a draft took a quarter too long
-_PLANS_HOLD = 8  # tokens that a plan is good for while nothing is drafted
-_REST = (8, 48)  # tokens until a strategy that does not pay is thought of again, early and late in an answer
-_EXHAUSTED = 64  # the same where nothing more may be lost for now
-_DISTURBED = 2.0  # what a time is more than this many times the usual one is the machine's doing
-_THOUGHT = 0.1  # a thought on the length never takes more of a single-token pass
-_PAST_THE_BEST = 0.9  # a length that promises less than this of the best shorter one ends the search
-_LOOKED_AT = 8  # tokens of a proposal that is only looked at
+_REFRESH = 0.004  # share of the time for passes without a draft while drafting pays
+_RECHECK = 8  # tokens until the next pass without a draft is due; doubled with every such pass
+_CLEAR = 1.25  # a gain that holds even if the first passes without a draft took a quarter too long
+_PLANS_HOLD = 8  # tokens for which a plan holds while nothing is drafted
+_REST = (8, 48)  # tokens until a strategy that does not pay is considered again, early and late in an answer
+_EXHAUSTED = 64  # the same while the ledger allows no loss
+_DISTURBED = 2.0  # a time longer than this many usual ones is blamed on the machine
+_THOUGHT = 0.1  # most of a single-token pass that choosing the length takes
+_PAST_THE_BEST = 0.9  # a length with less than this share of the best rate ends the search
+_LOOKED_AT = 8  # tokens of a proposal that is compared, not verified
 _MEASURES = "to measure a pass without a draft"
-_LOOK = 0.003  # share of the time for looking at what a strategy without a model would propose
+_LOOK = 0.003  # share of the time for comparing what a draftless strategy would propose
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
     k: int
-    factor: float  # promised, relative to drafting nothing
+    factor: float  # predicted, relative to drafting nothing
 
 
 class AutoLength(DraftLength):
-    """The cost-aware rule. What was learned of times and acceptance lives on in a warm engine."""
+    """The cost-aware rule. Learned times and acceptance are kept in a warm engine."""
 
     lazy = True
     reason = "longer does not pay"
@@ -72,7 +72,8 @@ class AutoLength(DraftLength):
             self._target.add_prompt(outset.prompt_tokens, outset.prompt_seconds)
         self._began_at = self._place
         self._rounds_of_rest = 0
-        # A pass of another shape than the one before takes longer: v(0) is learned from plain ones in a row.
+        # A pass takes longer if its shape differs from the previous pass: v(0) is learned from consecutive
+        # plain passes.
         self._drafted_last = True
         self._ledger = Ledger(outset.max_tokens)
         self._plans = {}
@@ -85,7 +86,8 @@ class AutoLength(DraftLength):
         return k * facts.limits.relative_size * self._target.seconds(0)
 
     def _reading(self, facts: LengthFacts, unread: int) -> float:
-        """Of `unread` tokens that its model has to read first; the first few ride along with the draft."""
+        """The time of `unread` tokens that the draft model must read first; the first few are read with the
+        draft."""
         if unread <= RIDE_ALONG:
             return 0.0
         if len(facts.read_seconds):
@@ -94,8 +96,8 @@ class AutoLength(DraftLength):
         return _CAUTION * unread * token * facts.limits.relative_size
 
     def _price(self, facts: LengthFacts, k: int, unread: int) -> float:
-        """What a round is feared to lose, in single-token passes: between what it loses where its draft is
-        rejected at once, and what it is expected to lose."""
+        """The cautious loss of a round, in single-token passes: between the loss if its draft is rejected at
+        once and the expected loss."""
         single = self._target.seconds(0)
         spent = self._target.feared(k) - single + self._drafting(facts, k) + self._reading(facts, unread)
         return spent / single - _HOPE * (facts.acceptance.expected(k) - 1)
@@ -103,7 +105,7 @@ class AutoLength(DraftLength):
     # --- planning
 
     def _planned(self, room: int) -> dict[str, _Plan]:
-        """The best length for every strategy; where it has no proposal, those behind it are asked."""
+        """The best length for every strategy; if a strategy has no proposal, the next is asked."""
         if self._plans and self._place < self._plans_until:
             return self._plans
         self._plans_until = self._place + _PLANS_HOLD
@@ -137,7 +139,7 @@ class AutoLength(DraftLength):
         return self._plans
 
     def _round_seconds(self, facts: LengthFacts, drafted: float) -> float:
-        """Of a round with so many drafted tokens, on average."""
+        """The time of a round with `drafted` tokens, a mean."""
         low = int(drafted)
         seconds = self._target.seconds(low) + self._drafting(facts, low)
         if drafted > low:
@@ -173,7 +175,7 @@ class AutoLength(DraftLength):
         return self._probe(facts, room, unread, left)
 
     def _affordable(self, facts: LengthFacts, k: int, unread: int, left: float) -> int:
-        """The longest draft of at most k tokens whose price is at most `left`; 0 where there is none."""
+        """The longest draft of at most k tokens whose price is at most `left`; 0 if there is none."""
         while k >= facts.limits.shortest and self._price(facts, k, unread) > left:
             k -= 1
         return k if k >= facts.limits.shortest else 0
@@ -182,14 +184,14 @@ class AutoLength(DraftLength):
         return room if k >= facts.limits.longest else min(k, room)
 
     def _refreshes(self, plan: _Plan) -> bool:
-        """Whether a round without a draft is due: k = 0 must be known as well as the others."""
+        """Whether a round without a draft is due: the time for k = 0 must be kept up to date too."""
         seldom = min(max((plan.factor - 1) / _REFRESH, 24), 400)
         if plan.factor < _CLEAR:
             seldom = min(_RECHECK << len(self._target), seldom)
         return self._place - self._plain_at > seldom
 
     def _probe(self, facts: LengthFacts, room: int, unread: Callable[[], int], left: float) -> int:
-        """Tokens of a trial, where one is due, could pay and can be afforded."""
+        """The tokens of a trial if one is due, may pay and can be afforded; else 0."""
         if self._place < facts.trial_due:
             facts.rests_until = min(facts.trial_due, self._place + self._rest())
             return 0
@@ -216,7 +218,8 @@ class AutoLength(DraftLength):
         return min(max(_LOOKED_AT, facts.limits.shortest), facts.limits.longest, room)
 
     def _rest(self) -> int:
-        """A thought costs little, but not nothing where the target is small."""
+        """The tokens until a strategy is considered again: that costs little, but not nothing for a small
+        target."""
         return min(max((self._place - self._began_at) // 4, _REST[0]), _REST[1])
 
     def sit_out(self) -> bool:
@@ -227,7 +230,7 @@ class AutoLength(DraftLength):
         return True
 
     def _wakes_at(self, facts: LengthFacts) -> int:
-        """The place before which a strategy need not be asked again."""
+        """The place before which the strategy need not be asked."""
         if facts.watched is not None:
             return 0
         if facts.limits.relative_size:
@@ -267,7 +270,8 @@ class AutoLength(DraftLength):
         self._observe_target(cost, verified, usual)
 
     def _observe_target(self, cost: RoundCost, verified: int, drafting: float) -> None:
-        """Learn what the pass took, and keep the ledger; `drafting` is what the drafts should have taken."""
+        """Learn the time of the pass, and update the ledger; `drafting` is the expected time of the
+        drafts."""
         seconds, switched = cost.target_seconds, self._drafted_last and not verified
         most = _DISTURBED * self._target.feared(verified) if len(self._target) else math.inf
         self._drafted_last = verified > 0
@@ -281,5 +285,5 @@ class AutoLength(DraftLength):
         drafting = min(cost.draft_seconds, _DISTURBED * drafting + _THOUGHT * single)
         if verified or switched:
             self._ledger.add((min(seconds, most) + drafting) / single - len(cost.emitted))
-        else:  # how much longer than usual it took is not the draft's doing
+        else:  # the draft is not blamed for a slow pass
             self._ledger.add(drafting / single)

@@ -1,19 +1,19 @@
-"""What drafting and verifying k tokens takes, learned from rounds."""
+"""The time of drafting and verifying k tokens, learned from rounds."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
 
-_GUESS = 0.2  # a drafted token's share of a single-token pass, where nothing at all was measured
-_DOUBT = 2.0  # how much steeper than guessed passes over drafts may turn out, before one was measured
-_SURE = 3  # times from which on a line through the neighbours no longer lowers them
-_KEPT = 9  # newest times that count: the usual one follows a machine that becomes busy
-_TREND = 8  # times that the trend over all lengths is worth against those of one length
+_GUESS = 0.2  # a drafted token's share of a single-token pass, before anything was measured
+_DOUBT = 2.0  # how much steeper than guessed the curve may be, before a pass over a draft was measured
+_SURE = 3  # from so many times on a line through the neighbours no longer lowers them
+_KEPT = 9  # newest times that count: the usual time follows a machine that becomes busy
+_TREND = 8  # weight, in times, of the trend over all lengths against the times of one length
 
 
 class UsualTime:
-    """The median of the newest times; of two the smaller, for what disturbs a pass makes it longer."""
+    """The median of the newest times; the smaller of two, because disturbances only make a pass longer."""
 
     __slots__ = ("_newest", "_sorted", "value")
 
@@ -34,7 +34,7 @@ class UsualTime:
 
 
 class CostCurve:
-    """Seconds by number of drafted tokens; what was not measured lies on straight lines through what was."""
+    """Seconds by number of drafted tokens, interpolated linearly between measured numbers."""
 
     def __init__(self) -> None:
         self._times: dict[int, UsualTime] = {}
@@ -50,11 +50,11 @@ class CostCurve:
         self._times[k].add(seconds)
 
     def seconds(self, k: int) -> float:
-        """For k tokens; k = 0 must be known.
+        """The time for k tokens; k = 0 must have been measured.
 
-        A length that was measured once or twice is taken to be no dearer than the others let expect: else one
-        disturbed time would keep it from ever being measured again. And every length is drawn towards the
-        trend over all: a time that is short by luck would else draw the choice to it.
+        A length measured once or twice counts as no slower than its neighbours predict: else one disturbed
+        time would keep it from ever being measured again. And every length is shrunk towards the trend over
+        all: else a time that is short by luck would attract the choice.
         """
         known = self._times.get(k)
         at = bisect_left(self._points, k)
@@ -69,7 +69,7 @@ class CostCurve:
         return (len(known) * own + _TREND * self._trend(k, own)) / (len(known) + _TREND)
 
     def _trend(self, k: int, own: float) -> float:
-        """What a straight line through all drafts lets expect, but no less than k = 0 takes; `own` where only
+        """The prediction of a straight line through all drafts, at least the time for k = 0; `own` if only
         one length was measured."""
         if self._line_through is None:
             self._line_through = self._fit()
@@ -77,7 +77,7 @@ class CostCurve:
         return max(self._times[0].value, mean + slope * (k - mean_k)) if mean_k else own
 
     def _fit(self) -> tuple[float, float, float]:
-        """The line of least squares over the drafts; zeros where they are of one length."""
+        """The least-squares line over the drafts; zeros if all have one length."""
         drafts = [(k, len(times), times.value) for k, times in self._times.items() if k]
         if len(drafts) < 2:
             return 0.0, 0.0, 0.0
@@ -100,12 +100,13 @@ class CostCurve:
         return first + max(0.0, last - first) * (k - low) / (high - low)
 
     def _beyond(self, largest: int) -> tuple[int, float]:
-        """A point that says how the curve goes on behind the largest one measured."""
+        """A point for extrapolating the curve beyond the largest measured length."""
         return largest, self._times[largest].value
 
 
 class DraftCost(CostCurve):
-    """Seconds of a draft by its tokens. The first is dearer than the others: what was accepted is read."""
+    """Seconds of a draft by its tokens. The first token costs most, because the accepted tokens are read with
+    it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,8 +120,7 @@ class DraftCost(CostCurve):
 class TargetCost(CostCurve):
     """v(k): seconds of a target pass over k drafted tokens and the one before them.
 
-    The pass that read the prompt counts as a point far out: without it nothing would be known at first but
-    k = 0.
+    The pass that read the prompt counts as a far point: without it only k = 0 would be known at first.
     """
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class TargetCost(CostCurve):
         self._far = 0, 0.0
 
     def __len__(self) -> int:
-        """How often k = 0 was measured, at most `_KEPT`."""
+        """The number of measurements of k = 0, at most `_KEPT`."""
         return len(self._times.get(0, ()))
 
     def add_prompt(self, tokens: int, seconds: float) -> None:
@@ -142,8 +142,8 @@ class TargetCost(CostCurve):
         return 1, self._times[0].value * (1 + _GUESS)
 
     def feared(self, k: int) -> float:
-        """As `seconds`, but for drafts longer than any measured the worst that is likely: that every further
-        token costs what those so far did."""
+        """As `seconds`, but pessimistic for drafts longer than any measured: every further token costs as
+        much as those so far."""
         guess, largest = self.seconds(k), self._points[-1]
         if k <= largest:
             return guess

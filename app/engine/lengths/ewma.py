@@ -16,36 +16,36 @@ class EwmaParams:
 
     ewma_start: int = param(
         3,
-        "Draft this many tokens at first. Usual are 2 to 8: it counts in short answers only.",
+        "Draft this many tokens at first. Usually 2 to 8: matters in short answers only.",
         low=1,
         high=512,
         unit="tokens",
     )
     ewma_min: int = param(
         1,
-        "Never draft fewer tokens than this. Usual are 1 to 3: a higher one comes back sooner after a bad "
-        "stretch, and pays more in it.",
+        "Never draft fewer tokens than this. Usually 1 to 3: a higher one recovers sooner after a bad "
+        "stretch, and costs more in it.",
         low=1,
         high=512,
         unit="tokens",
     )
     ewma_weight: float = param(
         0.2,
-        "Weight of the newest round in the smoothed acceptance. Usual are 0.1 to 0.5: a higher one follows "
+        "Weight of the newest round in the smoothed acceptance. Usually 0.1 to 0.5: a higher one follows "
         "the text faster, and chance too.",
         low=0.001,
         high=1,
     )
     ewma_lower: float = param(
         0.4,
-        "Draft one token fewer while the smoothed acceptance is below this. Usual are 0.3 to 0.5: a higher "
+        "Draft one token fewer while the smoothed acceptance is below this. Usually 0.3 to 0.5: a higher "
         "one is more careful.",
         low=0,
         high=1,
     )
     ewma_raise: float = param(
         0.7,
-        "Draft one token more while the smoothed acceptance is above this. Usual are 0.6 to 0.9: a higher "
+        "Draft one token more while the smoothed acceptance is above this. Usually 0.6 to 0.9: a higher "
         "one is more careful.",
         low=0,
         high=1,
@@ -57,7 +57,7 @@ class EwmaParams:
         if self.ewma_lower > self.ewma_raise:
             raise SettingError(
                 f"ewma_lower={self.ewma_lower:g} is above ewma_raise={self.ewma_raise:g}.",
-                "k grows above the one and shrinks below the other.",
+                "k grows above ewma_raise and shrinks below ewma_lower.",
             )
 
 
@@ -76,7 +76,8 @@ class EwmaLength(DraftLength):
     """k follows an exponentially weighted mean of accepted / drafted, between its least and the strategy's
     maximum.
 
-    One step at a time, for every strategy of its own. It knows nothing of costs and never stops drafting.
+    k changes one step at a time, separately for every strategy. The rule ignores costs and never stops
+    drafting.
     """
 
     reason = "as long as acceptance allows"
@@ -92,7 +93,7 @@ class EwmaLength(DraftLength):
                 params = self._params
                 least = min(max(limits.shortest, params.ewma_min), limits.longest)
                 start = max(least, min(params.ewma_start, limits.longest))
-                even = (params.ewma_lower + params.ewma_raise) / 2  # moves k neither way
+                even = (params.ewma_lower + params.ewma_raise) / 2  # leaves k unchanged
                 self._states[limits.name] = _State(limits.shortest, limits.longest, start, even)
 
     def choose(self, name: str, room: int, unread: Callable[[], int]) -> int:

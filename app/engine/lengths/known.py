@@ -1,4 +1,4 @@
-"""What length=auto knows of one strategy, and what it has in mind with it."""
+"""What length=auto knows about one strategy, and when it will try it again."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _WAIT = (8, 128)  # tokens between two probes: at first, and after many that fai
 
 @dataclass(slots=True)
 class LengthFacts:
-    """Times, acceptance, and when it is to be tried again. A place is one in all that was ever written."""
+    """A strategy's times, acceptance and next trial. A place counts all tokens ever written."""
 
     limits: StrategyLimits
     acceptance: Acceptance = field(default_factory=Acceptance)
     drafting: DraftCost = field(default_factory=DraftCost)
-    read_seconds: UsualTime = field(default_factory=UsualTime)  # of one token that its model reads
-    probing: bool = False  # the draft under way is only a trial
-    trial: int = _PROBE  # tokens of the next one
-    rests_until: int = 0  # before this place, its prospects are not worth a thought
-    looked_at: int = 0  # where it last made a proposal that was only looked at,
-    look_seconds: float = 0.0  # and what that took
-    watched: Attempt | None = None  # that proposal, while it is compared with what the target writes
-    _agreed: int = 0  # how far it went
-    _asked_at: int = 0  # where it was last asked for a draft
-    _aged_at: int = 0  # up to where its acceptance was aged
+    read_seconds: UsualTime = field(default_factory=UsualTime)  # of one token read by its draft model
+    probing: bool = False  # the current draft is only a trial
+    trial: int = _PROBE  # tokens of the next trial
+    rests_until: int = 0  # before this place the strategy is not considered
+    looked_at: int = 0  # place of its last proposal for comparison only,
+    look_seconds: float = 0.0  # and the time of that proposal
+    watched: Attempt | None = None  # that proposal, while it is compared with the target's text
+    _agreed: int = 0  # how many of its tokens agreed so far
+    _asked_at: int = 0  # place of the last request for a draft
+    _aged_at: int = 0  # place up to which its acceptance was aged
     _wait: int = _WAIT[0]  # tokens to be written between the last draft and a trial
-    _patience: int = _WAIT[0]  # the same after one that fails
+    _patience: int = _WAIT[0]  # the same after a failed trial
 
     def begin(self, limits: StrategyLimits) -> None:
-        """An answer starts."""
+        """Start an answer."""
         self.limits = limits
         self.watched = None
         self.rests_until = 0
@@ -45,12 +45,12 @@ class LengthFacts:
         return self._asked_at + self._wait
 
     def age(self, place: int) -> None:
-        """What was learned counts less with every token written since."""
+        """Let what was learned count less with every token written since."""
         self.acceptance.age(place - self._aged_at)
         self._aged_at = place
 
     def learn(self, attempt: Attempt, accepted: int, place: int) -> None:
-        """From a draft that was verified, or that came to nothing."""
+        """Learn from a draft that was verified, or from an attempt without a draft."""
         self.age(place)
         proposed = len(attempt.ids)
         if attempt.unread > RIDE_ALONG:
@@ -72,7 +72,7 @@ class LengthFacts:
             self._patience = min(2 * self._patience, _WAIT[1])
 
     def look(self, attempt: Attempt, place: int) -> None:
-        """At a proposal that is not verified."""
+        """Take a proposal for comparison only."""
         self.age(place)
         self.look_seconds, self.looked_at = attempt.seconds, place
         self.watched, self._agreed = attempt if attempt.ids else None, 0
@@ -80,7 +80,7 @@ class LengthFacts:
             self.acceptance.add(attempt.asked, 0, 0)
 
     def watch(self, written: Sequence[int], place: int) -> None:
-        """Compare it with what the target wrote since."""
+        """Compare that proposal with the target's new tokens."""
         if self.watched is None:
             return
         ids = self.watched.ids

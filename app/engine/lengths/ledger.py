@@ -1,17 +1,17 @@
-"""What drafting may cost an answer: the bound that length=auto keeps whatever it believes."""
+"""The bound on what drafting may cost an answer, which length=auto keeps whatever its estimates say."""
 
 from __future__ import annotations
 
 _CREDIT = 4.5  # single-token passes that may be lost from the start
-_CREDIT_SHARE = 0.0176  # of the tokens wanted, where the answer is short
-_SHARE = 0.005  # of the passes so far that may be lost besides,
-_LATER_SHARE = 0.025  # and of those behind the first `_EARLY`, of which the credit is a smaller part
+_CREDIT_SHARE = 0.0176  # share of the tokens wanted, if the answer is short
+_SHARE = 0.005  # share of the passes so far that may be lost besides,
+_LATER_SHARE = 0.025  # and of the passes after the first `_EARLY`, of which the credit is a smaller part
 _EARLY = 256
-_EARNED = 64.0  # passes that were won count no further than this against later losses
+_EARNED = 64.0  # most passes won that count against later losses
 
 
 class Ledger:
-    """What the drafts of one answer have cost and not brought back, in single-token passes."""
+    """The net cost of one answer's drafts, in single-token passes."""
 
     def __init__(self, wanted: int) -> None:
         """For an answer of at most `wanted` tokens."""
@@ -19,10 +19,10 @@ class Ledger:
         self._loss = 0.0
 
     def add(self, loss: float) -> None:
-        """Negative where a draft won more than it cost."""
+        """Add a round's loss, negative for a gain."""
         self._loss = max(self._loss + loss, -_EARNED)
 
     def left(self, written: int) -> float:
-        """What may still be lost where so many tokens were written."""
+        """The loss still allowed after `written` tokens."""
         later = max(0, written - _EARLY)
         return self._credit + _SHARE * (written - later) + _LATER_SHARE * later - self._loss

@@ -1,4 +1,4 @@
-"""The rules by name."""
+"""The draft length rules by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.engine.types import LengthRule
 
 
 def make_length(rule: LengthRule, ewma: EwmaParams = EwmaParams()) -> DraftLength:  # noqa: B008
-    """A controller of that rule that knows nothing yet; `ewma` are the settings of that one."""
+    """Make a draft length of that rule that has learned nothing; `ewma` are the settings of the EWMA rule."""
     match rule:
         case LengthRule.FIXED:
             return FixedLength()

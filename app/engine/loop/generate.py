@@ -36,7 +36,7 @@ from app.engine.types import Alternatives, DraftedToken, EmittedToken, FinishRea
 _UNJUDGED = Judgement(accepted=False)
 
 Rounds = Generator[tuple[Round, str], None, None]
-"""Every round with the text that became readable by it; closing it waits until the loop has ended."""
+"""Yields every round with the text that became readable; closing it waits until the loop has ended."""
 
 
 class TokenBuffer:
@@ -54,7 +54,8 @@ class TokenBuffer:
         return self._ids[: self.length]
 
     def with_draft(self, ids: Sequence[int]) -> NDArray[np.int32]:
-        """A view of shape [length + len(ids)]: drafted tokens behind the truth, until the next `extend`."""
+        """A view of shape [length + len(ids)]: the truth and the drafted tokens, valid until the next
+        `extend`."""
         end = self.length + len(ids)
         self._ids[self.length : end] = ids
         return self._ids[:end]
@@ -66,7 +67,7 @@ class TokenBuffer:
 
 @dataclass(slots=True)
 class Generation:
-    """One answer in the making: everything that the loop needs, and how far it is."""
+    """An answer being generated: everything that the loop needs, and its progress."""
 
     target: Context
     drafters: Sequence[NamedDrafter]
@@ -78,15 +79,15 @@ class Generation:
     truth: TokenBuffer
     prompt_length: int
     max_tokens: int
-    end_ids: frozenset[int]  # empty where the end of generation is ignored
+    end_ids: frozenset[int]  # empty if the end of generation is ignored
     text: TextStream
     finish: FinishReason | None = None
-    begin_seconds: dict[str, float] = field(default_factory=dict)  # by the name of the strategy
-    draft_reading: float = 0.0  # seconds: the prompt, where a draft model reads it within a round
+    begin_seconds: dict[str, float] = field(default_factory=dict)  # by strategy name
+    draft_reading: float = 0.0  # seconds of reading the prompt, if a draft model does so within a round
 
     @property
     def position(self) -> int:
-        """Index in the answer of the next token."""
+        """The next token's index in the answer."""
         return self.truth.length - self.prompt_length
 
     def native_seconds(self) -> float:
@@ -94,7 +95,7 @@ class Generation:
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """A round that is over, but for its record."""
+    """A finished round without its record."""
 
     index: int
     position: int
@@ -117,11 +118,11 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 def rounds(run: Generation) -> Rounds:
-    """Generate until `run.finish` is set; yields every round and the text that became readable by it.
+    """Generate until `run.finish` is set; yields every round and the text that became readable.
 
-    The loop has a thread of its own: a round is recorded, and used by the caller, while the target's next
-    pass runs, so that what a trace keeps costs a fast model nothing. Raises native.Cancelled when the abort
-    flag is set, ModelFileError where a model gives no numbers; the rounds before were yielded.
+    The loop runs on its own thread: a round is recorded, and used by the caller, during the target's next
+    pass, so that recording costs a fast model nothing. Raises native.Cancelled when the abort flag is set,
+    ModelFileError if logits are NaN; earlier rounds have been yielded.
     """
     with Handover[Verified]("rounds", partial(verify_rounds, run)) as handed_over:
         for verified in handed_over:
@@ -129,8 +130,8 @@ def rounds(run: Generation) -> Rounds:
 
 
 def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
-    """The loop: draft, verify, emit, learn. Hands a round over when the next one's pass is about to begin:
-    between the short passes of a draft two threads would wait for each other's turn in the interpreter."""
+    """The loop: draft, verify, emit, learn. A round is handed over just before the next round's target pass:
+    during the short passes of a draft two threads would compete for the interpreter."""
     zero = time.perf_counter()
     index = 0
     before: Verified | None = None
@@ -151,7 +152,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
                 handover.put(before)
         logits = run.target.decode(missing, logits=len(proposal.ids) + 1)
         verified = time.perf_counter()
-        handover.wait_taken()  # no part of the pass, where the record takes longer than it
+        handover.wait_taken()  # not timed as part of the pass, if recording takes longer
         settled = time.perf_counter()
 
         rows = TargetRows(logits, run.sampler, truth, proposal.ids, run.target.model.vocabulary, store)
@@ -194,7 +195,7 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
 
 
 def finished(run: Generation, last: Verified) -> tuple[Round, str]:
-    """The record of a round, and its text."""
+    """Make the record of a round, and its text."""
     tokens, drafts, top = record(run, last)
     return (
         Round(
@@ -223,8 +224,8 @@ def finished(run: Generation, last: Verified) -> tuple[Round, str]:
 
 
 def draft_room(run: Generation) -> Budget:
-    """The most tokens worth drafting: one is always emitted without, the context has an end, and all rows
-    of a round come out of one pass."""
+    """The most tokens worth drafting: one token is always emitted without a draft, the context is limited,
+    and all rows of a round come from one pass."""
     return min(
         Budget(run.max_tokens - run.position - 1),
         Budget(run.target.n_ctx - run.truth.length, TARGET_FULL),
@@ -249,9 +250,9 @@ def judge(run: Generation, proposal: Proposal, rows: TargetRows) -> Outcome:
 
 
 def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[int], str]:
-    """Extend the truth by what passed and the token behind, up to an end or a stop.
+    """Extend the truth by the accepted tokens and the one after them, up to an end or a stop.
 
-    Returns the emitted ids and the text that became readable; sets `run.finish` where it ends here.
+    Returns the emitted ids and the text that became readable; sets `run.finish` if the answer ends here.
     """
     passed = [*proposal.ids[: outcome.accepted], outcome.token]
     emitted: list[int] = []
@@ -277,7 +278,7 @@ def emit(run: Generation, proposal: Proposal, outcome: Outcome) -> tuple[list[in
 def record(
     run: Generation, last: Verified
 ) -> tuple[tuple[EmittedToken, ...], tuple[DraftedToken, ...], tuple[Alternatives, ...]]:
-    """What the trace keeps: emitted tokens, drafted tokens, and the target's alternatives a row."""
+    """The recorded parts: emitted tokens, drafted tokens, and the target's alternatives for each row."""
     proposal, outcome, rows, emitted = last.proposal, last.outcome, last.rows, last.emitted
     vocabulary = run.target.model.vocabulary
     pieces, label = vocabulary.pieces, vocabulary.label
@@ -285,7 +286,7 @@ def record(
     tops = rows.record(len(emitted))
     tokens, drafts = [], []
     for row, token in enumerate(emitted):
-        behind = row == accepted  # the token behind the accepted ones
+        behind = row == accepted  # the token after the accepted ones
         judged = outcome.judged[row] if row < len(outcome.judged) else None
         draft = proposal.ids[row] if judged is not None else None
         p = rows.probability(row, token)
@@ -307,7 +308,7 @@ def record(
             if draft != token:
                 p = rows.probability(row, draft)
             drafts.append(_drafted(vocabulary, proposal, row, verdict, judged, p))
-    # Behind the rejected token, or behind an end or a stop: never judged, but as part of a block.
+    # After the rejected token, an end or a stop: never judged, except as part of a block.
     known = len(outcome.judged) if run.verification is Verification.BLOCK else 0
     for row in range(len(drafts), len(proposal.ids)):
         if row < known:

@@ -1,4 +1,4 @@
-"""Work on a thread of its own that hands over what it made, one thing at a time."""
+"""Work on a separate thread that hands its items over one at a time."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ T = TypeVar("T")
 
 
 class ConsumerLeft(Exception):  # noqa: N818 - not an error
-    """Who took what was handed over has left: the work ends here."""
+    """The consumer has left: the work ends."""
 
 
 class Handover(Generic[T]):
-    """The work goes on while what it put down is looked at; it chooses when to wait for that.
+    """A worker thread that goes on while its last item is consumed, and chooses when to wait for that.
 
-    To put is to release a bare lock: the work does not wait until another thread has woken up, which takes
-    longer than much of what it does. Use as a context manager and iterate over it, once: the work begins with
-    that, and leaving waits until it has ended, whatever interrupts.
+    `put` only releases a lock: the work does not wait for another thread to wake up, which would take longer
+    than many of its steps. Use as a context manager and iterate over it once: entering starts the work, and
+    leaving waits until it has ended, whatever interrupts.
     """
 
     def __init__(self, name: str, work: Callable[[Handover[T]], None]) -> None:
-        """`work` calls `put` and `wait_taken` of the handover that it is called with."""
+        """`work` is called with the handover, and calls its `put` and `wait_taken`."""
         self._work = work
         self._item: T
         self._error: BaseException | None = None
-        self._on_the_way = False  # put, and not known to be taken
+        self._on_the_way = False  # put, not yet known to be taken
         self._over = self._left = False
-        # Each is released by one side, to wake the other.
+        # Each side releases one lock to wake the other.
         self._given, self._taken = threading.Lock(), threading.Lock()
         self._given.acquire()
         self._taken.acquire()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def put(self, item: T) -> None:
-        """For the work: hand over. `wait_taken` before the next."""
+        """Called by the work: hand over an item. Call `wait_taken` before the next."""
         self._item = item
         self._on_the_way = True
         self._given.release()
 
     def wait_taken(self) -> None:
-        """For the work: wait until what was put has been looked at. Raises ConsumerLeft where it was the
-        last that anyone took."""
+        """Called by the work: wait until the last item has been consumed. Raises ConsumerLeft if no further
+        item will be taken."""
         if self._on_the_way:
             self._taken.acquire()
             self._on_the_way = False
@@ -55,7 +55,7 @@ class Handover(Generic[T]):
         return self
 
     def __iter__(self) -> Iterator[T]:
-        """What was put, in order; at its end raises what the work raised."""
+        """Yield the items in order; at the end raise what the work raised."""
         self._taken.release()
         while True:
             self._given.acquire()
@@ -79,9 +79,9 @@ class Handover(Generic[T]):
         while self._thread.is_alive():
             try:
                 self._thread.join()
-            except KeyboardInterrupt as again:  # what the work uses may be freed next
+            except KeyboardInterrupt as again:  # the caller may free what the work uses next
                 interrupt = again
-        self._error = None  # its frames hold this, and rows of a whole vocabulary
+        self._error = None  # its frames hold this object, and whole vocabulary rows
         if interrupt is not None:
             raise interrupt
 
@@ -92,7 +92,7 @@ class Handover(Generic[T]):
                 self._work(self)
             self.wait_taken()
         except ConsumerLeft:
-            pass  # the way that `wait_taken` ends the work: there is nobody to tell
+            pass  # `wait_taken` ended the work: no consumer is left
         except BaseException as error:
             self._error = error
             if self._on_the_way:

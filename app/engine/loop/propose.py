@@ -1,4 +1,4 @@
-"""What a round drafts: the strategies are asked in turn, as far as the draft length lets them."""
+"""Drafting a round: the strategies are asked in turn, as far as the draft length allows."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ NamedDrafter = tuple[str, Drafter]
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """The most tokens that a round can use, and what allows no more."""
+    """The most tokens that a round can use, and the reason for the limit."""
 
     tokens: int
     limit: str = ENOUGH
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What a round is to verify, and which strategy proposed it ("" where none did)."""
+    """The draft that a round verifies, and the strategy that proposed it ("" if none did)."""
 
     name: str
     proposal: Proposal
     attempts: Sequence[Attempt] | None = None
-    """Empty where the length rule let nobody draft, which it learns from as well. None where it had no say,
-    or sits the round out: it is not told of it."""
+    """Empty if the length rule let no strategy draft, which it learns from too. None if the rule was not
+    asked or skips the round: then it does not observe it."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -42,16 +42,16 @@ class Draft(msgspec.Struct, frozen=True):
 
     @property
     def reading(self) -> float:
-        """Seconds in which a draft model read what it had not read yet, but for what rode along."""
+        """Seconds in which a draft model read new text, except text read together with its first step."""
         return math.fsum(
             attempt.read_seconds for attempt in self.attempts or () if attempt.unread > RIDE_ALONG
         )
 
 
 def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenIds, space: Budget) -> Draft:
-    """The first proposal behind the truth, of shape [n], that is not empty, in order of precedence.
+    """The first non-empty proposal after the truth, of shape [n], in order of precedence.
 
-    It has at most as many tokens as there is space. Where there is none, the empty one says why.
+    It has at most as many tokens as there is space. If there is none, the empty proposal says why.
     """
     if not drafters:
         return Draft("", Proposal())
@@ -92,7 +92,7 @@ def propose(drafters: Sequence[NamedDrafter], length: DraftLength, truth: TokenI
 def _asked(
     name: str, drafter: Drafter, truth: TokenIds, k: int, length: DraftLength
 ) -> tuple[Proposal, Attempt]:
-    """One strategy's proposal of at most k tokens, and what it took."""
+    """One strategy's proposal of at most k tokens, and the time it took."""
     began = time.perf_counter()
     unread = drafter.unread(truth) if length.lazy else 0
     if unread > RIDE_ALONG:

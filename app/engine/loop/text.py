@@ -1,4 +1,4 @@
-"""Token bytes to readable text as they come: whole characters only, stop strings never shown."""
+"""Token bytes to readable text, incrementally: whole characters only, stop strings never shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 class TextStream:
     """Decodes UTF-8 incrementally and watches for stop strings.
 
-    Text that may be the beginning of a stop string is held back until it is clear that it is not.
+    Text that may begin a stop string is held back until that is ruled out.
     """
 
     def __init__(self, stop: Sequence[str] = ()) -> None:
@@ -21,11 +21,11 @@ class TextStream:
 
     @property
     def text(self) -> str:
-        """Everything released so far."""
+        """All text released so far."""
         return "".join(self._released)
 
     def add(self, piece: bytes) -> str:
-        """Take one token's bytes; returns the text that became readable."""
+        """Add one token's bytes; returns the text that became readable."""
         if self.stopped:
             return ""
         self._held += self._decoder.decode(piece)
@@ -38,7 +38,7 @@ class TextStream:
         return self._release(len(self._held) - self._possible_start())
 
     def finish(self) -> str:
-        """The rest, once no more tokens come: held text, and U+FFFD for a character cut short."""
+        """Return the rest after the last token: held text, and U+FFFD for an incomplete character."""
         if self.stopped:
             return ""
         self._held += self._decoder.decode(b"", final=True)
@@ -50,7 +50,7 @@ class TextStream:
         return ready
 
     def _possible_start(self) -> int:
-        """Length of the longest end of the held text that begins a stop string."""
+        """The length of the longest suffix of the held text that begins a stop string."""
         longest = max((len(text) for text in self._stop), default=0)
         for length in range(min(longest - 1, len(self._held)), 0, -1):
             if any(text.startswith(self._held[-length:]) for text in self._stop):

@@ -1,4 +1,4 @@
-"""Verification: which drafted tokens pass, and what is emitted behind them. Pure functions.
+"""Verification: which drafted tokens pass, and what is emitted after them. Pure functions.
 
 `p` is always the target's distribution, `q` the one that the drafted token was drawn from; a token proposed
 without drawing is one-hot (q = 1 at that token). Speculative verification is Leviathan et al. 2023 and Chen
@@ -19,24 +19,24 @@ from app.engine.sampling.draws import Draws, Purpose
 from app.engine.types import Draw, Verification
 
 Row = Callable[[int], Distribution]
-"""Place in the draft -> a distribution over the vocabulary. Places are first asked in order, and none behind
-the last that is judged: rows may be made when they are asked for."""
+"""Place in the draft -> a distribution over the vocabulary. Places are first asked for in order, and none
+after the last judged place: rows may be computed on demand."""
 
 ArgmaxRow = Callable[[int], int]
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """Why a judged token passed or not; what is None does not apply to the rule."""
+    """Why a judged token passed or not; fields that do not apply to the rule are None."""
 
     accepted: bool
     u: float | None = None  # speculative, block: the acceptance draw
-    h: float | None = None  # block: the acceptance value that u is held against
+    h: float | None = None  # block: the acceptance value that u is compared with
     target_id: int | None = None  # greedy: the argmax; match: the target's own draw
     draw: Draw | None = None  # match: how target_id was drawn
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What verification decided: one judgement for each judged token, then the token emitted behind."""
+    """The result of verification: one judgement for each judged token, then the token emitted after them."""
 
     judged: tuple[Judgement, ...]
     token: int
@@ -51,15 +51,15 @@ class Outcome(msgspec.Struct, frozen=True):
 def residual(p: Distribution, token: int, q: Distribution | None, reach: float = 1.0) -> Distribution:
     """The distribution to draw from in place of a rejected `token`, not scaled.
 
-    max(reach p - q, 0), `reach` being 1 but in block verification; for a one-hot proposal (`q` None) that is
-    p without the token. Where nothing is left, both are equal up to rounding, and p itself is the limit.
+    max(reach p - q, 0), with `reach` 1 except in block verification; for a one-hot proposal (`q` None) that
+    is p without the token. If nothing is left, both are equal up to rounding, and p itself is the limit.
     """
     rest = p.without(token) if q is None else p.beyond(q, reach)
     return rest if rest.p.any() else p
 
 
 def verify_greedy(draft: Sequence[int], argmax: ArgmaxRow) -> Outcome:
-    """Accept while the drafted token is the target's argmax; emit the argmax behind."""
+    """Accept while the drafted token is the target's argmax; then emit the argmax."""
     judged = []
     for place, token in enumerate(draft):
         best = argmax(place)
@@ -122,10 +122,10 @@ def verify_block(
     position: int,
 ) -> Outcome:
     """Accept up to the last token whose draw passes, else draw from the block's residual. Keeps the target's
-    law, and accepts at least as many tokens as the token-wise rule in the mean.
+    law, and on average accepts at least as many tokens as the token-wise rule.
 
-    Every token has a draw of its own, held against its acceptance value. They are looked at from the last
-    token on: what stands before the one that passes is accepted with it, unjudged. Arguments are those of
+    Every token has its own draw, compared with its acceptance value. Tokens are judged from the last one
+    backwards: the tokens before the one that passes are accepted with it, unjudged. Arguments are those of
     `verify_speculative`; a draft may have any length, as long as no token was dropped after it was drawn.
     """
     reach = [1.0]  # of the first i tokens
@@ -134,17 +134,17 @@ def verify_block(
         chance = 1.0 if proposal is None else proposal.of(token)
         reach.append(block_reach(reach[-1], row.of(token), chance))
         if reach[-1] == 0:
-            break  # neither this token nor any behind it can pass
+            break  # neither this token nor any after it can pass
     accepted = judged = len(reach) - 1
     judgements: list[Judgement] = []  # last place first
     while accepted:
         here = reach[accepted]
         if accepted == judged:
-            left = here  # no token behind takes anything of it
+            left = here  # no later token takes any of it
         else:
             left = _left_behind(p(accepted), draft[accepted], q[accepted], here)
         h = block_value(here, left)
-        # Keyed by the round too: a place behind the accepted ones is judged again in the next round.
+        # Keyed by the round too: a place after the accepted ones is judged again in the next round.
         u = draws.uniform(position + accepted - 1, Purpose.ACCEPT, position)
         passed = u < h
         judgements.append(Judgement(passed, u=u, h=h))
@@ -162,9 +162,9 @@ def verify_block(
 
 
 def block_reach(before: float, p: float, q: float) -> float:
-    """The chance that a block is accepted up to a token or further, over all that may be drafted behind it.
+    """The chance that a block is accepted up to a token or further, over all that may be drafted after it.
 
-    The paper's p_i: min(1, before * p / q), `before` being that of the token before (1 at the start).
+    The paper's p_i: min(1, before * p / q), where `before` is the previous token's (1 at the start).
     """
     return 1.0 if before * p >= q else before * p / q
 
@@ -172,8 +172,8 @@ def block_reach(before: float, p: float, q: float) -> float:
 def block_value(reach: float, left: float) -> float:
     """The acceptance value of a token, the paper's h_i: the chance that its own draw passes.
 
-    `left` is the sum of max(reach p - q, 0) over the vocabulary of the next place: how much of `reach` no
-    next token takes up. Behind the last token that is all of it, and the value is `reach`.
+    `left` is the sum of max(reach p - q, 0) over the vocabulary at the next place: how much of `reach` no
+    next token takes up. After the last token that is all of it, and the value is `reach`.
     """
     below = left + (1 - reach)
     return left / below if below > 0 else 1.0
@@ -200,5 +200,5 @@ def _last_origin(draft: Sequence[int]) -> Origin:
 
 
 def default_verification(temperature: float) -> Verification:
-    """Greedy where the target itself is, else speculative."""
+    """Greedy at temperature 0, else speculative."""
     return Verification.GREEDY if temperature == 0 else Verification.SPECULATIVE

@@ -1,4 +1,4 @@
-"""The one door to llama.cpp: models, vocabularies, contexts. Nothing else imports llama_cpp.
+"""The only access to llama.cpp: models, vocabularies, contexts. Nothing else imports llama_cpp.
 
 - Memory that cannot be cut (recurrent, hybrid, sliding window) goes back in one of two ways. Where llama.cpp
   keeps snapshots of the last tokens' states (`n_rs_seq`), a rejected draft is taken back in place. Everywhere

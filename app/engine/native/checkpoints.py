@@ -1,4 +1,4 @@
-"""Checkpoints: the way back for a memory that cannot be cut."""
+"""Checkpoints: saved states to restore a memory that cannot be cut."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-APART = 64  # tokens between two that are kept
-MOST = 8  # kept at a time, where their bytes allow it
-_MOST_BYTES = 512 * 2**20  # of all, as long as there are more than two
-_LEAST = 2  # one to take a draft back, one for edits
+APART = 64  # tokens between two kept checkpoints
+MOST = 8  # most checkpoints, if their size allows it
+_MOST_BYTES = 512 * 2**20  # of all together, if there are more than two
+_LEAST = 2  # one to undo a draft, one for edits
 
 _SEQUENCE = 0
 _PARTIAL = llama_cpp.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY
@@ -24,21 +24,21 @@ _BYTES = ctypes.POINTER(ctypes.c_uint8)
 
 @dataclass(frozen=True, slots=True)
 class _Checkpoint:
-    """The state behind the first `at` tokens."""
+    """The state after the first `at` tokens."""
 
     at: int
     state: NDArray[np.uint8]
 
 
 class Checkpoints:
-    """States of one sequence, oldest first, in host memory: at most eight, fewer where they are large.
+    """States of one sequence, oldest first, in host memory: at most eight, fewer if they are large.
 
-    A state is what llama.cpp calls the partial one: recurrent states and sliding windows. What an attention
-    cache holds of every token is not in it, as that can be cut.
+    A state is llama.cpp's partial state: recurrent states and sliding windows. Plain attention caches are not
+    in it, as they can be cut.
     """
 
     def __init__(self, context: Any, apart: int = APART) -> None:
-        """`context` is llama.cpp's, `apart` how many tokens are between two states that are kept."""
+        """`context` is llama.cpp's, `apart` the number of tokens between two kept states."""
         self._context = context
         self._memory = llama_cpp.llama_get_memory(context)
         self.apart = apart
@@ -46,11 +46,12 @@ class Checkpoints:
 
     @property
     def latest(self) -> int:
-        """Tokens behind which the newest was taken; 0 where there is none, as nothing is a state too."""
+        """The number of tokens in the newest state; 0 if there is none, because the empty memory is a state
+        too."""
         return self.kept[-1].at if self.kept else 0
 
     def take(self, at: int) -> None:
-        """Keep the state of a memory that holds exactly `at` tokens, more than `latest`."""
+        """Save the state of a memory that holds exactly `at` tokens, more than `latest`."""
         size = llama_cpp.llama_state_seq_get_size_ext(self._context, _SEQUENCE, _PARTIAL)
         state = self._make_room(at, size)
         if llama_cpp.llama_state_seq_get_data_ext(
@@ -59,13 +60,15 @@ class Checkpoints:
             self.kept.append(_Checkpoint(at, state))
 
     def _make_room(self, at: int, size: int) -> NDArray[np.uint8]:
-        """Drop what is not needed with a new one at `at`; the array for it, shape [size]."""
+        """Drop a state that is not needed beside a new one at `at`; returns an array for the new one, shape
+        [size]."""
         places = [0, *(checkpoint.at for checkpoint in self.kept), at]
         dropped = None
-        if self.kept and at - places[-3] <= self.apart:  # the one before is near enough
+        if self.kept and at - places[-3] <= self.apart:  # the previous state is near enough
             dropped = self.kept.pop()
         elif len(self.kept) >= max(_LEAST, min(MOST, _MOST_BYTES // max(size, 1))):
-            # The one whose neighbours are nearest to each other: they stay spread over the whole text.
+            # Drop the state whose neighbours are closest to each other: the rest stay spread over the whole
+            # text.
             gaps = [after - before for before, after in zip(places, places[2:], strict=False)]
             dropped = self.kept.pop(gaps.index(min(gaps)))
         if dropped is not None and len(dropped.state) == size:
@@ -73,9 +76,9 @@ class Checkpoints:
         return np.empty(size, np.uint8)
 
     def restore(self, keep: int) -> int:
-        """Put the memory back to the newest state of at most `keep` tokens; returns how many it holds then.
+        """Restore the newest state of at most `keep` tokens; returns how many tokens the memory holds then.
 
-        Where there is none, the memory is empty.
+        If there is none, the memory is emptied.
         """
         while self.kept:
             at, state = self.kept[-1].at, self.kept[-1].state
@@ -92,6 +95,6 @@ class Checkpoints:
         return 0
 
     def forget(self, keep: int) -> None:
-        """Drop those of more than `keep` tokens: other tokens follow now."""
+        """Drop the states of more than `keep` tokens: other tokens follow now."""
         while self.latest > keep:
             self.kept.pop()

@@ -20,9 +20,9 @@ from app.engine.types import ModelOptions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SNAPSHOTS = 4  # a usual draft; each is another copy of all recurrent states
-_NEAR = 6  # tokens that are decoded again with a draft, at most, rather than copying a state
-_SELF_TEST = 8  # tokens: kernels for one token are others than those for several
+SNAPSHOTS = 4  # the length of a usual draft; each is a copy of all recurrent states
+_NEAR = 6  # most tokens that are decoded again with a draft rather than copying a state
+_SELF_TEST = 8  # tokens: kernels for several tokens differ from those for one
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error
@@ -33,18 +33,18 @@ class Context:
     """The KV cache of one sequence, and the passes that extend it.
 
     The token ids are the truth and the cache only a cache: `sync` rolls it back to what it shares with the
-    truth, `decode` extends it. A memory that cannot be cut goes back to a checkpoint instead, and what is
-    missing is decoded again: `decode` takes them so that this is little. `seconds` counts the time spent in
-    native passes, the wait for their logits included (GPU decoding is asynchronous).
+    truth, `decode` extends it. A memory that cannot be cut is restored from a checkpoint instead, and the
+    missing tokens are decoded again: `decode` takes checkpoints so that these are few. `seconds` counts the
+    time spent in native passes, including the wait for their logits (GPU decoding is asynchronous).
     """
 
     def __init__(
         self, model: Model, options: ModelOptions, abort: AbortFlag, snapshots: int = SNAPSHOTS
     ) -> None:
-        """`snapshots` is how many tokens of one pass can be taken back at once where llama.cpp keeps the
-        recurrent states behind each (hybrid models); one that decodes token by token has no use for them.
+        """`snapshots` is how many tokens of one pass can be undone at once, where llama.cpp keeps the
+        recurrent states after each (hybrid models); a model that decodes token by token does not need them.
 
-        Raises ModelFileError where the context cannot be made (memory, cache type).
+        Raises ModelFileError if the context cannot be made (memory, cache type).
         """
         self.model = model
         self._views: dict[int, NDArray[np.float32]] = {}
@@ -56,11 +56,11 @@ class Context:
             self.handle: Any = llama_cpp.llama_init_from_model(model.handle, params)
         if not self.handle:
             raise explain_context(model.path.name, params.n_ctx, lines)
-        self.memory = LoadReport([*model.log, *log], model.devices).memory()  # as llama.cpp says it took it
+        self.memory = LoadReport([*model.log, *log], model.devices).memory()  # as llama.cpp reports it
         self._abort = abort
         self._memory = llama_cpp.llama_get_memory(self.handle)
         if not self._memory:
-            # Embedding and diffusion models: decode would quietly do something else, without a cache.
+            # Embedding and diffusion models: decode would silently do something else, without a cache.
             self.close()
             raise ModelFileError(
                 f"{model.path.name} does not write text token by token.", "Choose a language model."
@@ -74,12 +74,12 @@ class Context:
         window = 0 if options.swa_full else model.n_swa
         needed = model.is_recurrent or window
         self._checkpoints = Checkpoints(self.handle, max(APART, window) if needed else self.n_ctx)
-        # Beside a window that may have slid on they would not be enough.
+        # Snapshots are not enough beside a sliding window, which may have moved on.
         self._snapshots = 0 if model.n_swa else int(llama_cpp.llama_n_rs_seq(self.handle))
         self._make_batch()
 
     def _make_batch(self) -> None:
-        """A batch whose arrays are numpy's: filled by slices, not by a loop over ctypes fields."""
+        """Make a batch whose arrays are numpy's, filled by slices instead of a loop over ctypes fields."""
         n = self.n_batch
         self._tokens = np.zeros(n, np.int32)
         self._positions = np.zeros(n, np.int32)
@@ -87,7 +87,7 @@ class Context:
         n_seq = np.ones(n, np.int32)
         sequence = np.zeros(1, np.int32)
         sequences = np.full(n, sequence.ctypes.data, np.uintp)
-        self._keep = (n_seq, sequence, sequences)  # the batch holds bare addresses
+        self._keep = (n_seq, sequence, sequences)  # kept alive: the batch holds only addresses
         batch = llama_cpp.llama_batch()
         for field, array in (
             ("token", self._tokens),
@@ -101,7 +101,7 @@ class Context:
         self._batch = batch
 
     def sync(self, ids: NDArray[np.int32]) -> int:
-        """Roll the cache back to its longest common prefix with `ids`; returns the tokens kept."""
+        """Roll the cache back to its longest common prefix with `ids`; returns the number of tokens kept."""
         keep = min(self.n_cached, len(ids))
         differs = self._ids[:keep] != ids[:keep]
         first = int(differs.argmax()) if keep else 0
@@ -119,14 +119,14 @@ class Context:
             self._holds(self._checkpoints.restore(keep))
 
     def _holds(self, n: int, snapshots: int = 0) -> None:
-        """The memory holds `n` tokens now, and states to take back one to `snapshots` of them, once."""
+        """Note that the memory now holds `n` tokens, and states to undo up to `snapshots` of them, once."""
         self.n_cached = n
         self._held_snapshots = snapshots
 
     def _can_cut(self, keep: int) -> bool:
-        """Whether everything that the token behind `keep` others depends on is still in memory.
+        """Whether everything that the next token after `keep` tokens depends on is still in memory.
 
-        llama.cpp's own answer is not enough: it is True as well where a window has slid on, and for snapshots
+        llama.cpp's own answer is not enough: it is also True where a window has moved on, and for snapshots
         that the last pass was too short to write.
         """
         if keep == 0:
@@ -143,10 +143,10 @@ class Context:
         self._holds(self._checkpoints.restore(0))
 
     def decode(self, ids: NDArray[np.int32], logits: int = 0) -> NDArray[np.float32]:
-        """Extend the cache by `ids`; returns a view of the logits of the last `logits` of them.
+        """Extend the cache by `ids`; returns a view of the logits of the last `logits` tokens.
 
         Shape [logits, vocabulary]. The view is valid until the next decode. Raises Cancelled when the abort
-        flag was set; the cache then holds a part of what it held before and of `ids` on top.
+        flag was set; the cache may then hold any beginning of its old tokens followed by `ids`.
         """
         before = len(ids) - logits if logits else 0
         if self._is_checkpoint_due(self.n_cached + before, len(ids), logits):
@@ -159,10 +159,10 @@ class Context:
         return self._logits(logits)
 
     def _is_checkpoint_due(self, at: int, n: int, logits: int) -> bool:
-        """Whether to take one behind `at` tokens, in a pass over `n`.
+        """Whether to take a checkpoint after `at` tokens, in a pass over `n`.
 
-        More than one token with logits are a draft that is verified, or the first step of one after a
-        rejection: it may be taken back very soon. Text that is read, and plain steps, seldom are.
+        Several tokens with logits are a draft being verified, or a draft's first step after a rejection: they
+        may be undone very soon. Read text and plain steps seldom are.
         """
         at_once = 1 < logits <= self._snapshots + 1
         soon = self.model.is_recurrent and n > 1 and logits > 0 and not at_once
@@ -174,7 +174,7 @@ class Context:
             rest = len(ids) - start
             size = min(rest, self.n_batch)
             if size < rest < size + logits:
-                size = rest - logits  # rows that are wanted must come out of one pass
+                size = rest - logits  # the wanted rows must come from one pass
             self._decode_chunk(ids[start : start + size], max(0, min(rest - logits, size)))
             start += size
 
@@ -192,8 +192,8 @@ class Context:
             self._ids[at : at + n] = ids
             self._holds(at + n, min(n - 1, self._snapshots))
             return
-        # A part of the batch may be in memory: keep the truth. A recurrent state may even be written in part,
-        # whatever position llama.cpp gives it.
+        # Part of the batch may be in memory: keep to the known tokens. A recurrent state may even be half
+        # written, whatever position llama.cpp reports.
         if self.model.is_recurrent:
             self._holds(self._checkpoints.restore(at))
         else:
@@ -213,7 +213,7 @@ class Context:
         self.seconds += time.perf_counter() - started
         view = self._views.get(address)
         if view is None:
-            # As many rows as a pass can give; those that were not asked for are never touched.
+            # As many rows as a pass can give; rows that were not asked for are never touched.
             shape = (self.n_batch, self.model.vocabulary.size)
             pointer = ctypes.cast(address, ctypes.POINTER(ctypes.c_float))
             view = np.ctypeslib.as_array(pointer, shape)
@@ -221,9 +221,9 @@ class Context:
         return view[:rows]
 
     def self_test(self) -> None:
-        """Run each kind of pass once, so that kernels which fault do so now and not in mid-answer.
+        """Run each kind of pass once, so that faulty kernels crash now and not in mid-answer.
 
-        Raises ModelFileError where llama.cpp reports a failure; a fault ends the process.
+        Raises ModelFileError if llama.cpp reports a failure; a fault ends the process.
         """
         vocabulary = self.model.vocabulary
         n = min(_SELF_TEST, self.n_batch, self.n_ctx - 1)
@@ -241,10 +241,10 @@ class Context:
             self.seconds = 0.0
 
     def no_numbers(self) -> ModelFileError:
-        """The error for logits that are NaN, which nothing can be drawn from."""
+        """The error for NaN logits, from which nothing can be drawn."""
         name = self.model.path.name
         return ModelFileError(
-            f"{name} gives no numbers: weights or settings in it are damaged, or too large for their format.",
+            f"{name} gives NaN: its weights or settings are damaged, or too large for their format.",
             "Download it again, or choose another file.",
         )
 
@@ -256,7 +256,7 @@ class Context:
 
 
 def explain_context(name: str, n_ctx: int, lines: list[str]) -> ModelFileError:
-    """llama.cpp's last words on a context that could not be made, as a sentence."""
+    """The error for a context that could not be made, from llama.cpp's log `lines`."""
     text = "\n".join(lines)
     if ran_out(text):
         place = place_of(text)

@@ -1,4 +1,4 @@
-"""Devices: what can hold layers, this machine's own and those of workers elsewhere."""
+"""Devices that can hold layers: this machine's and those of workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = {
 }
 
 # Workers whose devices hold layers now. llama.cpp keeps one connection to each for the whole process, and a
-# worker greets nobody while it serves one: those are not asked again whether they are there.
+# worker answers no greeting while it serves a connection: these workers are not checked again.
 _in_use: Counter[str] = Counter()
 
 
@@ -32,20 +32,20 @@ class OffloadDevice:
     """A device besides the CPU; `handle` is ggml's."""
 
     handle: int
-    name: str  # of this pair's options: RPC devices are counted in the order of `rpc`
+    name: str  # as in this pair's options: RPC devices are numbered in the order of `rpc`
     endpoint: str = ""  # of the worker it belongs to
     index: int = 0  # among the worker's own
 
     def has_buffer(self, buffer: str) -> bool:
-        """Whether llama.cpp's report means a buffer in this device's memory."""
+        """Whether a buffer named in llama.cpp's report is in this device's memory."""
         own = f"{ggml.RPC}{self.index}[{self.endpoint}]" if self.endpoint else self.name
         return buffer == own or (buffer.startswith(own) and buffer[len(own)] in "_ ")
 
 
 def native_devices(endpoints: Sequence[str]) -> list[OffloadDevice]:
-    """Workers' devices, then GPUs, integrated ones only where there are no others: llama.cpp's order.
+    """Workers' devices, then GPUs, integrated GPUs only if there are no others: llama.cpp's order.
 
-    Raises WorkerError where a worker cannot be reached.
+    Raises WorkerError if a worker cannot be reached.
     """
     found: list[OffloadDevice] = []
     for endpoint in endpoints:
@@ -73,12 +73,12 @@ def _worker_devices(endpoint: str) -> list[int]:
 
 
 def hold(endpoints: Iterable[str]) -> None:
-    """Layers lie on these workers from now on."""
+    """Note that layers lie on these workers from now on."""
     _in_use.update(endpoints)
 
 
 def release(endpoints: Iterable[str]) -> None:
-    """The other half of `hold`."""
+    """Undo `hold`."""
     _in_use.subtract(endpoints)
 
 
@@ -107,7 +107,7 @@ def _describe(handle: int, name: str, endpoint: str = "") -> Device:
 
 
 def _available(total: int) -> int:
-    """What programs can still have of main memory: llama.cpp calls all of it free on Linux and macOS."""
+    """The main memory still available to programs: llama.cpp reports all of it as free on Linux and macOS."""
     try:
         return free_memory()[0]
     except OSError:

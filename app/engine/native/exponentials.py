@@ -1,4 +1,4 @@
-"""Exponentials of a row by the function that llama.cpp's own softmax uses on a processor."""
+"""Exponentials of a row by the function that llama.cpp's own softmax uses on the CPU."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.engine.native.library import raw_call
 from app.engine.sampling import logits
 
 _SMALL = 16_384
-"""Up to here asking for two addresses takes longer than what is saved."""
+"""Up to this size, looking up two addresses takes longer than what is saved."""
 
 
 def _of_ggml() -> logits.Exponentials:
-    """ggml's own: vectorised by hand, one pass instead of three. No header declares it and not every system
-    exports it: numpy's where it is missing."""
+    """ggml's function: vectorised by hand, one pass instead of three. No header declares it and not every
+    system exports it: without it numpy's is used."""
     try:
         softmax = raw_call(
             "ggml_vec_soft_max_f32",

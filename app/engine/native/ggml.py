@@ -49,7 +49,7 @@ RPC = "RPC"
 
 
 def registered() -> Iterator[int]:
-    """Handles of the devices of this build; those of workers are not among them."""
+    """Yield the handles of this build's devices, without those of workers."""
     return (_dev_get(index) for index in range(_dev_count()))
 
 
@@ -70,14 +70,14 @@ def backend(device: int) -> str:
 
 
 def memory(device: int) -> tuple[int, int]:
-    """Bytes free and in all, as the backend reports them."""
+    """Free and total bytes, as the backend reports them."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     _dev_memory(device, free, total)
     return free.value, total.value
 
 
 def hardware_id(device: int) -> str:
-    """Such as a PCI address, the same whichever backend sees the device; empty where it is not known."""
+    """An id such as a PCI address, the same for every backend that sees the device; empty if not known."""
     props = _Props()
     _dev_props(device, props)
     return props.device_id.decode() if props.device_id else ""
@@ -97,16 +97,16 @@ def cpu_buffer_type() -> int:
 
 
 def rpc_call(function: str, result: Any, *arguments: Any) -> Any:
-    """A function of the RPC backend; None where this build has none."""
+    """A function of the RPC backend, ready to call; None if this build has none."""
     reg = _reg_by_name(RPC.encode())
     address = _reg_proc(reg, function.encode()) if reg else None
     return ctypes.CFUNCTYPE(result, *arguments)(address) if address else None
 
 
 def worker_devices(endpoint: str) -> list[int]:
-    """Handles of the devices of a worker that answers; empty where this build has no RPC.
+    """Handles of the devices of a reachable worker; empty if this build has no RPC.
 
-    The process ends where it does not answer (app/engine/devices/workers.py asks first).
+    The process ends if the worker does not answer (app/engine/devices/workers.py checks first).
     """
     add = rpc_call("ggml_backend_rpc_add_server", _Handle, ctypes.c_char_p)
     reg = add(endpoint.encode()) if add else None

@@ -14,11 +14,11 @@ from app.engine.native.model import check_file, explain_failure
 from app.engine.native.vocabulary import Vocabulary
 
 _FILE_TYPES = "LLAMA_FTYPE_"
-_GUESSED = 1024  # a bit: the file does not say
+_GUESSED = 1024  # flag: the file type was guessed
 
 
 def _file_types() -> dict[int, str]:
-    """llama.cpp's file types by the names that people know them by, such as "Q4_K_M"."""
+    """llama.cpp's file types with their usual names, such as "Q4_K_M"."""
     return {
         value: name.removeprefix(_FILE_TYPES).removeprefix("MOSTLY_").removeprefix("ALL_")
         for name, value in vars(llama_cpp).items()
@@ -27,7 +27,8 @@ def _file_types() -> dict[int, str]:
 
 
 class FileHeader:
-    """What a model file says of itself. Reading one takes some ten milliseconds; close it in the end."""
+    """A model file's metadata and vocabulary. Reading a header takes some ten milliseconds; close it after
+    use."""
 
     def __init__(self, path: Path) -> None:
         """Raises ModelFileError. Of a sharded model, `path` is the first file, and all must be there."""
@@ -49,29 +50,29 @@ class FileHeader:
         self.has_decoder = bool(llama_cpp.llama_model_has_decoder(self._handle))
 
     def metadata(self, key: str) -> str:
-        """A metadata value as text; empty where the file has none."""
+        """A metadata value as text; empty if the file has none."""
         return read_metadata(self._handle, key)
 
     def number(self, key: str) -> int:
-        """A number of the architecture's own, such as "context_length"; 0 where the file has none."""
+        """A number in the architecture's metadata, such as "context_length"; 0 if the file has none."""
         text = self.metadata(f"{self.architecture}.{key}")
         return int(text) if text.isdigit() else 0
 
     @property
     def quantisation(self) -> str:
-        """Such as "Q4_K_M"; empty where the file does not say."""
+        """The quantisation, such as "Q4_K_M"; empty if the file does not say."""
         text = self.metadata("general.file_type")
         return _file_types().get(int(text) & ~_GUESSED, "") if text.isdigit() else ""
 
     def vocabulary_digest(self) -> str:
-        """A digest of all that makes one vocabulary another than a second one."""
+        """A digest of everything that distinguishes vocabularies."""
         vocabulary = self.vocabulary
         rules = (vocabulary.kind, vocabulary.bos, vocabulary.eos, vocabulary.adds_bos, vocabulary.adds_eos)
         digest = hashlib.sha256(repr((vocabulary.size, *rules)).encode())
         if (texts := vocabulary.texts(0, vocabulary.size)) is not None:
             digest.update(texts)
             return digest.hexdigest()[:32]
-        # Of a vocabulary of no kind llama.cpp gives no texts: it would end the process.
+        # For a vocabulary of kind "none" llama.cpp has no texts: asking would end the process.
         for id in range(vocabulary.size if vocabulary.kind else 0):
             text = vocabulary.raw_text(id)
             digest.update(len(text).to_bytes(8, "little") + text)  # as in the file

@@ -1,4 +1,4 @@
-"""Loads llama.cpp's library, keeps its log, and gives the few raw calls that need their own types."""
+"""llama.cpp's library, its log, and the few raw calls that the bindings leave out."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-# libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count a
-# second busy process on the same cores makes every decode many times slower.
+# libgomp reads this once, when it is loaded. Its threads spin while they wait; with the default count, a
+# second busy process on the same cores slows every decode many times.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-# Where llama.cpp aborts it would first run a debugger over the whole process, for seconds.
+# Otherwise an aborting llama.cpp first runs a debugger over the whole process, for seconds.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
 import llama_cpp
 
 log = logging.getLogger("llama.cpp")
-log.addHandler(logging.NullHandler())  # silent unless the program asks for a log
+log.addHandler(logging.NullHandler())  # silent unless the program configures a log
 
 _LEVELS = {1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
 _CONTINUES = 5
 
 
 class _Log(threading.local):
-    """Takes llama.cpp's log lines; a line may come in several calls. Each thread has its own lists: two files
-    may be loaded at once."""
+    """A receiver of llama.cpp's log lines, which may come in several calls each. Each thread has its own
+    lists, because two files may be loaded at once."""
 
     def __init__(self) -> None:
         self._level = logging.DEBUG
@@ -48,11 +48,11 @@ class _Log(threading.local):
         if serious:
             for lines in self.warnings:
                 lines.append(line)
-        # llama.cpp's INFO is a page per model: it is DEBUG to us.
+        # llama.cpp's INFO fills a page per model: logged here as DEBUG.
         log.log(self._level if serious else logging.DEBUG, "%s", line)
 
 
-# Set early and kept referenced by the module: otherwise the log floods standard error.
+# Set early, and kept referenced by the module: otherwise the log floods standard error.
 _log = _Log()
 _on_log = llama_cpp.llama_log_callback(_log.take)
 llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
@@ -61,19 +61,19 @@ lib = llama_cpp.llama_cpp._lib  # noqa: SLF001 (for what the bindings leave out)
 
 
 def raw_call(name: str, result: Any, *arguments: Any) -> Any:
-    """A function that the bindings leave out, by its ctypes."""
+    """A function that the bindings leave out, with its ctypes."""
     function = getattr(lib, name)
     function.restype, function.argtypes = result, list(arguments)
     return function
 
 
 def captured_log() -> AbstractContextManager[list[str]]:
-    """Collect the warnings and errors that llama.cpp gives this thread in the block."""
+    """Collect llama.cpp's warnings and errors on this thread within the block."""
     return _captured(_log.warnings)
 
 
 def captured_report() -> AbstractContextManager[list[str]]:
-    """Collect everything that llama.cpp tells this thread in the block."""
+    """Collect all of llama.cpp's log on this thread within the block."""
     return _captured(_log.reports)
 
 
@@ -93,7 +93,7 @@ get_logits_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(("llama_
 
 
 def on_abort(told: Callable[[str], object]) -> None:
-    """Call `told` with ggml's last words where one of its checks ends the process; they are not printed."""
+    """Call `told` with ggml's message if one of its checks aborts the process; it is not printed."""
     global _abort_callback  # noqa: PLW0603 - kept referenced, as the log's
     _abort_callback = _AbortCallback(lambda text: told((text or b"").decode("utf-8", errors="replace")))
     raw_call("ggml_set_abort_callback", ctypes.c_void_p, _AbortCallback)(_abort_callback)
@@ -104,7 +104,7 @@ _abort_callback: object = None
 
 
 def read_metadata(handle: Any, key: str) -> str:
-    """A metadata value of a llama_model as text; empty where the file has none."""
+    """A metadata value of a llama_model as text; empty if the file has none."""
     room = 256
     while True:
         buffer = ctypes.create_string_buffer(room)
@@ -119,9 +119,9 @@ def read_metadata(handle: Any, key: str) -> str:
 class AbortFlag:
     """A flag that stops a running decode from any thread, on the CPU backend.
 
-    llama.cpp asks an abort callback before every graph node, some hundred times a pass. A Python callback
+    llama.cpp calls an abort callback before every graph node, some hundred times per pass. A Python callback
     would take the interpreter's lock each time; here the callback is the C library's `strlen`, and the flag
-    is the string: empty is 0 (go on), one character is 1 (abort).
+    is its string: empty is 0 (go on), one character is 1 (abort).
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Load options as llama.cpp takes them."""
+"""Load options as llama.cpp's parameter structs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _TYPES = {
     "f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "iq4_nl": 20, "bf16": 30,
 }  # fmt: skip
 _EXPERTS = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"  # llama.cpp's own, of --cpu-moe
-MEASURED = 0  # load mode of what is only measured: nothing is mapped
+MEASURED = 0  # load mode for measuring only: nothing is mapped
 
 
 class ModelParams:
-    """llama_model_params, and the arrays that it points to: keep it while the model is loaded."""
+    """llama_model_params and the arrays that it points to: keep it while the model is loaded."""
 
     def __init__(self, options: ModelOptions, devices: Sequence[OffloadDevice]) -> None:
-        """`devices` hold the layers, in this order. Raises SettingError where options contradict them."""
+        """`devices` hold the layers, in this order. Raises SettingError if options contradict them."""
         self.value = llama_cpp.llama_model_default_params()
         self.value.n_gpu_layers = options.n_gpu_layers
         self.value.use_extra_bufts = options.repack
@@ -42,7 +42,7 @@ class ModelParams:
                 f"main_gpu cannot be {options.main_gpu}: there are {len(devices)} devices.",
                 f"Allowed: 0 to {len(devices) - 1}.",
             )
-        # A list of our own, also where it is empty: workers of earlier pairs are still known to llama.cpp.
+        # Always an explicit list, even an empty one: llama.cpp still knows the workers of earlier pairs.
         self._devices = (ctypes.c_void_p * (len(devices) + 1))(*(device.handle for device in devices), None)
         self._point("devices", self._devices)
         shares = read_shares(options.tensor_split, len(devices))
@@ -62,7 +62,7 @@ class ModelParams:
 
 
 class _Override(ctypes.Structure):
-    """llama_model_tensor_buft_override; an empty one ends the list."""
+    """llama_model_tensor_buft_override; an empty entry ends the list."""
 
     _fields_ = (("pattern", ctypes.c_char_p), ("buffer_type", ctypes.c_void_p))
 
@@ -86,7 +86,7 @@ def read_shares(text: str, n_devices: int) -> list[float]:
 
 
 def expert_patterns(options: ModelOptions) -> list[str]:
-    """Patterns of the names of weights that stay in main memory."""
+    """Patterns for the names of weights that stay in main memory."""
     if options.cpu_moe:
         return [_EXPERTS]
     return [rf"blk\.{layer}{_EXPERTS}" for layer in range(options.n_cpu_moe)]
@@ -105,7 +105,7 @@ def context_params(options: ModelOptions, n_ctx_train: int, snapshots: int) -> A
     params.flash_attn_type = _FLASH[options.flash_attn]
     params.offload_kqv = options.kv_offload
     params.swa_full = options.swa_full
-    # llama.cpp aborts the process where a pass cannot hold the tokens that its snapshots are of.
+    # llama.cpp aborts the process if a pass cannot hold as many tokens as there are snapshots.
     params.n_rs_seq = max(0, min(snapshots, params.n_ubatch - 2))
     params.no_perf = True
     return params

@@ -1,8 +1,8 @@
 """What a model will need on each device, before it is loaded.
 
-llama.cpp lays everything out as for a real load, without taking the memory, and reports the caches and
-compute buffers. It does not report the weights then: they are counted here, from the file's list of tensors
-and from the layers that llama.cpp put on each device.
+llama.cpp lays everything out as for a real load, without allocating, and reports the caches and compute
+buffers. It does not report the weights then: they are counted here, from the file's list of tensors and the
+layers that llama.cpp put on each device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from app.engine.types import ModelOptions
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 _OUTPUT = re.compile(r"output")  # output.weight, output_norm.weight
-_EMBEDDING = "token_embd.weight"  # the output layer's too, where it has no weights of its own
+_EMBEDDING = "token_embd.weight"  # also the output layer's weights, if it has none of its own
 _OVERRIDDEN = re.compile(r"tensor (\S+) \(.*\) buffer type overridden to (\S+)")
 _CACHE_LAYER = re.compile(r"llama_kv_cache: layer +\d+: dev = (\S+)")
 _CACHE_SIZE = re.compile(r"llama_kv_cache: size = +([\d.]+) MiB")
@@ -37,7 +37,7 @@ _MIB = 2**20
 
 
 def measure(options: ModelOptions, snapshots: int = SNAPSHOTS) -> ModelMemory:
-    """What the model needs with these options; `snapshots` as in Context. Nothing is loaded.
+    """Measure what the model needs with these options; `snapshots` as in Context. Nothing is loaded.
 
     Raises ModelFileError, SettingError, WorkerError as loading would.
     """
@@ -47,7 +47,7 @@ def measure(options: ModelOptions, snapshots: int = SNAPSHOTS) -> ModelMemory:
     with captured_report() as log:
         _lay_out(options, devices, path, snapshots)
     report = LoadReport(log, devices)
-    # Of caches that are not there the buffers are empty; those of recurrent states are real.
+    # Buffers of absent caches are empty; those of recurrent states are real.
     buffers = [buffer for buffer in report.buffers if buffer[1] in ("context", "compute")]
     buffers += [(device, "context", size) for device, size in _caches(log, devices)]
     buffers += [(device, "weights", size) for device, size in _weights(path, report, log)]
@@ -73,7 +73,7 @@ def _lay_out(options: ModelOptions, devices: Sequence[OffloadDevice], path: Path
 
 
 def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[str, int]]:
-    """Each cache's size, over the devices of its layers: they are alike."""
+    """Yield each cache's size, divided over the devices of its layers, which are all of one size."""
     names = LoadReport([], devices)
     layers: list[str] = []
     for line in log:
@@ -86,7 +86,7 @@ def _caches(log: list[str], devices: Sequence[OffloadDevice]) -> Iterator[tuple[
 
 
 def _weights(path: Path, report: LoadReport, log: list[str]) -> Iterator[tuple[str, int]]:
-    """Each tensor's size and its device."""
+    """Yield each tensor's device and size."""
     stay = {found[1] for line in log if (found := _OVERRIDDEN.search(line))}
     output = report.layers.get(report.last_layer, CPU)
     tensors = dict(tensor_sizes(path))
@@ -103,7 +103,7 @@ def _weights(path: Path, report: LoadReport, log: list[str]) -> Iterator[tuple[s
 
 
 def tensor_sizes(path: Path) -> Iterator[tuple[str, int]]:
-    """Name and bytes of every tensor of a model file, of all its shards."""
+    """Yield name and bytes of every tensor of a model file, in all its shards."""
     for shard in _shards(path):
         head = _open(os.fsencode(shard), _NoAlloc(True, None))
         if not head:

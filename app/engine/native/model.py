@@ -1,4 +1,4 @@
-"""Model files: opened with every failure turned into a sentence."""
+"""Model files: opening them, and their failures in words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAIN_MEMORY = "main memory"
 
 
 def check_file(path: Path) -> None:
-    """Refuse what can be seen to be no model without llama.cpp; raises ModelFileError."""
+    """Raise ModelFileError for a file that is not a model, as far as can be seen without llama.cpp."""
     name = path.name or str(path)
     try:
         with path.open("rb") as file:
@@ -47,7 +47,7 @@ def check_file(path: Path) -> None:
 
 
 def explain_failure(name: str, lines: list[str]) -> ModelFileError:
-    """llama.cpp's last words on a failed load, as a sentence."""
+    """The error for a failed load, from llama.cpp's log `lines`."""
     text = "\n".join(lines)
     if found := re.search(r"unknown model architecture: '([^']*)'", text):
         return ModelFileError(
@@ -67,27 +67,27 @@ def explain_failure(name: str, lines: list[str]) -> ModelFileError:
         return ModelFileError(f"{found[1]} cannot split rows.", "Set the split mode to layer.")
     if ran_out(text):
         place = place_of(text)
-        less = "Lower the layers on devices (n_gpu_layers), split them otherwise, or choose a smaller file."
+        less = "Lower the layers on devices (n_gpu_layers), split them differently, or choose a smaller file."
         return NoRoomError(
             f"{name} does not fit: {place} has no room for its weights.",
-            "End other programs, or choose a smaller file." if place == MAIN_MEMORY else less,
+            "Close other programs, or choose a smaller file." if place == MAIN_MEMORY else less,
         )
     if "failed to load model from" in text:
-        return ModelFileError(f"{name} is damaged: its head cannot be read.", _DOWNLOAD_AGAIN)
+        return ModelFileError(f"{name} is damaged: its header cannot be read.", _DOWNLOAD_AGAIN)
     found = re.search(r"error loading model: (?:error loading model \w+: )?(.*)", text)
     reason = " ".join(found[1].split()) if found else "llama.cpp gave no reason"
     return ModelFileError(f"{name} cannot be loaded: {reason}.", _OTHER_FILE)
 
 
 def ran_out(text: str) -> bool:
-    """Whether llama.cpp's words tell of memory that could not be had."""
+    """Whether llama.cpp's log says that memory ran out."""
     return bool(re.search(r"(unable|failed) to allocate|alloc\w* failed|bad_alloc|out of memory", text))
 
 
 def place_of(text: str) -> str:
-    """Where it could not be had, in words."""
+    """The place where memory ran out, in words."""
     found = re.search(r"allocat\w+ (\S+) buffer", text)
-    if found is None or re.match(r"CPU|\w+_Host$", found[1]):  # a backend's own, for what goes to its device
+    if found is None or re.match(r"CPU|\w+_Host$", found[1]):  # a backend's host buffer is main memory too
         return MAIN_MEMORY
     worker = re.fullmatch(r"RPC\d+\[(.*)\]", found[1])
     return f"the worker at {worker[1]}" if worker else found[1]
@@ -97,13 +97,13 @@ class Model:
     """Weights and vocabulary of one GGUF file. Close it after its contexts."""
 
     def __init__(self, options: ModelOptions, on_progress: Callable[[float], bool] | None = None) -> None:
-        """Load the file; `on_progress` gets the fraction read and returns False to give up.
+        """Load the file; `on_progress` gets the fraction read and returns False to stop.
 
-        Raises ModelFileError (NoRoomError where memory is short), SettingError, WorkerError.
+        Raises ModelFileError (NoRoomError if memory is short), SettingError, WorkerError.
         """
         path = Path(options.path)
         check_file(path)
-        self.devices = chosen_devices(options)  # besides the CPU, those that may hold layers
+        self.devices = chosen_devices(options)  # the devices besides the CPU that may hold layers
         self._params = ModelParams(options, self.devices)
         params = self._params.value
         report = llama_cpp.llama_progress_callback(
@@ -121,14 +121,14 @@ class Model:
         if self.vocabulary.kind == _VOCAB_NONE or self.vocabulary.size == 0:
             self.close()
             raise ModelFileError(f"{path.name} has no vocabulary.", _WITH_TOKENIZER)
-        has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle))  # of a translator, such as T5
+        has_encoder = bool(llama_cpp.llama_model_has_encoder(self.handle))  # such as T5
         self.can_decode = bool(llama_cpp.llama_model_has_decoder(self.handle)) and not has_encoder
         self.n_ctx_train = max(
             0, int(llama_cpp.llama_model_n_ctx_train(self.handle))
-        )  # a file can say anything
+        )  # a file may hold any number
         self.n_layers = int(llama_cpp.llama_model_n_layer(self.handle))
         self.n_params = int(llama_cpp.llama_model_n_params(self.handle))
-        # A recurrent state in some layers or in all: such a memory cannot be cut in the middle.
+        # Recurrent states in some or all layers: such a memory cannot be cut in the middle.
         self.is_recurrent = bool(
             llama_cpp.llama_model_is_recurrent(self.handle) or llama_cpp.llama_model_is_hybrid(self.handle)
         )
@@ -149,7 +149,7 @@ class Model:
 
     @property
     def chat_template(self) -> str:
-        """The Jinja source of the file's chat template; empty where it has none."""
+        """The Jinja source of the file's chat template; empty if it has none."""
         raw = llama_cpp.llama_model_chat_template(self.handle, None)
         return raw.decode("utf-8", errors="replace") if raw else ""
 

@@ -1,4 +1,4 @@
-"""What llama.cpp says of a load: which device holds which layer, and the size of every buffer."""
+"""llama.cpp's report of a load: which device holds which layer, and the size of every buffer."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from app.engine.native.devices import OffloadDevice
 _LAYER = re.compile(r"load_tensors: layer +(\d+) assigned to device (\S+?),")
 _BUFFER = re.compile(r"^\w+: +(\S+)( .*)? buffer size = +([\d.]+) MiB")
 _CONTEXT = re.compile(r"llama_context: n_ctx +=\s*(\d+)")
-_PARTS = {"model": "weights", "compute": "compute"}  # KV, RS, output and other states are context
+_PARTS = {"model": "weights", "compute": "compute"}  # others, such as KV, RS and output, are context
 _MIB = 2**20
 
 
 class LoadReport:
-    """Lines of the log of one load, read."""
+    """The facts read from the log of one load."""
 
     def __init__(self, lines: Iterable[str], devices: Sequence[OffloadDevice]) -> None:
         self._devices = devices
-        self.layers: dict[int, str] = {}  # number -> device; the last one is the output layer
+        self.layers: dict[int, str] = {}  # number -> device; the last is the output layer
         self.n_ctx = 0
         self.buffers: list[tuple[str, str, int]] = []  # device, part (a field of DeviceMemory), bytes
         for line in lines:
             self.add(line)
 
     def add(self, line: str) -> None:
-        """Read one more line; most say nothing of memory."""
+        """Read one more line; most say nothing about memory."""
         if found := _LAYER.search(line):
             self.layers[int(found[1])] = self.device(found[2])
         elif found := _CONTEXT.search(line):
@@ -38,7 +38,7 @@ class LoadReport:
 
     def _add_buffer(self, buffer: str, what: str, size: int) -> None:
         part = _PARTS.get(what, "context")
-        if buffer.endswith("_Split"):  # rows of every layer, over all devices that have some
+        if buffer.endswith("_Split"):  # rows of every layer, divided over all devices that hold layers
             holders = [name for name in self.layers.values() if name != CPU]
             self.buffers += [(name, part, size // len(holders)) for name in holders]
             return
@@ -53,11 +53,11 @@ class LoadReport:
         return max(self.layers, default=0)
 
     def device(self, ggml_name: str) -> str:
-        """Our name of a device: ggml counts the workers of the whole process."""
+        """Our name for a device: ggml numbers the workers of the whole process."""
         return next((device.name for device in self._devices if ggml.name(device.handle) == ggml_name), CPU)
 
     def memory(self, buffers: Iterable[tuple[str, str, int]] | None = None) -> ModelMemory:
-        """By device, in the order of the devices, the CPU last; of other `buffers` where given."""
+        """The memory by device, in the order of the devices, the CPU last; of other `buffers` if given."""
         sizes: dict[str, dict[str, int]] = {
             name: {} for name in (*(device.name for device in self._devices), CPU)
         }

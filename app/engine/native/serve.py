@@ -1,4 +1,4 @@
-"""Serves this machine's devices to another program, in llama.cpp's RPC protocol."""
+"""A worker: serves this machine's devices to another program, in llama.cpp's RPC protocol."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.engine.errors import SettingError, UserError
 from app.engine.native import ggml
 from app.engine.native.devices import list_devices, native_devices
 
-_FIRST_LOOK = 0.05  # seconds between two looks whether the server listens
+_FIRST_LOOK = 0.05  # seconds between two checks that the server listens
 _PATIENCE = 10.0
 
 
 def worker_devices(names: Sequence[str] = ()) -> list[tuple[Device, int]]:
-    """The devices to serve and ggml's handles of them: those of `names`, else the GPUs, else the CPU.
+    """The devices to serve with ggml's handles: those in `names`, else the GPUs, else the CPU.
 
-    Raises SettingError for a name that is not there.
+    Raises SettingError for an unknown name.
     """
     handles = {device.name: device.handle for device in native_devices(())}
     described = {device.name: device for device in list_devices()}
@@ -40,9 +40,9 @@ def serve(
     is_stopped: Callable[[], bool],
     on_ready: Callable[[], None],
 ) -> None:
-    """Serve until `is_stopped`; `on_ready` is called once others can connect. One program at a time.
+    """Serve one program at a time until `is_stopped`; `on_ready` is called once others can connect.
 
-    Raises UserError where the address cannot be served. The serving thread ends with the process only.
+    Raises UserError if the address cannot be served. The serving thread ends only with the process.
     """
     start = ggml.rpc_call(
         "ggml_backend_rpc_start_server",
@@ -78,7 +78,7 @@ def numeric(endpoint: Endpoint) -> Endpoint:
         return Endpoint(socket.gethostbyname(endpoint.host), endpoint.port)
     except OSError as error:
         raise WorkerError(
-            f"{endpoint.host} is no address of this machine: {error.strerror or error}.",
+            f"{endpoint.host} is not an address of this machine: {error.strerror or error}.",
             "Give an IPv4 address of this machine; 0.0.0.0 is all of them.",
         ) from None
 

@@ -1,7 +1,7 @@
-"""The texts and kinds of a file's tokens as its head holds them, read in one go.
+"""The texts and kinds of a file's tokens, read from its header at once.
 
-Asking llama.cpp costs a call a token: of 150,000 tokens half a second for each question. What is read here
-says which tokens are worth asking about, and whether two files have the same texts.
+llama.cpp needs a call for each token: half a second per question for 150,000 tokens. This table tells which
+tokens are worth asking about, and whether two files have the same texts.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _TEXTS, _KINDS = b"tokenizer.ggml.tokens", b"tokenizer.ggml.token_type"
-_STRING, _ARRAY = 8, 9  # GGUF's types of a value
+_STRING, _ARRAY = 8, 9  # GGUF's value types
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of the other types
 _U32, _U64 = struct.Struct("<I").unpack_from, struct.Struct("<Q").unpack_from
 _PAIR = struct.Struct("<QQ").unpack_from
 
 UNKNOWN, CONTROL = 2, 3
-"""Kinds of tokens whose text people must not be able to write."""
+"""Kinds of tokens whose text users must not be able to write."""
 BYTE = 6
 _LENGTH_SIZE = 8  # bytes, before every text
 _PRINTABLE = frozenset([*range(33, 127), *range(161, 173), *range(174, 256)])
@@ -35,23 +35,24 @@ class TokenTable:
     """The tokens of one file, by id."""
 
     texts: bytes
-    """Every token's text behind its length, as in the file."""
+    """Every token's length and text, as in the file."""
     starts: NDArray[np.int64]
-    """Where each begins in `texts`, and the end; shape [tokens + 1]."""
+    """The offset of each token in `texts`, and the end; shape [tokens + 1]."""
     kinds: NDArray[np.int32]
-    """GGUF's token types, shape [tokens]; empty where the file gives none."""
+    """GGUF's token types, shape [tokens]; empty if the file has none."""
 
     def span(self, first: int, end: int) -> bytes:
-        """The texts of the tokens from `first` to `end`, not included, with their lengths."""
+        """The lengths and texts of the tokens from `first` up to but excluding `end`."""
         return self.texts[self.starts[first] : self.starts[end]]
 
     def spelled_with(self, byte: int) -> list[int]:
-        """The tokens, ascending, whose text may hold this byte as any kind of vocabulary spells it."""
+        """The tokens, ascending, whose text may contain this byte in the spelling of any kind of
+        vocabulary."""
         forms = {bytes([byte]), _byte_level(byte).encode()}
         if byte == ord(" "):
             forms.add("▁".encode())  # SentencePiece's
         texts = np.frombuffer(self.texts, np.uint8)
-        found = [(self.kinds == BYTE).nonzero()[0]]  # these are named by their number
+        found = [(self.kinds == BYTE).nonzero()[0]]  # byte tokens are named by their number
         for form in forms:
             places = (texts[: len(texts) - len(form) + 1] == form[0]).nonzero()[0]
             for offset in range(1, len(form)):
@@ -63,19 +64,19 @@ class TokenTable:
 
 
 def _byte_level(byte: int) -> str:
-    """GPT-2's spelling of a byte: itself where it can be printed, else the next character from 256 on."""
+    """GPT-2's spelling of a byte: the character itself if printable, else the next character from 256 on."""
     if byte in _PRINTABLE:
         return chr(byte)
     return chr(256 + sum(other not in _PRINTABLE for other in range(byte)))
 
 
 def read_token_table(path: Path) -> TokenTable | None:
-    """The table of a GGUF file (of a sharded model, its first); None where it has none that can be read."""
+    """Read the table of a GGUF file (of a sharded model, the first); None if it cannot be read."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as head:
             return _read(head)
     except (OSError, ValueError, struct.error, KeyError, OverflowError):
-        return None  # llama.cpp has read it, and is asked token by token
+        return None  # llama.cpp has read the file and is asked token by token
 
 
 def _read(head: mmap.mmap) -> TokenTable | None:
@@ -114,7 +115,7 @@ def _read(head: mmap.mmap) -> TokenTable | None:
 
 
 def _string_places(head: mmap.mmap, at: int, count: int) -> list[int]:
-    """Where each string of an array begins, and its end."""
+    """The offset of each string of an array, and the end."""
     length_at = _U64
     places = [at]
     for _ in range(count):

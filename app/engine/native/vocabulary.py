@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ENDINGS = ("eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep")
-"""Tokens of the metadata that end the generation, whatever their kind is."""
+"""Metadata keys of tokens that end the generation, whatever their kind."""
 _OVERRIDDEN = re.compile(r"control-looking token: +(\d+) ")
-_SPELLED = (1, 2, 3, 4)  # SentencePiece, BPE, WordPiece, Unigram: how they spell a byte is known
+_SPELLED = (1, 2, 3, 4)  # SentencePiece, BPE, WordPiece, Unigram: their spelling of bytes is known
 _ANCHORS = ("\n", ".", "x")
-"""Texts of three kinds: what becomes one token with one of them hardly does so with the next."""
+"""Anchors of three kinds: a text that merges into one token with an anchor hardly does so with the next."""
 _ATTR_UNKNOWN = 1 << 0
 _ATTR_CONTROL = 1 << 3
 
@@ -31,7 +31,7 @@ _ATTR_CONTROL = 1 << 3
 class Pieces(dict[int, bytes]):
     """Token id -> the bytes that it adds to the text; read when first asked for.
 
-    A dict of its own kind, because a round looks up some hundred pieces.
+    A dict subclass for speed: a round looks up some hundred pieces.
     """
 
     def __init__(self, vocabulary: Any, size: int) -> None:
@@ -52,10 +52,10 @@ class Pieces(dict[int, bytes]):
 
 
 class Vocabulary:
-    """Read-only view of the vocabulary inside a model; lives as long as the model."""
+    """A read-only view of a model's vocabulary, valid as long as the model."""
 
     def __init__(self, model: Any, path: Path, log: Iterable[str]) -> None:
-        """`log` is what llama.cpp said when it loaded the model of the file at `path`."""
+        """`log` is llama.cpp's log from loading the file at `path`."""
         self.handle = llama_cpp.llama_model_get_vocab(model)
         self._path = path
         named = (read_metadata(model, f"tokenizer.ggml.{name}_token_id") for name in _ENDINGS)
@@ -71,16 +71,17 @@ class Vocabulary:
 
     @cached_property
     def _table(self) -> TokenTable | None:
-        """The file's own; None where it does not hold what llama.cpp has read."""
+        """The file's table; None if it differs from what llama.cpp has read."""
         table = read_token_table(self._path)
         return table if table is not None and len(table.starts) == self.size + 1 else None
 
     @cached_property
     def _marked(self) -> Sequence[int]:
-        """The ids, ascending, of all tokens that may be control tokens or end the generation, and few others.
+        """The ids, ascending, of all tokens that may be control tokens or end the generation, and of few
+        others.
 
-        Control tokens are those that the file marks, and those that llama.cpp, as its log says, takes for
-        some by their text. A token that ends the generation is one of them, or named in the metadata.
+        Control tokens are marked in the file, or recognised by llama.cpp from their text, as its log says. A
+        token that ends the generation is one of them, or named in the metadata.
         """
         table = self._table
         if table is None or len(table.kinds) != self.size:
@@ -96,8 +97,8 @@ class Vocabulary:
 
     @cached_property
     def fim(self) -> tuple[int, int, int] | None:
-        """The tokens in front of a prefix, of a suffix, and of the text between them (fill in the middle), as
-        llama.cpp finds them in the file; None where the file has not all three."""
+        """The tokens that mark a prefix, a suffix, and the text between them (fill in the middle), as
+        llama.cpp finds them in the file; None if the file lacks one."""
         handle = self.handle
         ids: tuple[int, int, int] = (
             llama_cpp.llama_vocab_fim_pre(handle),
@@ -107,13 +108,13 @@ class Vocabulary:
         return ids if min(ids) >= 0 else None
 
     def texts(self, first: int, end: int) -> bytes | None:
-        """The raw texts of the tokens from `first` to `end`, not included, each behind its length; None where
-        the file cannot be read for them."""
+        """The lengths and raw texts of the tokens from `first` up to but excluding `end`; None if they cannot
+        be read from the file."""
         return self._table.span(first, end) if self._table is not None else None
 
     def words_with(self, byte: int) -> Iterator[tuple[int, bytes]]:
-        """Every token whose text holds this byte, and the text as llama.cpp writes the token alone, control
-        tokens by their names."""
+        """Yield every token whose text contains this byte, with its text as llama.cpp writes the token alone,
+        control tokens by name."""
         table = self._table if self.kind in _SPELLED else None
         ids = range(self.size) if table is None else table.spelled_with(byte)
         size, token = 256, (llama_cpp.llama_token * 1)()
@@ -130,12 +131,14 @@ class Vocabulary:
                 yield id, word
 
     def tokenize(self, text: str | bytes, *, special: bool, parse_special: bool) -> NDArray[np.int32]:
-        """Token ids of `text`, shape [n]; bytes may be a part of a character.
+        """Token ids of `text`, shape [n]; bytes may be part of a character.
 
-        `special` adds what the file asks for at the ends (BOS); `parse_special` lets control tokens be
-        written as text, which must never hold for text that people typed.
+        `special` adds the tokens that the file asks for at the ends (BOS); `parse_special` reads control
+        tokens written as text, and must never be set for text that users typed.
         """
-        raw = text.encode(errors="replace") if isinstance(text, str) else text  # half a surrogate is no text
+        raw = (
+            text.encode(errors="replace") if isinstance(text, str) else text
+        )  # half a surrogate pair cannot be encoded
         room = len(raw) + 8  # a token is at least one byte; BOS and EOS
         ids = (llama_cpp.llama_token * room)()
         n = llama_cpp.llama_tokenize(self.handle, raw, len(raw), ids, room, special, parse_special)
@@ -151,7 +154,7 @@ class Vocabulary:
         return b"".join(self.pieces[id] for id in ids if id >= 0) == b" x"
 
     def tokenize_behind(self, text: str, *, parse_special: bool) -> NDArray[np.int32]:
-        """Token ids of `text` where other text stands before it, shape [n]: no space is put between them."""
+        """Token ids of `text` after other text, shape [n]: no space is put between them."""
         for anchor in _ANCHORS if self.puts_space else ():
             ids = self.tokenize(anchor + text, special=False, parse_special=parse_special)
             lead = b""
@@ -159,12 +162,12 @@ class Vocabulary:
                 if lead == b" " + anchor.encode():
                     return ids[at:]
                 if id < 0 or len(lead) > len(anchor):
-                    break  # one token with the text, or the anchor is unknown
+                    break  # it merged with the text, or is unknown
                 lead += self.pieces[id]
         return self.tokenize(text, special=False, parse_special=parse_special)
 
     def piece(self, id: int) -> bytes:
-        """The bytes that a token adds to the text: none for control tokens."""
+        """The bytes that a token adds to the text; none for control tokens."""
         return self.pieces[id]
 
     def raw_text(self, id: int) -> bytes:

@@ -134,10 +134,10 @@ class Unfinished(Drafter):
     ("kind", "words"),
     [
         ({"name": "mine"}, "its STRATEGY is of type dict and not StrategyKind"),
-        (replace(KIND, name="Mine!"), "'Mine!' is no name for a strategy"),
-        (replace(KIND, name="a--b"), "'a--b' is no name"),
+        (replace(KIND, name="Mine!"), "'Mine!' is not a valid strategy name"),
+        (replace(KIND, name="a--b"), "'a--b' is not a valid"),
         (replace(KIND, name="x" * 41), "at most 40"),
-        (replace(KIND, name=7), "7 is no name"),  # type: ignore[arg-type]
+        (replace(KIND, name=7), "7 is not a valid"),  # type: ignore[arg-type]
         (replace(KIND, name="none"), "the name “none” is taken (Draftscope)"),
         (replace(KIND, name="draft-simple"), "the name “draft-simple” is taken (Draftscope)"),
         (replace(KIND, summary=" "), "mine has no summary"),

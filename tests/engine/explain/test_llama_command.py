@@ -199,9 +199,9 @@ def test_without_the_full_window_there_is_no_flag() -> None:
 @pytest.mark.parametrize(
     ("target", "draft", "words"),
     [
-        ({}, {"ctx_size": 512, "swa_full": False}, "ctx_size, swa_full of the draft left out"),
+        ({}, {"ctx_size": 512, "swa_full": False}, "without its own ctx_size, swa_full"),
         ({"ctx_size": 512}, {}, None),  # as far as the target goes
-        ({"flash_attn": "on"}, {}, "flash_attn of the draft"),
+        ({"flash_attn": "on"}, {}, "without its own flash_attn"),
         ({"device": "CUDA0"}, {}, "the target's devices"),
         ({"device": "CUDA0"}, {"device": "CUDA0"}, None),
     ],

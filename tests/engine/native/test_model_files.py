@@ -74,7 +74,7 @@ def test_an_alignment_that_cannot_be(tmp_path: Path) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
-    check(refusal(tmp_path / "head.gguf"), "head.gguf", "is damaged: its head cannot be read")
+    check(refusal(tmp_path / "head.gguf"), "head.gguf", "is damaged: its header cannot be read")
 
 
 def test_a_context_length_that_cannot_be_is_as_none(tiny_file: Callable[[Tiny], Path]) -> None:

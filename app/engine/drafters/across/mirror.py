@@ -13,20 +13,20 @@ from app.engine.drafters.across.spelling import Spelling
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
-_OPEN = 8  # target tokens behind the last joint from which a new joint is looked for
-_MOST_OPEN = 64  # and at which one is made even inside a word
+_OPEN = 8  # target tokens after the last joint from which on a new joint is looked for
+_MOST_OPEN = 64  # target tokens after the last joint at which a joint is made even inside a word
 
 
 class Mirror:
-    """Keeps a draft's tokens in step with the target's.
+    """The target's text in a draft's tokens, updated as the text grows.
 
-    The text is cut at joints, places at which both vocabularies begin a token whatever follows: before a
-    space behind a word, and around control tokens. What stands before the last joint is never spelled again,
-    so a round costs the few tokens behind it, however long the text is.
+    The text is cut at joints, places where both vocabularies begin a token whatever follows: before a space
+    after a word, and around control tokens. Text before the last joint is never tokenized again, so a round
+    costs only the few tokens after it, however long the text is.
     """
 
     def __init__(self, target: Spelling, draft: Spelling, replacements: Replacements) -> None:
-        """`replacements` leads from the target's text to the draft's."""
+        """`replacements` turns the target's text into the draft's."""
         self._target, self._draft, self._replacements = target, draft, replacements
         self._ids: TokenIds = np.empty(1024, np.int32)
         self.clear()
@@ -35,7 +35,7 @@ class Mirror:
         """Forget the text."""
         self._known: list[int] = []  # the target's tokens
         self.joints = [0]  # places in `_known`, ascending
-        self._spelled = [0]  # how many draft tokens stand before each of them
+        self._spelled = [0]  # the number of draft tokens before each joint
         self._length = 0
         if self._draft.vocabulary.adds_bos:
             self._append([self._draft.vocabulary.bos])
@@ -44,20 +44,20 @@ class Mirror:
 
     @property
     def ids(self) -> TokenIds:
-        """The draft's tokens for all whole characters, shape [n]; a view until the text changes.
+        """The draft's tokens for all whole characters, shape [n]; a view, valid until the text changes.
 
-        `begun` has the bytes of the character that is not whole yet.
+        `begun` has the bytes of an incomplete last character.
         """
         return self._ids[: self._length]
 
     def follow(self, context: TokenIds) -> None:
-        """The text is now that of `context`, the target's tokens, shape [n]: any text."""
+        """Set the text to that of `context`, any target tokens of shape [n]."""
         keep = min(len(self._known), len(context))
         differs = np.array(self._known[:keep], np.int32) != context[:keep]
         if differs.any():
             keep = int(differs.argmax())
         if keep < len(self._known):
-            # A joint depends on the token behind it.
+            # A joint depends on the token after it.
             last = max(1, bisect_right(self.joints, keep - 1))
             del self.joints[last:], self._spelled[last:]
             del self._known[self.joints[-1] :]
@@ -65,7 +65,7 @@ class Mirror:
         self.extend(context)
 
     def extend(self, context: TokenIds) -> None:
-        """As `follow`, of a text that goes on: looks at the new tokens only."""
+        """As `follow`, for a text that only grew: looks at the new tokens only."""
         new = context[len(self._known) :].tolist()
         if not new:
             return
@@ -77,7 +77,7 @@ class Mirror:
         self._append(self._draft.ids(self._replacements.apply(runs), self._continues()))
 
     def _open(self) -> list[int]:
-        """The target's tokens behind the last joint; without BOS, which the draft has in its own way."""
+        """The target's tokens after the last joint; without BOS, because the draft adds its own."""
         start = self.joints[-1]
         vocabulary = self._target.vocabulary
         if start == 0 and vocabulary.adds_bos and self._known[:1] == [vocabulary.bos]:
@@ -90,7 +90,7 @@ class Mirror:
         return last > 0 and bool(self._target.vocabulary.pieces[self._known[last - 1]])
 
     def _make_joints(self) -> None:
-        """Spell for good what stands before the last joint that can be made."""
+        """Make the joints that can be made, and fix the spelling of the text before the last."""
         if len(self._known) - self.joints[-1] < _OPEN:
             return
         open_ids = self._open()
@@ -116,7 +116,7 @@ class Mirror:
         return not self._replacements.longest or self._parts_nothing(ids, at)
 
     def _parts_nothing(self, ids: list[int], at: int) -> bool:
-        """Whether nothing that is replaced, now or when more text follows, lies across a place."""
+        """Whether no replacement, now or after more text, spans the place `at`."""
         apply = self._replacements.apply
         left, behind = self._target.runs(ids[:at])[0], self._target.runs(ids[at:])[0]
         if sum(len(run.text) for run in behind) < self._replacements.longest:

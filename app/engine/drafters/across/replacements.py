@@ -1,4 +1,4 @@
-"""Strings that stand for each other in the target's text and in the draft's."""
+"""Replacements: pairs of strings that the target and the draft write differently."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.engine.errors import SettingError
 
 
 class TextStretch(NamedTuple):
-    """A stretch of text; `control` where it spells control tokens, which plain text never becomes."""
+    """A stretch of text; `control` marks the names of control tokens, which plain text never becomes."""
 
     text: str
     control: bool = False
 
 
 class Replacements:
-    """One direction: every SOURCE becomes its DESTINATION, in one sweep; of two that begin at the same place
-    the longer one wins, and of two equal ones the first."""
+    """One direction: every SOURCE becomes its DESTINATION, in a single pass; of two sources at the same place
+    the longer wins, of two equal ones the first."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._pairs: dict[str, str] = {}
@@ -31,11 +31,12 @@ class Replacements:
         self._pattern = re.compile("|".join(map(re.escape, sources))) if sources else None
 
     def apply(self, runs: Sequence[TextStretch]) -> list[TextStretch]:
-        """The runs with everything replaced. What replaces a control token, or a part of one, is control."""
+        """Return the runs with everything replaced. A replacement of a control token, or of part of one, is
+        control."""
         if self._pattern is None:
             return list(runs)
         text = "".join(run.text for run in runs)
-        control = b"".join(bytes([run.control]) * len(run.text) for run in runs)  # a byte a character
+        control = b"".join(bytes([run.control]) * len(run.text) for run in runs)  # one byte per character
         replaced: list[TextStretch] = []
         at = 0
         for match in self._pattern.finditer(text):
@@ -46,7 +47,7 @@ class Replacements:
         return replaced
 
     def unfinished(self, text: str) -> int:
-        """Length of the longest end of `text` that may become a source when more follows."""
+        """The length of the longest suffix of `text` that may become a source when more text follows."""
         for length in range(min(self.longest - 1, len(text)), 0, -1):
             end = text[-length:]
             if any(len(source) > length and source.startswith(end) for source in self._pairs):
@@ -55,7 +56,7 @@ class Replacements:
 
 
 def parse_pairs(written: str) -> list[tuple[str, str]]:
-    """(TARGET, DRAFT) pairs from a JSON list; empty text is none. Raises SettingError."""
+    """Read (TARGET, DRAFT) pairs from a JSON list; none from an empty text. Raises SettingError."""
     if not written:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Tokens as text, and text as tokens in the place where it stands."""
+"""Tokens to text, and text to tokens that fit the text before it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 class Spelling:
-    """A vocabulary that spells texts piece by piece as it would spell the whole."""
+    """A vocabulary that tokenizes a text piece by piece as it would tokenize the whole."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._piece = vocabulary.pieces.__getitem__
 
     def runs(self, ids: Sequence[int]) -> tuple[list[TextStretch], bytes]:
-        """The text of tokens, control tokens by name; and the bytes at its end that begin a character."""
+        """Return the text of tokens, control tokens by name, and the trailing bytes of an incomplete
+        character."""
         runs: list[TextStretch] = []
         raw = b""
         for id in ids:
@@ -40,7 +41,7 @@ class Spelling:
         return runs, rest
 
     def ids(self, runs: Sequence[TextStretch], continues: bool) -> list[int]:
-        """The tokens of a text; `continues` where plain text stands before it."""
+        """Return the tokens of a text; `continues` if plain text precedes it."""
         ids: list[int] = []
         for run in runs:
             plain = continues and not run.control
@@ -49,10 +50,12 @@ class Spelling:
         return ids
 
     def ids_behind(self, before: Sequence[int], raw: bytes) -> list[int]:
-        """The tokens that spell `raw` behind the last few tokens of a text, as its own would go on.
+        """Return the tokens that spell `raw` after `before`, the last few tokens of a text, as the text
+        itself would continue.
 
-        Spelled together with the text before, because words are cut as a whole. `raw` may begin inside a
-        character and ends with a whole one. Ends before what this vocabulary cannot spell.
+        Tokenized together with the text before, because words are cut as a whole. `raw` may begin inside a
+        character and ends with a whole character. The result ends before anything that this vocabulary cannot
+        spell.
         """
         lead = b""
         for id in reversed(before):
@@ -60,28 +63,28 @@ class Spelling:
             if not piece:  # a control token: nothing is joined across it
                 break
             lead = piece + lead
-        # No tokenizer reads a half of a character.
+        # No tokenizer reads half a character.
         start = next((at for at, byte in enumerate(lead) if byte & 0xC0 != 0x80), len(lead))
         return self._split(lead[start:] + raw, len(lead) - start) or self._alone(raw)
 
     def control(self, name: str) -> list[int]:
-        """The tokens of a text with control tokens; none where this vocabulary has no such token."""
+        """Return the tokens of a control token's name; none if this vocabulary has no such token."""
         ids = self._tokenize(name, control=True)
         return ids if len(ids) == 1 or any(not self._piece(id) for id in ids) else []
 
     def length(self, ids: Sequence[int]) -> int:
-        """Bytes that the tokens add to a text."""
+        """The number of bytes that the tokens add to a text."""
         return sum(len(self._piece(id)) for id in ids)
 
     def _alone(self, raw: bytes) -> list[int]:
-        """The tokens of `raw` behind something that it is not spelled together with."""
+        """Return the tokens of `raw` on its own, after something that it is not tokenized together with."""
         try:
             return self._spelling(self._continued(raw.decode()), raw)
         except UnicodeDecodeError:
             return []
 
     def _split(self, raw: bytes, seam: int) -> list[int]:
-        """The tokens of `raw` behind byte `seam`; none where no token begins there."""
+        """Return the tokens of `raw` from byte `seam` on; none if no token begins there."""
         try:
             ids = self._tokenize(raw.decode())
         except UnicodeDecodeError:
@@ -96,12 +99,12 @@ class Spelling:
         return []
 
     def _spelling(self, ids: Sequence[int], raw: bytes) -> list[int]:
-        """The first of `ids`, as far as they spell `raw`."""
+        """Return the longest beginning of `ids` that spells `raw`."""
         at = 0
         for place, id in enumerate(ids):
             piece = self._piece(id)
             if not piece or raw[at : at + len(piece)] != piece:
-                # It changes texts (lower case, another form of characters), or does not know this.
+                # The tokenizer changes texts (lower case, other character forms), or does not know this text.
                 return list(ids[:place])
             at += len(piece)
         return list(ids)
@@ -113,12 +116,12 @@ class Spelling:
         return self._known(self.vocabulary.tokenize(text, special=False, parse_special=control))
 
     def _known(self, ids: NDArray[np.int32]) -> list[int]:
-        # A tokenizer without a token for the unknown answers -1.
+        # A tokenizer without an unknown token returns -1.
         return [id for id in ids.tolist() if 0 <= id < self.vocabulary.size]
 
 
 def _begun(raw: bytes) -> int:
-    """How many bytes at the end begin a character that is not whole yet: 0 to 3."""
+    """The number of trailing bytes that begin an incomplete character: 0 to 3."""
     for back in range(1, min(3, len(raw)) + 1):
         byte = raw[-back]
         if byte >= 0xC0:

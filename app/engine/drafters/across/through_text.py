@@ -1,7 +1,7 @@
 """draft-simple through text: the draft has another vocabulary than its target.
 
-Lossless whatever the two tokenizers make of each other's texts: what is proposed is one-hot, so the target's
-verdict alone decides. After llama.cpp's former `--spec-replace` and "universal assisted generation"
+Lossless however differently the two tokenizers cut texts: proposals are one-hot, so the target's verdict
+alone decides. After llama.cpp's former `--spec-replace` and "universal assisted generation"
 (huggingface.co/blog/universal_assisted_generation).
 """
 
@@ -24,30 +24,31 @@ if TYPE_CHECKING:
     from app.engine.native import Context, Vocabulary
     from app.engine.types import Floats, TokenIds
 
-_BEFORE = 6  # tokens of the target's text that drafted text is spelled together with
+_BEFORE = 6  # tokens of the target's text that drafted text is tokenized together with
 _MOST_A_TOKEN = 8  # draft tokens spent on one token of the target
 _ENDED = "the draft ended the answer"
 
 
 def refuse_sampling(params: DraftSimpleParams) -> None:
-    """Raise SettingError where a draft of another vocabulary is to sample."""
+    """Raise SettingError if a draft with another vocabulary is asked to sample."""
     if params.sample:
         raise SettingError(
             "sample=1 needs a draft with the target's vocabulary.",
-            "This draft has another one: its text is proposed, not its distribution. Leave sample at 0.",
+            "This draft has a different one, so only its text is proposed, not its distribution: leave "
+            "sample at 0.",
         )
 
 
 class ThroughText(Drafter):
     """Drafts with a model of another vocabulary.
 
-    The draft reads the target's text in its own tokens (`Mirror`) and goes on in them; what it writes is
-    spelled in the target's tokens, as they would go on from the target's own. Of a proposal nothing is said
-    about the draft's thoughts: they are about other tokens.
+    The draft reads the target's text in its own tokens (`Mirror`) and continues it; its text is then spelled
+    in the target's tokens, as the target's text would continue. A proposal has no view of the draft's, which
+    would be about other tokens.
     """
 
     def __init__(self, params: DraftSimpleParams, draft: Context, target: Vocabulary) -> None:
-        """Raises SettingError where the draft is to sample."""
+        """Raises SettingError if the draft is to sample."""
         self.adjust(params)
         self._draft = draft
         self._target_spelling = Spelling(target)
@@ -57,7 +58,8 @@ class ThroughText(Drafter):
         self._mirror = Mirror(self._target_spelling, self._draft_spelling, Replacements(pairs))
 
     def adjust(self, params: DraftSimpleParams) -> None:
-        """Raises SettingError where the draft is to sample. `replace` stays: the mirror is made of it."""
+        """Raises SettingError if the draft is to sample. `replace` cannot change: the mirror is made from
+        it."""
         refuse_sampling(params)
         self._params = params
 
@@ -68,7 +70,7 @@ class ThroughText(Drafter):
     def unread(self, context: TokenIds) -> int:
         self._mirror.extend(context)
         ids = self._mirror.ids
-        if len(ids) > self._draft.n_ctx:  # it cannot draft behind this, however much it reads
+        if len(ids) > self._draft.n_ctx:  # too long to draft after
             return 0
         return len(ids[:-1]) - self._draft.sync(ids[:-1])
 
@@ -96,7 +98,7 @@ class ThroughText(Drafter):
             if len(ids) + len(drafted) > self._draft.n_ctx:
                 proposal.end = "the draft's context is full"
             elif len(drafted) == _MOST_A_TOKEN * k:
-                proposal.end = "too little text came of it"
+                proposal.end = "the draft wrote too little text"
             elif (token := self._next_token(step)) is None:
                 proposal.end = "p_min"
             else:
@@ -110,7 +112,7 @@ class ThroughText(Drafter):
         return proposal
 
     def _next_token(self, step: TokenIds) -> int | None:
-        """The draft's best token behind `step`; None where it is less probable than p_min."""
+        """The draft's best token after `step`; None if it is less probable than p_min."""
         row: Floats = self._draft.decode(step, logits=1)[0]
         token = int(row.argmax())
         if math.isnan(row.item(token)):
@@ -118,8 +120,8 @@ class ThroughText(Drafter):
         return None if is_unsure(row, self._params.p_min) else token
 
     def _spelled(self, drafted: list[int], before: list[int]) -> tuple[list[int], str]:
-        """The target's tokens for what was drafted behind its tokens `before`, and why it ends here if it
-        does. A last token that may yet become a longer one is left out."""
+        """The target's tokens for the text drafted after its tokens `before`, and why the draft ends here, or
+        "". A last token that may yet become a longer one is left out."""
         ends = drafted[-1] in self._draft_spelling.vocabulary.end_ids
         runs, unfinished = self._draft_spelling.runs(drafted)
         if runs and not ends:
@@ -154,8 +156,8 @@ class ThroughText(Drafter):
         return ids, ""
 
     def _stands(self, ours: int, theirs: int) -> bool:
-        """Whether the target's last token is whole: the draft wrote it in one go, and it is neither a space
-        nor a single letter, which most often begin a word."""
+        """Whether the target's last token is complete: the draft wrote it as one token, and it is neither a
+        space nor a single letter, which usually begin a word."""
         piece = self._target_spelling.vocabulary.pieces[ours]
         in_one_go = len(self._draft_spelling.vocabulary.pieces[theirs]) >= len(piece)
         return in_one_go and not piece.isspace() and not (len(piece) == 1 and piece.isalnum())

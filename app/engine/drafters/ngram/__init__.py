@@ -1,1 +1,1 @@
-"""Drafters that look for the latest tokens in earlier text."""
+"""Drafters that look up the latest tokens in earlier text."""

@@ -8,30 +8,31 @@ _BUCKETS = 262_144
 
 
 class NgramBuckets:
-    """One position for each of 262,144 hashes: the first one that is entered stays.
+    """One position for each of 262,144 hashes: the first one entered stays.
 
-    A generation enters the positions of its prompt, latest first, then those of the answer as it grows,
-    always size_n + size_m + 1 tokens late. Different n-grams may share a bucket, and the last positions of a
-    prompt are never entered: both decide which match is found, so both are kept.
+    A generation enters the positions of its prompt, latest first, then those of the growing answer, always
+    size_n + size_m + 1 tokens late. Different n-grams may share a bucket, and the last positions of a prompt
+    are never entered. Both decide which match is found, so both are reproduced.
     """
 
     def __init__(self, index: NgramIndex, n: int, m: int) -> None:
-        """`index` holds the text, with its last token; lengths here do not count that token."""
+        """`index` holds the text with its last token, which lengths here do not count."""
         self._index = index
         self._n = n
         self._late = n + m + 1
         self._place: dict[int, int] = {}  # bucket -> position; never 0
-        self._entered = 0  # positions up to here were entered, or never will be
+        self._entered = 0  # positions up to here are entered or never will be
         self._prompt = 0  # length of the text when the generation began
         self._length = 0  # when a match was last looked for, or a generation began
         self._unused: list[int] = []  # buckets that `begin` filled and no `find` has used yet
 
     def begin(self, length: int) -> int | None:
-        """A generation begins on a text of `length` tokens.
+        """Begin a generation on a text of `length` tokens.
 
-        Returns the position from which on everything that was learned is stale, or None where nothing is.
+        Returns the position from which on everything learned is stale, or None if nothing is.
         """
-        # llama.cpp enters a prompt with the first draft. Here it is done at once, and undone if none came.
+        # llama.cpp enters a prompt with the first draft. Here it is entered at once, and removed if no draft
+        # came.
         for bucket in self._unused:
             del self._place[bucket]
         stale = None

@@ -1,7 +1,7 @@
 """llama.cpp's lookup cache files, as common/ngram-cache.cpp reads and writes them.
 
-A file is a row of records, in no order and without a header; all numbers are little-endian int32:
-the n-gram's tokens, four, filled up with -1 · number of followers · (token, count) for each follower.
+A file is a sequence of records in no order, without a header; all numbers are little-endian int32: the
+n-gram's four tokens, padded with -1 · number of followers · (token, count) for each follower.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 _NO_TOKEN = -1
 _HEAD = MAX_SIZE + 1  # numbers in front of a record's followers
 _MAX_COUNT = 2**31 - 1
-_MAX_BYTES = 2**30  # of a file: the index of one this large takes several GB
+_MAX_BYTES = 2**30  # of a file: the index of such a large file takes several GB
 
 
 class LookupCache:
-    """A file's statistics, kept as they are in the file: followers are unpacked when first asked for."""
+    """A file's statistics, kept in the file's form: followers are unpacked when first asked for."""
 
     def __init__(self, numbers: Numbers, starts: Numbers) -> None:
         """`numbers`, shape [n]: the file. `starts`, shape [records]: where each record begins there."""
@@ -61,13 +61,13 @@ class LookupCache:
         return known
 
     def _counts(self, key: bytes) -> dict[int, int]:
-        """token -> count of an n-gram that is in the file."""
+        """token -> count, of an n-gram in the file."""
         start = self._starts[key] + _HEAD
         pairs = self._numbers[start : start + 2 * self._numbers[start - 1]].tolist()
         return dict(zip(pairs[::2], pairs[1::2], strict=True))
 
     def merged(self, added: Mapping[bytes, Followers]) -> bytes:
-        """A file with these statistics and `added` to them."""
+        """Return a file's contents with these statistics and `added` summed."""
         kept = np.ones(len(self._numbers), bool)
         records = []
         for key, followers in added.items():
@@ -91,8 +91,8 @@ def _record(key: bytes, counts: Mapping[int, int]) -> bytes:
 def read_cache(path: Path, n_vocab: int) -> LookupCache:
     """Read a lookup cache whose tokens are ids of a vocabulary of `n_vocab`.
 
-    Raises SettingError where the file cannot be read, is no lookup cache, is damaged or cut short, or holds
-    tokens that the vocabulary does not have.
+    Raises SettingError if the file cannot be read, is not a lookup cache, is damaged or cut short, or holds
+    tokens that the vocabulary lacks.
     """
     try:
         if not path.is_file():
@@ -114,7 +114,7 @@ def read_cache(path: Path, n_vocab: int) -> LookupCache:
     starts = _record_starts(numbers, path)
     _check_records(numbers, starts, n_vocab, path)
     cache = LookupCache(numbers, starts)
-    if len(cache) < len(starts):  # an n-gram that is there twice
+    if len(cache) < len(starts):  # an n-gram occurs twice
         raise _damaged(path)
     return cache
 
@@ -137,18 +137,18 @@ def _check_records(numbers: Numbers, starts: Numbers, n_vocab: int, path: Path) 
     is_body = np.ones(len(numbers), bool)
     is_body[starts[:, None] + np.arange(_HEAD)] = False
     tokens, counts = numbers[is_body].reshape(-1, 2).T
-    # -1 only fills up behind an n-gram's tokens
+    # -1 may only pad an n-gram's end
     sound = not empty[:, 0].any() and not (empty[:, :-1] & ~empty[:, 1:]).any()
     if not sound or (heads < _NO_TOKEN).any() or (tokens < 0).any() or (counts < 1).any():
         raise _damaged(path)
     if (heads >= n_vocab).any() or (tokens >= n_vocab).any():
         raise SettingError(
-            f"The lookup cache {path.name} was made with another vocabulary than the target's.",
+            f"The lookup cache {path.name} was made with a vocabulary other than the target's.",
             "Choose one that was made with this model.",
         )
 
 
 def _damaged(path: Path) -> SettingError:
     return SettingError(
-        f"{path.name} is damaged or no lookup cache of llama.cpp.", "Choose another file, or move it away."
+        f"{path.name} is damaged or not a lookup cache of llama.cpp.", "Choose another file, or move it away."
     )

@@ -14,22 +14,22 @@ TOKEN_BYTES = 4
 
 
 class Followers:
-    """The tokens that followed one n-gram. Keeps the commonest and the total as it counts, so that asking for
-    them costs the same for two followers and for ten thousand.
+    """The tokens that followed one n-gram. The most common token and the total are kept while counting, so
+    that reading them costs the same for two followers as for ten thousand.
 
-    Among equally common tokens the lowest id is the commonest: in llama.cpp the order in which its unordered
-    map happens to be walked decides.
+    Among equally common tokens the lowest id wins; in llama.cpp the iteration order of its unordered map
+    decides.
     """
 
     __slots__ = ("best", "best_count", "counts", "total")
 
     def __init__(self, token: int, count: int = 1) -> None:
         self.best, self.best_count, self.total = token, count, count
-        self.counts: dict[int, int] | None = None  # token -> count; None while there is only one token
+        self.counts: dict[int, int] | None = None  # token -> count; None while there is a single token
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> Followers:
-        """From (token, count); at least one."""
+        """Make the followers from one or more (token, count)."""
         first, *rest = pairs
         followers = cls(*first)
         for token, count in rest:
@@ -48,17 +48,18 @@ class Followers:
             self.best, self.best_count = token, now
 
     def items(self) -> dict[int, int]:
-        """token -> count; not to be changed."""
+        """Return token -> count, read-only."""
         return {self.best: self.best_count} if self.counts is None else self.counts
 
     def best_beside(self, static: Followers | None) -> tuple[int, int]:
-        """The token with the largest weight, and its count here. A token that `static` knows weighs its count
-        here times a hundred times its count there; any other its count here alone."""
+        """Return the token with the largest weight, and its count here. The weight is the count here; a token
+        that `static` knows has it multiplied by a hundred times its count there."""
         if static is None:
             return self.best, self.best_count
         here, there = self.items(), static.items()
         shared = here.keys() & there.keys()
-        # The commonest here outweighs all that `static` does not know; it need not be searched for.
+        # The most common token here outweighs all others that `static` does not know; those need not be
+        # searched.
         candidates = shared | {self.best}
         token = max(
             candidates,
@@ -78,8 +79,8 @@ def count_ngrams(
 ) -> None:
     """Count what follows each n-gram of `tokens` (shape [n]), for the followers from index `first` on.
 
-    `sizes` are the smallest and the largest n. A key is the n-gram's tokens as little-endian int32, as they
-    stand in a file.
+    `sizes` are the smallest and the largest n. A key is the n-gram's tokens as little-endian int32, as in a
+    file.
     """
     raw, ids = token_bytes(tokens), tokens.tolist()
     shortest, longest = (TOKEN_BYTES * size for size in sizes)

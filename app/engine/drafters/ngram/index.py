@@ -1,4 +1,4 @@
-"""Where the n-grams of a growing text stood before: the index beneath the drafters that copy."""
+"""Index of where each n-gram of a growing text occurred before, for the drafters that copy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MASK = (1 << 60) - 1
 class NgramIndex:
     """Every place of every n-gram of a text, latest first, for one n.
 
-    A token costs the same whatever n and the length of the text: a rolling hash, and a link from each place
-    to the one before it with the same hash. Where hashes are equal the tokens are compared, so answers are
-    exact.
+    The cost per token depends neither on n nor on the length of the text: a rolling hash, and a link from
+    each place to the previous place with the same hash. If hashes are equal the tokens are compared, so
+    results are exact.
     """
 
     def __init__(self, n: int) -> None:
@@ -29,13 +29,13 @@ class NgramIndex:
         """Forget the text."""
         self.tokens: list[int] = []
         self.hashes: list[int] = []
-        """Of the n-gram that begins at each place; length of the text - n + 1."""
+        """The hash of the n-gram that begins at each place; length of the text - n + 1."""
         self._before: list[int] = []  # place -> the place before with the same hash, or -1
         self._latest: dict[int, int] = {}
         self._rolling = 0
 
     def follow(self, context: TokenIds) -> None:
-        """Learn what `context`, shape [length], has behind the known text, which it begins with."""
+        """Learn the new tokens of `context`, shape [length], which begins with the known text."""
         tokens, hashes, before, latest = self.tokens, self.hashes, self._before, self._latest
         n, leaving, rolling = self._n, self._leaving, self._rolling
         for token in context[len(tokens) :].tolist():
@@ -52,7 +52,7 @@ class NgramIndex:
         self._rolling = rolling
 
     def earlier(self, at: int) -> Iterator[int]:
-        """The places before `at` where the n-gram that begins at `at` stood, latest first."""
+        """Yield the earlier places of the n-gram that begins at `at`, latest first."""
         tokens, before, n = self.tokens, self._before, self._n
         ngram = tokens[at : at + n]
         place = before[at]

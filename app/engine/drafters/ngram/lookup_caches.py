@@ -1,4 +1,4 @@
-"""The lookup caches of an engine: each file is read once, for all drafters that use it, one after another."""
+"""The lookup caches of an engine: each file is read once for all drafters that use it."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from app.engine.errors import SettingError
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
-_MOST = 2  # static files that are kept; each may be of any size
+_MOST = 2  # static files kept; each may be of any size
 
 
 class DynamicCache:
-    """A file that answers are added to. What is drafted from stays the file as it was when it was first used:
-    a cold run that measures an answer again must not find it there."""
+    """A file that answers are added to. Drafts come from the file's state at its first use: a cold run that
+    measures an answer again must not find that answer in the file."""
 
     def __init__(self, path: Path, n_vocab: int) -> None:
-        """The file need not be there yet, its folder does. Raises SettingError."""
+        """The file need not exist yet, but its folder must. Raises SettingError."""
         self.path = path
         self._n_vocab = n_vocab
         self.statistics = self._read()
-        self._added: TokenIds = np.empty(0, np.int32)  # the text that was added last
+        self._added: TokenIds = np.empty(0, np.int32)  # the last text added
 
     def _read(self) -> LookupCache:
         if os.path.exists(self.path):
             return read_cache(self.path, self._n_vocab)
         if not os.path.isdir(self.path.parent):
             raise SettingError(
-                f"There is no folder {self.path.parent} for the lookup cache.", "Make it first."
+                f"There is no folder {self.path.parent} for the lookup cache.", "Create it first."
             )
         return LookupCache.empty()
 
     def add(self, text: TokenIds) -> None:
-        """Add a text, of shape [n], but for a beginning that it shares with the one before. Raises
-        SettingError where that cannot be done; a file that cannot be read is left as it is."""
+        """Add a text of shape [n], except a beginning that it shares with the last text added. Raises
+        SettingError on failure; an unreadable file is left unchanged."""
         both = min(len(text), len(self._added))
         parted = np.flatnonzero(text[:both] != self._added[:both])
         shared = int(parted[0]) if len(parted) else both
@@ -49,7 +49,7 @@ class DynamicCache:
             return
         new: dict[bytes, Followers] = {}
         count_ngrams(new, text, first=shared)
-        data = self._read().merged(new)  # as it is now: another window may have added to it
+        data = self._read().merged(new)  # read again: another window may have added to it
         try:
             write_atomic(self.path, data, SHARED)
         except OSError as error:
@@ -60,14 +60,14 @@ class DynamicCache:
 
 
 class LookupCaches:
-    """Static and dynamic ones, by their paths."""
+    """Static and dynamic lookup caches by their paths."""
 
     def __init__(self) -> None:
-        self._static: dict[Path, tuple[tuple[int, int], LookupCache]] = {}  # the latest used last
+        self._static: dict[Path, tuple[tuple[int, int], LookupCache]] = {}  # most recently used last
         self._dynamic: dict[Path, DynamicCache] = {}
 
     def static(self, text: str, n_vocab: int) -> LookupCache:
-        """A file's statistics; one that changed is read again. Raises SettingError."""
+        """Return a file's statistics; a changed file is read again. Raises SettingError."""
         path = Path(os.path.expanduser(text))
         try:
             found = path.stat()
@@ -83,7 +83,7 @@ class LookupCaches:
         return cache[1]
 
     def dynamic(self, text: str, n_vocab: int) -> DynamicCache:
-        """The file that answers are added to. Raises SettingError."""
+        """Return the file that answers are added to. Raises SettingError."""
         path = Path(os.path.expanduser(text))
         if path not in self._dynamic:
             self._dynamic[path] = DynamicCache(path, n_vocab)

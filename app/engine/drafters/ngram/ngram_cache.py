@@ -1,4 +1,5 @@
-"""ngram-cache: what followed the last few tokens before, in this text, in earlier ones, in a large corpus."""
+"""ngram-cache: drafts what followed the last few tokens in this text, in earlier answers and in a large
+corpus."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from app.engine.params import FileUse, param
 if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
-# n-gram size - 1 -> how often it must have been seen, and the share in % of the token to draft; llama.cpp's
+# n-gram size - 1 -> least count, and least share in % of the token to draft; llama.cpp's
 _LAX = ((2, 66), (2, 50), (1, 50), (1, 50))
 _STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
 
@@ -32,7 +33,7 @@ class NgramCacheParams:
 
     n_draft: int = param(
         8,
-        "Draft at most this many tokens per round. Usual are 4 to 16: more gain where most are accepted, and "
+        "Draft at most this many tokens per round. Usually 4 to 16: more gain where most are accepted, and "
         "cost more where they are not.",
         low=1,
         high=512,
@@ -43,7 +44,7 @@ class NgramCacheParams:
     )
     lookup_cache_dynamic: str = param(
         "",
-        "File with the statistics of earlier answers. Every answer is added; a missing file is made.",
+        "File with the statistics of earlier answers. Every answer is added; a missing file is created.",
         file=FileUse.WRITTEN,
     )
 
@@ -56,14 +57,14 @@ class NgramCache(Drafter):
     """llama.cpp's ngram-cache, call for call (common/speculative.cpp, common/ngram-cache.cpp), ties apart:
     see `Followers`.
 
-    llama.cpp's draft reads the tokens before the last one and takes the last one apart; `propose` gets it at
-    the end of the context. Its begin and accept do nothing, nor do they here, so three of its traits show:
-    only `propose` learns; n-grams do not reach from what one call learned over to what the next one does, so
-    that single tokens teach nothing; and a new text is read from where the longest one before it ended.
+    llama.cpp's draft reads the tokens before the last one and takes the last one separately; `propose` gets
+    it at the end of the context. Its begin and accept do nothing, as here. Three of its traits follow: only
+    `propose` learns; no n-gram spans tokens learned by two calls, so that single tokens teach nothing; and a
+    new text is read from the place where the longest earlier text ended.
 
-    llama.cpp's server never writes the dynamic file; here the answer is added to it as llama-lookup does,
-    but a beginning shared with the text added last is not counted again. What is drafted from stays the
-    file as it was when the strategy was first used.
+    llama.cpp's server never writes the dynamic file; here the answer is added as llama-lookup does, but a
+    beginning shared with the last text added is not counted again. Drafts come from the file's state when the
+    strategy was first used.
     """
 
     def __init__(self, params: NgramCacheParams, n_vocab: int, caches: LookupCaches | None = None) -> None:
@@ -104,7 +105,7 @@ class NgramCache(Drafter):
         return Proposal(ids=ids, end="n_draft" if len(ids) == self._n_draft else ENOUGH)
 
     def _next(self, tail: bytes) -> int | None:
-        """The token to draft behind the last tokens, given as bytes of at most four."""
+        """The token to draft after the last tokens, at most four, given as bytes."""
         static = self._static.get(tail[-TOKEN_BYTES * STATIC_SIZE :])
         token = _likely(self._context, tail, static, _LAX)
         if token is None:
@@ -115,7 +116,7 @@ class NgramCache(Drafter):
         return token
 
     def finish(self, context: TokenIds) -> None:
-        """Add the answer to the dynamic file. Raises SettingError where that cannot be done."""
+        """Add the answer to the dynamic file. Raises SettingError on failure."""
         if self._file is not None:
             self._file.add(context)
 
@@ -123,11 +124,11 @@ class NgramCache(Drafter):
 def _likely(
     statistics: _Statistics, tail: bytes, static: Followers | None, limits: tuple[tuple[int, int], ...]
 ) -> int | None:
-    """The likeliest follower of the longest n-gram that was seen often enough and is that sure of it."""
+    """The likeliest follower of the longest n-gram that was seen often enough and is sure enough."""
     for size in range(min(MAX_SIZE, len(tail) // TOKEN_BYTES), 0, -1):
         followers = statistics.get(tail[-TOKEN_BYTES * size :])
         limit = limits[size - 1]
-        # Where the commonest is too rare, all are: they need not be weighed.
+        # If the most common token is too rare, all are: they need not be weighed.
         if followers is not None and _enough(followers, followers.best_count, limit):
             token, count = followers.best_beside(static)
             if _enough(followers, count, limit):

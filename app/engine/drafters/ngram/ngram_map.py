@@ -1,10 +1,10 @@
-"""ngram-map-k and ngram-map-k4v: copy from behind an earlier match, and keep count of what came of it.
+"""ngram-map-k and ngram-map-k4v: copy what followed an earlier match, and count the results.
 
-Both draft what llama.cpp's `common/ngram-map.cpp` drafts for the same calls, its hash collisions and double
-counting included. Its scans are replaced: positions come from an index, keys from a dict.
+Both draft what llama.cpp's `common/ngram-map.cpp` drafts for the same calls, including its hash collisions
+and double counting. An index of positions and a dict of keys replace its scans.
 
-`begin`, `propose` and `observe` stand for its begin, draft and accept; accept is called only for the drafter
-whose draft was verified. The last token of a context is what llama.cpp hands over apart, as `id_last`.
+`begin`, `propose` and `observe` correspond to its begin, draft and accept; accept is called only for the
+drafter whose draft was verified. llama.cpp passes the last token of a context separately, as `id_last`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from app.engine.types import TokenIds
 
 _MOST_HITS = 16_380  # llama.cpp's counters stop here
-_MOST_VALUES = 4  # continuations that ngram-map-k4v tells apart after a key
+_MOST_VALUES = 4  # continuations that ngram-map-k4v distinguishes after a key
 
 
-_SIZE_N = "Match this many of the latest tokens. Usual are 3 to 12: fewer find more, and mislead more often."
-_SIZE_M = "Copy at most this many tokens. Usual are 8 to 48: more gain where long passages are repeated."
+_SIZE_N = "Match this many of the latest tokens. Usually 3 to 12: fewer find more, and mislead more often."
+_SIZE_M = "Copy at most this many tokens. Usually 8 to 48: more gain where long passages are repeated."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,7 @@ class NgramMapK4vParams:
     size_m: int = param(48, _SIZE_M, low=1, high=1024, unit="tokens")
     min_hits: int = param(
         1,
-        "Draft only once these tokens were found this often. Usual are 1 to 3: more are surer, and "
-        "come later.",
+        "Draft only once these tokens were found this often. Usually 1 to 3: more are surer, and come later.",
         low=1,
         high=_MOST_HITS,
     )
@@ -66,7 +65,7 @@ class _Value:
 
 @dataclass(slots=True)
 class _Key:
-    """An n-gram that was drafted from, by where it stood when it was first found."""
+    """An n-gram that was drafted from, identified by the place where it was first found."""
 
     place: int
     accepted: int  # ngram-map-k: tokens accepted of its last draft
@@ -76,10 +75,11 @@ class _Key:
 
 
 class _NgramMap(Drafter):
-    """What both have in common: finding the match and its key, and what a new generation makes them forget.
+    """The shared part of both drafters: finding the match and its key, and forgetting stale keys when a
+    generation begins.
 
-    llama.cpp keeps positions, not tokens, over generations. Where the history was edited, they point at other
-    tokens; so do they here.
+    llama.cpp keeps positions, not tokens, across generations. After the history was edited they point at
+    other tokens, here too.
     """
 
     def __init__(self, size_n: int, size_m: int) -> None:
@@ -92,10 +92,10 @@ class _NgramMap(Drafter):
         self._buckets = NgramBuckets(self._index, self._n, self._m)
         self._keys: list[_Key] = []
         self._key_of: dict[tuple[int, ...], _Key] = {}
-        self._drafted: _Key | _Value | None = None  # whose draft is being verified
+        self._drafted: _Key | _Value | None = None  # the source of the draft that is being verified
 
     def adjust(self, params: Any) -> None:
-        """Size of n-grams and drafts stay: keys and counts are made of these."""
+        """The sizes of n-grams and drafts stay: keys and counts depend on them."""
         return
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
@@ -111,7 +111,7 @@ class _NgramMap(Drafter):
     def propose(self, context: TokenIds, k: int) -> Proposal:
         self._index.follow(context)
         self._drafted = None
-        end = len(context) - 1  # llama.cpp keeps the last token apart
+        end = len(context) - 1  # llama.cpp passes the last token separately
         if end < 2 * self._n + self._m:
             return Proposal(end="the text is too short")
         match = self._buckets.find(end)
@@ -137,7 +137,8 @@ class _NgramMap(Drafter):
         return tuple(self._index.tokens[place : place + self._n])
 
     def _copy(self, start: int, passed: int, k: int) -> Proposal:
-        """At most `k` of the tokens from `start` on, and no more than `passed`, at first size_m."""
+        """Propose at most `k` of the tokens from `start` on, and at most `passed`, which is size_m at
+        first."""
         if passed == 0:
             return Proposal(end="nothing was accepted last time")
         wanted = min(passed, k)
@@ -149,15 +150,16 @@ class _NgramMap(Drafter):
 
     @abstractmethod
     def _source(self, key: _Key, match: int) -> _Key | _Value | str:
-        """What to draft from and to credit with what passes of it, or why nothing is drafted."""
+        """The source to draft from, which is credited with what passes, or the reason why nothing is
+        drafted."""
 
     @abstractmethod
     def _survives(self, key: _Key, stale: int) -> bool:
-        """Forget what `key` knows of positions from `stale` on; False where the key goes with it."""
+        """Forget what `key` knows of positions from `stale` on; False if the key itself is stale."""
 
 
 class NgramMapK(_NgramMap):
-    """Drafts size_m tokens from behind a match; later only as many as passed the last time."""
+    """Drafts the size_m tokens after a match; later only as many as passed the last time."""
 
     def __init__(self, params: NgramMapKParams) -> None:
         super().__init__(params.size_n, params.size_m)
@@ -172,8 +174,8 @@ class NgramMapK(_NgramMap):
 class NgramMapK4v(_NgramMap):
     """Drafts only where one continuation of the match is at least twice as frequent as the others together.
 
-    As in llama.cpp the tokens are copied from behind the match even where another place's continuation is the
-    frequent one; and each draft counts the match itself once more.
+    As in llama.cpp the tokens after the match are copied even if the frequent continuation follows another
+    place; and each draft counts the match itself once more.
     """
 
     def __init__(self, params: NgramMapK4vParams) -> None:
@@ -187,7 +189,7 @@ class NgramMapK4v(_NgramMap):
         if key.hits < self._min_hits:
             return "min_hits"
         self._count(key, match)
-        frequent = max(key.values, key=lambda value: value.count)  # of equals the first
+        frequent = max(key.values, key=lambda value: value.count)  # the first of equals
         others = sum(value.count for value in key.values) - frequent.count
         if others and frequent.count < 2 * others:
             return "no continuation stands out"

@@ -1,4 +1,5 @@
-"""ngram-mod: one pool of hashed n-grams for all chats; an entry holds the token that came next last time."""
+"""ngram-mod: one pool of hashed n-grams for all chats; an entry holds the token that last followed its
+n-gram."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ POOL_SIZE = 4 * 1024 * 1024  # entries
 EMPTY = -1
 _MULTIPLIER = 6364136223846793005
 _MASK = POOL_SIZE - 1
-_CHUNK = 32  # tokens: new n-grams are learned when the last one learned began this far back
+_CHUNK = 32  # tokens: new n-grams are learned once the last learned one began this far back
 _FULL = 0.25  # share of the pool in use above which a new generation starts with an empty one
-_LOW = 0.25  # accepted share of a draft below which it counts as a bad one
+_LOW = 0.25  # accepted share of a draft below which the draft is bad
 _BAD_DRAFTS = 5  # in a row: the pool is emptied
 
 
@@ -31,7 +32,7 @@ class NgramModParams:
 
     n_match: int = param(
         24,
-        "Match this many of the latest tokens. Usual are 16 to 32: below 16 more is found, and matches often "
+        "Match this many of the latest tokens. Usually 16 to 32: below 16 more is found, and matches often "
         "mislead. The pool of what was seen takes 16 MB.",
         low=1,
         high=1024,
@@ -39,7 +40,7 @@ class NgramModParams:
     )
     n_min: int = param(
         48,
-        "Discard drafts shorter than this. Usual are 2 to 48: a high one leaves only long repetitions, which "
+        "Discard drafts shorter than this. Usually 2 to 48: a high one leaves only long repetitions, which "
         "are seldom wrong.",
         low=0,
         high=1024,
@@ -47,7 +48,7 @@ class NgramModParams:
     )
     n_max: int = param(
         64,
-        "Draft at most this many tokens per round. Usual are 16 to 64: more gain where long passages are "
+        "Draft at most this many tokens per round. Usually 16 to 64: more gain where long passages are "
         "repeated.",
         low=1,
         high=1024,
@@ -76,11 +77,11 @@ class NgramModPool:
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes now."""
+        """The memory in use, in bytes."""
         return self._entries.nbytes
 
     def places(self, tokens: TokenIds) -> NDArray[np.uint32]:
-        """Where each n-gram of `tokens` (shape [m], m >= n) has its entry: shape [m - n + 1].
+        """The entry of each n-gram of `tokens` (shape [m], m >= n): shape [m - n + 1].
 
         llama.cpp's hash: h = h * multiplier + token over the n tokens in 64 bits, modulo the pool's size.
         That is a power of two, so the sum over token * multiplier^distance in 32 bits has the same low bits.
@@ -93,13 +94,14 @@ class NgramModPool:
             self._entries = np.full(POOL_SIZE, EMPTY, np.int32)
             self._view = self._entries.data
         places, followers = self.places(tokens[:-1]), tokens[self._n :]
-        # The last of several n-grams with one place stays: the first one from behind.
+        # Of several n-grams with one entry the last one stays: the first in reverse order.
         places, from_behind = np.unique(places[::-1], return_index=True)
         self._used += int(np.count_nonzero(self._entries[places] == EMPTY))
         self._entries[places] = followers[::-1][from_behind]
 
     def follow(self, window: TokenIds, count: int) -> list[int]:
-        """Up to `count` tokens that continue `window`, shape [n]; ends where the pool knows no more."""
+        """Return up to `count` tokens that continue `window`, shape [n]; ends at an n-gram that the pool does
+        not know."""
         if not len(self._entries):
             return []
         place = int(self.places(window)[0])
@@ -116,13 +118,13 @@ class NgramModPool:
 class NgramMod(Drafter):
     """llama.cpp's ngram-mod, call for call (common/speculative.cpp, common/ngram-mod.cpp).
 
-    llama.cpp's begin and draft read the tokens before the last one and take the last one apart; `begin` and
-    `propose` get it at the end of the context. Its accept reaches only the strategy that drafted: `observe`
-    with an empty proposal changes nothing. Drafts are cut to `k` after they were made, as there: n_min
-    and the share that was accepted count the tokens before the cut.
+    llama.cpp's begin and draft read the tokens before the last one and take the last one separately; `begin`
+    and `propose` get it at the end of the context. Its accept is called only for the strategy that drafted:
+    `observe` with an empty proposal changes nothing. As in llama.cpp, drafts are cut to `k` afterwards: n_min
+    and the accepted share count the tokens before the cut.
 
-    The pool is kept over `begin`, so that chats learn from each other, until more than a quarter of it is
-    in use or five drafts in a row had less than a quarter accepted.
+    The pool is kept across `begin`, so that chats learn from each other, until more than a quarter of it is
+    in use or less than a quarter was accepted in five drafts in a row.
     """
 
     def __init__(self, params: NgramModParams) -> None:
@@ -132,11 +134,11 @@ class NgramMod(Drafter):
 
     def reset(self) -> None:
         self.pool.clear()
-        self._read = 0  # the n-grams that start before this place of the text were learned
+        self._read = 0  # n-grams that start before this place are learned
         self._drafted = 0  # length of the last draft, uncut
-        self._low = 0  # drafts in a row of which too little was accepted
-        self._doubted = False  # the pool is to be emptied before it is used again
-        self._alone = False  # the pool holds the n-grams before `_read` and no others
+        self._low = 0  # bad drafts in a row
+        self._doubted = False  # the pool must be emptied before its next use
+        self._alone = False  # the pool holds only this text's n-grams before `_read`
 
     def adjust(self, params: NgramModParams) -> None:
         self._params = params
@@ -159,7 +161,7 @@ class NgramMod(Drafter):
         learned_up_to = self._read
         if self._doubted:
             learned_up_to = 0
-            # A pool of this text alone, emptied and filled again from the whole text, would be as it is.
+            # Emptying a pool of this text alone and filling it from the whole text would change nothing.
             if not self._alone or len(text) <= _CHUNK:
                 self._empty()
             self._doubted = False
@@ -184,7 +186,7 @@ class NgramMod(Drafter):
             self._low, self._doubted = 0, True
 
     def _learn(self, text: TokenIds) -> None:
-        """Add the n-grams that became complete since the last time."""
+        """Add the n-grams that became complete since the last call."""
         unread = text[self._read :]
         if len(unread) > self._params.n_match:
             self.pool.add(unread)

@@ -1,4 +1,5 @@
-"""ngram-simple: copy what followed the last time the text's last n tokens stood in it, as llama.cpp does."""
+"""ngram-simple: copy what followed the last n tokens at their latest earlier occurrence, as llama.cpp
+does."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ class NgramSimpleParams:
 
     size_n: int = param(
         12,
-        "Match this many of the latest tokens. Usual are 3 to 12: fewer find more, and mislead more often.",
+        "Match this many of the latest tokens. Usually 3 to 12: fewer find more, and mislead more often.",
         low=1,
         high=1024,
         unit="tokens",
     )
     size_m: int = param(
         48,
-        "Copy at most this many tokens. Usual are 8 to 48: more gain where long passages are repeated. Below "
+        "Copy at most this many tokens. Usually 8 to 48: more gain where long passages are repeated. Below "
         "size_n nothing is ever drafted.",
         low=1,
         high=1024,
@@ -40,8 +41,8 @@ class NgramSimpleParams:
 class NgramSimple(Drafter):
     """Drafts what llama.cpp's `common_ngram_simple_draft` drafts, from an index instead of a scan.
 
-    Only the latest match counts, and it must leave at least size_n tokens to copy. A match at the very start
-    of the text is not looked at, nor one that ends with the text's last token but one.
+    Only the latest match counts, and at least size_n tokens must follow it. A match at the very start of the
+    text is ignored, and so is one that ends at the second last token.
     """
 
     def __init__(self, params: NgramSimpleParams) -> None:
@@ -61,7 +62,7 @@ class NgramSimple(Drafter):
     def propose(self, context: TokenIds, k: int) -> Proposal:
         self._index.follow(context)
         n, m = self._params.size_n, self._params.size_m
-        end = len(context) - 1  # llama.cpp keeps the last token apart, and never copies it
+        end = len(context) - 1  # llama.cpp passes the last token separately, and never copies it
         if end <= n + m + 1:
             return Proposal(end="the text is too short")
         last = len(context) - n

@@ -1,4 +1,4 @@
-"""prompt-lookup: copy what followed the last time the same few tokens stood in the text."""
+"""prompt-lookup: copy what followed the latest earlier occurrence of the last few tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PromptLookupParams:
 
     max_ngram_size: int = param(
         3,
-        "Match this many of the latest tokens; where they are not found, fewer. Usual are 2 to 4: longer "
+        "Match this many of the latest tokens; where they are not found, fewer. Usually 2 to 4: longer "
         "matches mislead less often, and shorter ones are found more often.",
         low=1,
         high=64,
@@ -26,8 +26,8 @@ class PromptLookupParams:
     )
     num_pred_tokens: int = param(
         8,
-        "Copy at most this many tokens. Usual are 4 to 16: more gain where long passages are repeated, and "
-        "make every miss dearer.",
+        "Copy at most this many tokens. Usually 4 to 16: more gain where long passages are repeated, and "
+        "make every miss cost more.",
         low=1,
         high=512,
         unit="tokens",
@@ -35,10 +35,9 @@ class PromptLookupParams:
 
 
 class PromptLookup(Drafter):
-    """Keeps, for every n-gram length, where each n-gram of the context was last continued.
+    """Keeps, for every n-gram length, the place where each n-gram of the context was last continued.
 
-    An index instead of a scan: a round costs the tokens that came since the last one, whatever the length
-    of the history.
+    An index replaces the scan: a round costs only its new tokens, whatever the length of the history.
     """
 
     def __init__(self, params: PromptLookupParams) -> None:
@@ -56,14 +55,14 @@ class PromptLookup(Drafter):
         }
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
-        self.reset()  # a drafter of this text only: nothing is carried over from other answers
+        self.reset()  # drafts from this text only: nothing is kept from other answers
         self._learn(context)
 
     def observe(self, context: TokenIds, proposal: Proposal, accepted: int) -> None:
         self._learn(context)
 
     def _learn(self, context: TokenIds) -> None:
-        """Index the n-grams that the new tokens continue."""
+        """Index the n-grams that new tokens continue."""
         first_new = len(self._known)
         self._known.extend(context[first_new:].tolist())
         for at in range(max(1, first_new), len(self._known)):

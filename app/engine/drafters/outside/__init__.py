@@ -1,1 +1,1 @@
-"""Drafters from people's own files: read with care, run with a guard."""
+"""Plug-in drafters: loaded with checks, run behind a guard."""

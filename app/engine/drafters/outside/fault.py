@@ -1,4 +1,4 @@
-"""What went wrong in code from outside, in one short line that says where."""
+"""Errors of plug-in code as one short line that says where they arose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 _OURS = (str(Path(__file__).resolve().parents[3]), str(Path(importlib.__file__).parent), "<")
-"""Files on the way to code from outside begin so; generated code has a name in angle brackets."""
+"""Prefixes of files that are not plug-in code; generated code has a name in angle brackets."""
 _LONGEST = 200
 
 
@@ -33,7 +33,7 @@ def error_words(error: BaseException) -> str:
 
 
 def plain(text: str) -> str:
-    """Foreign words as one short line that can be written down."""
+    """Plug-in text as one short printable line."""
     line = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""Strategies from outside: what is asked of one, and how it becomes known beside the built-in ones."""
+"""Plug-in strategies: what is required of them, and their registration beside the built-in ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.engine.params import check_params, params_of
 from app.engine.strategy import LONGEST, NONE, RUN_KEYS
 
 Stamp = tuple[int, int]
-"""A file as it was read: modified at (ns), size (bytes)."""
+"""A file's version: time of modification (ns), size (bytes)."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST_NAME = 40
@@ -27,21 +27,21 @@ _LENGTHS = (*LONGEST, "n_min")
 
 @dataclass(frozen=True, slots=True)
 class ForeignKind(StrategyKind):
-    """A strategy that is not built in. Its drafter is made behind a guard."""
+    """A plug-in strategy. Its drafter is made behind a guard."""
 
-    source: str = ""  # its file's path, or its entry point; empty: a script registered it
-    stamp: Stamp | None = None  # None: it comes from no file
+    source: str = ""  # the file's path or the entry point; empty if a script registered it
+    stamp: Stamp | None = None  # None if it comes from no file
 
 
 def foreign_kinds() -> list[ForeignKind]:
-    """The strategies from outside that are known now."""
+    """The plug-in strategies that are registered."""
     return [kind for kind in KINDS.values() if isinstance(kind, ForeignKind)]
 
 
 def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -> None:
-    """Make a strategy known to grammar, forms, help and engine, behind a guard.
+    """Add a strategy to grammar, forms, help and engine, behind a guard.
 
-    Raises DrafterError where it is not what a strategy has to be, or where its name is taken.
+    Raises DrafterError if it is not a valid strategy, or if its name is taken.
     """
     wrong = _what_is_wrong(kind)
     if wrong:
@@ -53,7 +53,7 @@ def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -
 
 
 def unregister(name: str) -> None:
-    """Forget a strategy from outside; built-in ones stay."""
+    """Remove a plug-in strategy; built-in ones stay."""
     if isinstance(KINDS.get(name), ForeignKind):
         del KINDS[name]
 
@@ -73,8 +73,8 @@ def _make_guarded(kind: StrategyKind, params: Any, resources: Resources) -> Draf
 
 
 def _guarded_params(owner: type[Any]) -> type[Any]:
-    """The same dataclass, but whatever it raises for some values is a SettingError: those who parse a spec or
-    fill in a form expect that one."""
+    """The same dataclass, but every error that its constructor raises becomes a SettingError, which callers
+    that parse a spec or fill in a form expect."""
 
     def init(self: Any, *values: Any, **named: Any) -> None:
         try:
@@ -89,13 +89,14 @@ def _guarded_params(owner: type[Any]) -> type[Any]:
 
 
 def _what_is_wrong(kind: Any) -> str:
-    """What keeps a strategy from being used, to stand behind a colon; empty for a sound one."""
+    """The reason why a strategy cannot be used, worded to follow a colon; empty for a valid one."""
     if not isinstance(kind, StrategyKind):
         return f"its STRATEGY is of type {type(kind).__name__} and not StrategyKind"
     name: Any = kind.name
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         return (
-            f"{name!r} is no name for a strategy (lower-case letters and digits, joined by single hyphens, "
+            f"{name!r} is not a valid strategy name (lower-case letters and digits, joined by single "
+            f"hyphens, "
             f"at most {_LONGEST_NAME})"
         )
     if name in KINDS or name == NONE:

@@ -1,10 +1,10 @@
-"""The guard around a drafter from outside: whatever it does costs a draft, never the answer.
+"""The guard around a plug-in drafter: its errors cost a draft, never the answer.
 
-What is verified is what the guard made anew from the ids that were proposed, each looked at. Proposals are
-one-hot: a q that does not belong to the draw of its token would bend the target's law, and nothing here could
-tell. Python code cannot be interrupted where it stands without breaking what it holds, so time is measured
-and not cut: a draft that comes too late is dropped, and a drafter that was late some times rests until the
-next answer. What no round could tell, because another strategy drafted in all of them, `finish` does.
+The verified proposal is a new one, which the guard makes from the proposed ids after checking each. Proposals
+are one-hot: a q that its token was not drawn from would bend the target's law, and the guard could not detect
+it. Python code cannot be interrupted safely, so time is measured and not limited: a late draft is dropped,
+and a drafter that was late several times rests until the next answer. An error that no round could report,
+because another strategy drafted in all of them, is reported by `finish`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SLOW_SECONDS = 0.1
 SLOW_BEGIN_SECONDS = 1.0
 """The most that `begin` may take, which has a whole prompt to read."""
 LATE_TIMES = 3
-"""After being late so often the drafter rests for the answer."""
+"""The number of late calls after which the drafter rests for the answer."""
 
 
 class GuardedDrafter(Drafter):
-    """Hands everything on to a foreign drafter, and says as the end of a draft what went wrong with it.
+    """Passes every call on to a plug-in drafter, and reports its errors as the end of a draft.
 
     - raised in `propose`, or proposed what is no proposal: this draft is lost;
     - raised in `observe`: the next draft is lost;
@@ -41,7 +41,8 @@ class GuardedDrafter(Drafter):
     - late in `propose`: this draft is lost; in `begin` or `observe`: the next one is; late for the third
       time: it rests for this answer.
 
-    A UserError that is raised while it is made refuses the request: so a drafter says what it needs.
+    A UserError raised while the drafter is made refuses the request: this is how a drafter says what it
+    needs.
     """
 
     def __init__(self, name: str, make: Callable[[Any], Any], params: Any, n_vocab: int) -> None:
@@ -51,10 +52,10 @@ class GuardedDrafter(Drafter):
         self._params = params
         self._n_vocab = n_vocab
         self.drafter: Drafter | None = None
-        self._fault = ""  # the first thing that went wrong and is not told yet: the next draft is lost to it
-        self._rests = ""  # nothing more is asked of it in this answer, because of this
+        self._fault = ""  # the first error not reported yet: it costs the next draft
+        self._rests = ""  # the reason why the drafter is not called again in this answer
         self._late = 0
-        self._observing = 0.0  # seconds of its last `observe`
+        self._observing = 0.0  # seconds of the last `observe`
         self._attempt(self._build, (UserError,))
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
@@ -95,14 +96,14 @@ class GuardedDrafter(Drafter):
         fault = self._attempt(partial(self.drafter.observe, _read_only(context), own, accepted))
         self._observing = time.perf_counter() - began
         if self._observing > SLOW_SECONDS:
-            # Judged here: it may be long until a draft is asked for.
+            # Checked here: the next draft may be asked for much later.
             late = self._was_late(self._observing, SLOW_SECONDS, " to observe")
             fault = fault or late
             self._observing = 0.0
         self._fault = self._fault or fault
 
     def finish(self, context: TokenIds) -> None:
-        """Raises DrafterError for what went wrong and no round could tell."""
+        """Raises DrafterError for an error that no round could report."""
         if self.drafter is not None and self._attempt(partial(self.drafter.finish, _read_only(context))):
             self.drafter = None
         fault, self._fault = self._fault, ""
@@ -126,7 +127,7 @@ class GuardedDrafter(Drafter):
         self.drafter = drafter
 
     def _asked(self, context: TokenIds, k: int) -> Proposal:
-        """The drafter's proposal, made anew from what is sound; raises _Rubbish where something is not."""
+        """The drafter's proposal, rebuilt from its checked parts; raises _Rubbish if one is invalid."""
         assert self.drafter is not None
         ask: Callable[..., Any] = self.drafter.propose  # whatever its type says
         proposal = ask(_read_only(context), k)
@@ -147,8 +148,8 @@ class GuardedDrafter(Drafter):
         return f"{self._name} took {seconds * 1000:,.0f} ms{at}, more than {limit * 1000:,.0f} ms"
 
     def _attempt(self, act: Callable[[], object], through: tuple[type[Exception], ...] = ()) -> str:
-        """Do something of the drafter's; what went wrong in words, empty where nothing did. Errors of the
-        kinds `through` are the caller's to hear."""
+        """Call the drafter; returns its error in words, or "". Errors of the types in `through` are
+        raised."""
         try:
             act()
         except through:
@@ -157,13 +158,13 @@ class GuardedDrafter(Drafter):
             return f"{self._name} {rubbish}"
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # SystemExit, asyncio.CancelledError: of the drafter's own doing
+        except BaseException as error:  # also SystemExit and asyncio.CancelledError, raised by the drafter
             return f"{self._name} raised {error_words(error)}"
         return ""
 
 
 class _Rubbish(Exception):  # noqa: N818 - its text goes on behind the drafter's name
-    """A proposal that is none."""
+    """An invalid proposal."""
 
 
 def _sound_ids(given: Any, k: int, n_vocab: int) -> list[int]:
@@ -203,7 +204,7 @@ def _lost(fault: str) -> Proposal:
 
 
 def _read_only(context: TokenIds) -> TokenIds:
-    """The truth, to look at: a drafter that writes into its context raises."""
+    """A read-only view of the context: a drafter that writes into it raises."""
     view = context.view()
     view.flags.writeable = False
     return view

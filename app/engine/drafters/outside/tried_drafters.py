@@ -1,5 +1,5 @@
-"""Drafter files are read in a process of their own first: one that hangs, or ends the process that reads it,
-must not do so to the window, where it could be taken off the list."""
+"""Trial loading of drafter files in a separate process: a file that hangs or crashes must not do so to the
+window, where the user could remove it from the list."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from app.engine.process.safer import exit_words
 
 TIME_LIMIT = 10.0  # seconds for a file; it may import a large package from a slow disk
 _LONGEST = 20  # bytes of a message
-_START_LIMIT = 60.0  # seconds until the process reads: that is not the files' doing
-_ADVICE = "Mend it and reload, or remove it."
+_START_LIMIT = 60.0  # seconds until the process starts reading, which is not the files' fault
+_ADVICE = "Fix it and reload, or remove it."
 
 
 class TriedDrafters:
-    """`use_drafters` for files that nobody has vouched for."""
+    """`use_drafters` for untrusted files."""
 
     def __init__(self, limit: float = TIME_LIMIT) -> None:
         self._limit = limit
-        self._tried: dict[str, tuple[Stamp | None, DrafterError | None]] = {}  # None: it does no harm
+        self._tried: dict[str, tuple[Stamp | None, DrafterError | None]] = {}  # None: harmless
 
     def use(self, files: Sequence[str]) -> Mapping[str, DrafterError]:
-        """Know the drafters of installed packages and of exactly these files, but for those that do harm.
+        """Register the drafters of installed packages and of exactly these files, except harmful ones.
 
-        Returns what cannot be used: file, or entry point, -> why. Each file is tried once, until it changes
-        or until `forget`.
+        Returns the errors: file or entry point -> why it cannot be used. Each file is tried once, until it
+        changes or until `forget`.
         """
         stamps = {file: file_stamp(file) for file in files}
         self._tried = {file: result for file, result in self._tried.items() if result[0] == stamps.get(file)}
@@ -46,11 +46,11 @@ class TriedDrafters:
         return {**problems, **use_drafters([file for file in files if file not in problems])}
 
     def forget(self) -> None:
-        """Try again what could not be used."""
+        """Make the next `use` try every file again."""
         self._tried.clear()
 
     def _read(self, files: Sequence[str]) -> tuple[int, DrafterError | None]:
-        """Index of the first file that does harm, and what it did; of the last one where none does."""
+        """Index of the first harmful file, and its error; index of the last file if none is harmful."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_read_all, args=(theirs, tuple(files)), daemon=True)
@@ -59,7 +59,7 @@ class TriedDrafters:
         at, limit = 0, _START_LIMIT
         try:
             while ours.poll(limit):
-                # A number as text: what a file could write into the pipe is not run here.
+                # A number as text: nothing that a file writes into the pipe is executed here.
                 at, limit = range(len(files) + 1)[int(ours.recv_bytes(_LONGEST))], self._limit
                 if at == len(files):
                     return at - 1, None
@@ -78,11 +78,12 @@ class TriedDrafters:
 
 
 def _read_all(connection: Connection, files: Sequence[str]) -> None:
-    """In the child: say which file comes next, and read it. What a file raises is told when it is used."""
+    """In the child process: announce the next file, then read it. What a file raises is reported when it is
+    used."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent to handle
     for at, file in enumerate(files):
         connection.send_bytes(str(at).encode())
         with contextlib.suppress(DrafterError):
             run_file(os.path.abspath(file))
     connection.send_bytes(str(len(files)).encode())
-    os._exit(0)  # threads that a file began do not matter
+    os._exit(0)  # does not wait for threads that a file started

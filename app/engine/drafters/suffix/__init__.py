@@ -1,1 +1,1 @@
-"""The drafter that follows suffix automata."""
+"""The suffix drafter and its suffix automata."""

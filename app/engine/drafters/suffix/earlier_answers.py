@@ -1,4 +1,4 @@
-"""Answers that are over, indexed together; the oldest are forgotten."""
+"""Finished answers, indexed together; the oldest are forgotten."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from app.engine.drafters.suffix.index import SEAM, SuffixIndex
 class EarlierAnswers:
     """At most `max_tokens` tokens of answers, in two indices of half that size each.
 
-    Nothing can be taken out of an index again. So answers go into the younger one; when it is full it becomes
-    the older one, and what was that is dropped whole. That forgets without ever building an index anew.
+    Nothing can be removed from an index. So answers go into the younger index; when that is full it becomes
+    the older one, and the former older index is dropped whole. No index is ever rebuilt.
     """
 
     def __init__(self, max_depth: int, max_tokens: int) -> None:
@@ -20,12 +20,12 @@ class EarlierAnswers:
 
     @property
     def indices(self) -> tuple[SuffixIndex, SuffixIndex]:
-        """The younger one first."""
+        """Both indices, the younger first."""
         return self._younger, self._older
 
     def add(self, answer: list[int]) -> None:
-        """Keep an answer; of one that is longer than half of what is kept, its end."""
-        room = self._half - 1  # a seam goes with it
+        """Keep an answer; of an answer longer than half of the limit, only the end."""
+        room = self._half - 1  # one place is for the seam
         if room < 1 or not answer:
             return
         answer = answer[-room:]

@@ -1,4 +1,4 @@
-"""A growing text, indexed by all its substrings: how often each stood there and what most often followed."""
+"""An index of all substrings of a growing text: how often each occurred and what most often followed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOWHERE: Place = (ROOT, 0)
 
 
 class ShortBy(Enum):
-    """Why a continuation is shorter than was wanted."""
+    """The reason why a continuation is shorter than wanted."""
 
     UNSURE = "the next token's probability was below the limit"
     ENDED = "nothing ever followed"
@@ -25,22 +25,21 @@ class ShortBy(Enum):
 
 @dataclass(slots=True)
 class Continuation:
-    """What most often followed a string, token by token."""
+    """The most frequent continuation of a string, token by token."""
 
     ids: list[int]
-    score: float  # sum of the tokens' estimated probabilities: how many are expected to be right
-    place: Place  # the string with its continuation, cut to its last `max_depth` tokens
+    score: float  # sum of the tokens' estimated probabilities: the expected number of right tokens
+    place: Place  # of the string with its continuation, cut to the last `max_depth` tokens
     stop: ShortBy | None = None
 
 
 class SuffixIndex:
     """Counts of all substrings of at most `max_depth` + 1 tokens, kept while the text grows.
 
-    A suffix automaton (Blumer et al., 1985): one state for all strings that end at the same places, and so
-    at most two states a token. The strings that end where the text ends now are a chain of suffix links, at
-    most `max_depth` + 1 of them short enough to matter; appending a token counts along that chain, so that
-    everything else is a look-up. A trie of the same depth would hold the same numbers in `max_depth` entries
-    a token.
+    A suffix automaton (Blumer et al., 1985): one state for all strings that end at the same places, and so at
+    most two states per token. The strings that end at the end of the text are a chain of suffix links, of
+    which at most `max_depth` + 1 are short enough to matter; appending a token counts along that chain, so
+    that everything else is a look-up. A trie of the same depth would need `max_depth` entries per token.
     """
 
     def __init__(self, max_depth: int) -> None:
@@ -48,13 +47,13 @@ class SuffixIndex:
         self.size = 0  # tokens in the index
         self._end: Place = NOWHERE
         self._last = ROOT  # the state of the whole text
-        # One entry a state; the first is the empty string.
+        # One entry per state; the first is the empty string.
         self.following: list[dict[int, int]] = [{}]  # token -> state
-        self._link = [NONE]  # the state of its longest suffix that ends at more places
-        self._length = [0]  # of its longest string
-        self.seen = [0]  # places where it ends
-        self.followed = [0]  # of these, places where the text goes on
-        self._best = [NONE]  # the token that followed most often, of several the latest
+        self._link = [NONE]  # state of the longest suffix that ends at more places
+        self._length = [0]  # length of the state's longest string
+        self.seen = [0]  # number of places where it ends
+        self.followed = [0]  # of these, places where the text continues
+        self._best = [NONE]  # the token that followed most often, the latest of several
         self._latest = [NONE]  # text index of the last token at its latest place
 
     @property
@@ -63,13 +62,13 @@ class SuffixIndex:
         return self._end
 
     def extend(self, tokens: Iterable[int]) -> None:
-        """Append token ids, or SEAM behind a text that is over."""
+        """Append token ids, or SEAM after a finished text."""
         for token in tokens:
             self._append(token)
 
     def _append(self, token: int) -> None:
-        # Where this splits the state of `_end`, a run of one token is growing: the longer strings end there
-        # as well, and `_cut` comes back to the shorter ones.
+        # If this splits the state of `_end`, a run of one token is growing: the longer strings end there too,
+        # and `_cut` returns to the shorter ones.
         self._add_state(token)
         following, link, seen, followed = self.following, self._link, self.seen, self.followed
         best, latest = self._best, self._latest
@@ -78,7 +77,7 @@ class SuffixIndex:
         while state != NONE:  # every string, longest first, that the new token follows
             nexts = following[state]
             reached = nexts[token]
-            if reached != before:  # strings that part only further left arrive at one state
+            if reached != before:  # strings that differ only further left reach the same state
                 seen[reached] += 1
                 latest[reached] = self.size
                 before = reached
@@ -91,7 +90,7 @@ class SuffixIndex:
         self._end = self._cut(following[self._end[0]][token], self._end[1] + 1)
 
     def _add_state(self, token: int) -> None:
-        """The automaton's step: strings that now end here are told apart from those that do not."""
+        """The automaton's step: separate the strings that now end here from those that do not."""
         following, link, length = self.following, self._link, self._length
         new = self._new_state({}, length[self._last] + 1)
         state = self._last
@@ -106,7 +105,7 @@ class SuffixIndex:
         if length[known] == length[state] + 1:
             link[new] = known
             return
-        # Only the shorter strings of `known` end here as well: they get a state of their own.
+        # Only the shorter strings of `known` end here too: they get a state of their own.
         short = self._new_state(dict(following[known]), length[state] + 1)
         link[short] = link[known]
         for counts in (self.seen, self.followed, self._best, self._latest):
@@ -127,14 +126,14 @@ class SuffixIndex:
         return len(self.following) - 1
 
     def _cut(self, state: int, length: int) -> Place:
-        """The last `max_depth` tokens of a string that is at most one longer."""
+        """The last `max_depth` tokens of a string that is at most one token longer."""
         if length <= self._depth:
             return state, length
         shorter = self._link[state]
         return (shorter if self._length[shorter] >= self._depth else state), self._depth
 
     def step(self, place: Place, token: int) -> Place:
-        """The longest end of (string at `place` + `token`) that occurs, of at most `max_depth` tokens."""
+        """The longest suffix of (string at `place` + `token`) that occurs, of at most `max_depth` tokens."""
         state, length = place
         while token not in self.following[state]:
             state = self._link[state]
@@ -144,8 +143,8 @@ class SuffixIndex:
         return self._cut(self.following[state][token], length + 1)
 
     def ends(self, place: Place) -> Iterator[Place]:
-        """The string and its ends, longest first, of those that continue alike only the longest; only where
-        something followed."""
+        """Yield the string and its suffixes that were followed by something, longest first; of suffixes with
+        the same continuations only the longest."""
         state, length = place
         while state != ROOT:
             if self.followed[state]:
@@ -154,14 +153,14 @@ class SuffixIndex:
             length = self._length[state]
 
     def latest(self, place: Place) -> int:
-        """Text index of the last token of the string where it occurs last."""
+        """Text index of the last token of the string's latest occurrence."""
         return self._latest[place[0]]
 
     def follow(self, place: Place, wanted: int, p_min: float) -> Continuation:
-        """At most `wanted` tokens, each the one that most often followed all before it.
+        """Draft at most `wanted` tokens, each the one that most often followed all before it.
 
-        A token's probability is the product of the shares up to it, a share being how often the token
-        followed among the times that anything did; the first one below `p_min` ends the draft.
+        A token's probability is the product of the shares up to it, where a share is the fraction of followed
+        occurrences that this token followed; the first token below `p_min` ends the draft.
         """
         found = Continuation([], 0.0, place)
         state, length = place

@@ -1,9 +1,9 @@
-"""suffix: what most often followed the last few tokens, in this conversation and in earlier answers.
+"""suffix: drafts what most often followed the last few tokens in this conversation and in earlier answers.
 
 Suffix decoding after Oliaro et al., "SuffixDecoding" (arXiv 2411.04975), with the settings of its
-implementation in vLLM. Differences: a place where nothing follows yet, such as the end of the text, does not
-count among the times that a token could have followed; `max_depth` limits the match, not the match and the
-draft together; earlier answers are bounded in tokens, not in answers.
+implementation in vLLM. Differences: a place where nothing follows yet, such as the end of the text, is not
+counted as an occurrence; `max_depth` limits the match, not match and draft together; earlier answers are
+limited in tokens, not in number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SuffixParams:
 
     n_max: int = param(  # [num_speculative_tokens]
         24,
-        "Draft at most this many tokens per round. Usual are 8 to 32: max_spec_factor and p_min end most "
+        "Draft at most this many tokens per round. Usually 8 to 32: max_spec_factor and p_min end most "
         "drafts before.",
         low=1,
         high=512,
@@ -34,14 +34,14 @@ class SuffixParams:
     )
     p_min: float = param(  # [suffix_decoding_min_token_prob]
         0.1,
-        "Stop where the estimated chance that the whole draft is accepted falls below this. Usual are 0.05 "
+        "Stop where the estimated chance that the whole draft is accepted falls below this. Usually 0.05 "
         "to 0.3: a higher one wastes fewer tokens, and drafts fewer.",
         low=0,
         high=1,
     )
     max_depth: int = param(  # [suffix_decoding_max_tree_depth]
         24,
-        "Match at most this many of the latest tokens. Usual are 8 to 64: deeper tells long repetitions "
+        "Match at most this many of the latest tokens. Usually 8 to 64: deeper tells long repetitions "
         "apart, and takes longer to look through.",
         low=1,
         high=256,
@@ -49,7 +49,7 @@ class SuffixParams:
     )
     max_spec_factor: float = param(  # [suffix_decoding_max_spec_factor]
         1.0,
-        "Draft at most this many tokens for each token that matched. Usual are 1 to 4: more trusts short "
+        "Draft at most this many tokens for each token that matched. Usually 1 to 4: more trusts short "
         "matches with long drafts.",
         low=0,
         high=64,
@@ -67,10 +67,10 @@ class SuffixParams:
 
 
 class Suffix(Drafter):
-    """Drafts from the index, and for the match length, whose draft promises most accepted tokens.
+    """Drafts from the index and the match length whose draft promises most accepted tokens.
 
     The promise (the paper's score) is the sum of the estimated probabilities. A longer match allows a longer
-    draft, so that mostly the longest one wins; a shorter one with more to go by can.
+    draft, so the longest match usually wins; a shorter match with more occurrences may.
     """
 
     def __init__(self, params: SuffixParams) -> None:
@@ -81,14 +81,15 @@ class Suffix(Drafter):
         self._known: list[int] = []  # the text in the index of this conversation
         self._index = SuffixIndex(self._params.max_depth)
         self.earlier = EarlierAnswers(self._params.max_depth, self._params.max_cached_tokens)
-        self._places: list[Place] = []  # where the context's end stands in each index of earlier answers
-        self._answer_start: int | None = None  # None: no answer is in the making
+        self._places: list[Place] = []  # the end of the context in each index of earlier answers
+        self._answer_start: int | None = None  # None: no answer is being written
 
     def adjust(self, params: SuffixParams) -> None:
         self._params = params
 
     def begin(self, context: TokenIds, surroundings: RunContext) -> None:
-        # A chat that goes on is only read on; an edited one has nothing left of what was edited away.
+        # Of a continued chat only the new tokens are read; an edited chat is read anew, without what was
+        # removed.
         if context[: len(self._known)].tolist() != self._known:
             self._known = []
             self._index = SuffixIndex(self._params.max_depth)
@@ -106,7 +107,7 @@ class Suffix(Drafter):
             self._answer_start = None
 
     def _learn(self, context: TokenIds) -> list[int]:
-        """Index the tokens that are new in the context, and return them."""
+        """Index the new tokens of the context, and return them."""
         new: list[int] = context[len(self._known) :].tolist()
         self._known += new
         self._index.extend(new)
@@ -127,19 +128,19 @@ class Suffix(Drafter):
                 allowed = max(0, int(place[1] * params.max_spec_factor + params.max_spec_offset + 1e-6))
                 wanted = min(allowed, params.n_max, k)
                 if wanted <= best.score:
-                    break  # a shorter match allows no more tokens, and none scores more than 1
+                    break  # a shorter match allows no more tokens, each scoring at most 1
                 found = index.follow(place, wanted, params.p_min)
                 if found.score > best.score:
                     best, source = found, index
                     end = self._end(found, wanted, allowed, own=index is self._index)
         proposal = Proposal(ids=best.ids, end=end)
-        # A draft longer than max_depth need not be one stretch of the text.
+        # A draft longer than max_depth need not be a contiguous part of the text.
         if source is self._index and 0 < len(best.ids) <= params.max_depth:
             proposal.match = source.latest(best.place) - len(best.ids) + 1
         return proposal
 
     def _end(self, found: Continuation, wanted: int, allowed: int, *, own: bool) -> str:
-        """Why a draft of at most `wanted` tokens, of those that the match allowed, ended."""
+        """The reason why a draft of at most `wanted` tokens, of the `allowed` by the match, ended."""
         if found.stop is ShortBy.UNSURE:
             return "p_min"
         if found.stop is ShortBy.ENDED:
