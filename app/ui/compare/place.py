@@ -115,7 +115,7 @@ class ComparePlace(PlaceWidget):
 
     @Slot()
     def run(self) -> None:
-        """Measure what is set up."""
+        """Measure the set-up."""
         if not self._may_begin():
             return
         self._show_lanes()
@@ -128,7 +128,7 @@ class ComparePlace(PlaceWidget):
 
     @Slot(int)
     def tune(self, seconds: int) -> None:
-        """Search for the best setting on these prompts."""
+        """Search for the best setting on the chosen prompts."""
         self.head.close_panels()
         if not self._may_begin():
             return
@@ -143,7 +143,7 @@ class ComparePlace(PlaceWidget):
 
     @Slot()
     def _tune_more(self) -> None:
-        """Search on with the settings that are still in."""
+        """Continue the search with the settings that are still in."""
         if self._may_begin():
             self.works.tune.go_on(MORE_SECONDS)
             self._begun()
@@ -166,7 +166,7 @@ class ComparePlace(PlaceWidget):
 
     @Slot(object)
     def _take_up(self, earlier: Earlier) -> None:
-        """Go on with an earlier measurement, or show it."""
+        """Continue an earlier measurement, or show a complete one."""
         if not self._may_begin():
             return
         before, experiment = self.chips.setup, earlier.journal.experiment
@@ -184,7 +184,7 @@ class ComparePlace(PlaceWidget):
         self.outcome.show_work(work)
 
     def _may_begin(self) -> bool:
-        """Whether the machine is free; where it is not, that is said."""
+        """Whether the machine is free; where it is not, a notice says why."""
         self.notice.clear()
         if self.works.at_work:
             return False
@@ -196,7 +196,7 @@ class ComparePlace(PlaceWidget):
         return False
 
     def _begun(self) -> None:
-        """What is measured now does not change by the panels any more."""
+        """Close panels and offers once a measurement has begun, which they no longer change."""
         self.earlier.hide()
         self.head.close_panels()
 
@@ -216,7 +216,7 @@ class ComparePlace(PlaceWidget):
 
     @Slot(object)
     def _compare_these(self, strategies: tuple[str, ...]) -> None:
-        """Set up what a search found, and measure it."""
+        """Set up these strategies as lanes, and measure them."""
         lanes = tuple(Lane(strategy) for strategy in strategies)
         self.chips.set_setup(dataclasses.replace(self.chips.setup, lanes=lanes))
         self.run()
@@ -251,11 +251,11 @@ class ComparePlace(PlaceWidget):
             self.chips.suggest()
         else:
             self.chips.show_setup()
-        # The keys of this place work from here; none of them ends what is being measured.
+        # The place's shortcuts work from this widget, and no key on it stops a measurement.
         (self.outcome if self.works.at_work else self.head.run).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close_place(self) -> None:
-        """Before the window goes: end what is being measured and written."""
+        """End measurements and exports before the window closes."""
         self.exports.close()
         self.chips.close()
         self.works.close()

@@ -1,4 +1,4 @@
-"""What the Compare place says about runs, in a few words."""
+"""Short texts of the Compare place about runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
 def place_words(place: int) -> str:
-    """1st, 2nd, 3rd, 4th; there are eight at most."""
+    """A place in a race: 1st, 2nd, 3rd, 4th; there are at most eight."""
     return PLACES.get(place, f"{place}th")
 
 
@@ -29,7 +29,7 @@ def amount_words(lanes: int, prompts: int, repeats: int) -> str:
 
 
 def badge(record: RunRecord, strategy: str, temperature: float) -> tuple[str, str]:
-    """Whether an answer is its baseline's, and what that means."""
+    """Whether an answer is identical to its baseline's, and the meaning of that."""
     parting = record.first_divergence
     if record.baseline_lane is None or record.lane == record.baseline_lane:
         return "", ""
@@ -63,7 +63,7 @@ def _parting_words(parting: Divergence) -> str:
 
 
 def token_words(parting: Divergence, *, own: bool) -> str:
-    """A token where answers part, in quotation marks; what an answer that is over has there."""
+    """A token at a divergence, in quotation marks; words for the end of an answer that has no token there."""
     token, text = (
         (parting.token, parting.token_text) if own else (parting.baseline_token, parting.baseline_text)
     )
@@ -71,10 +71,10 @@ def token_words(parting: Divergence, *, own: bool) -> str:
 
 
 def lane_words(strategy: str) -> str:
-    """What a lane does, for where it has no answer yet; or what is wrong with it."""
+    """A description of a lane's strategy, shown before its first answer; or what is wrong with it."""
     try:
         parts = StrategySpec.parse(strategy).parts
-    except SettingError as error:  # its drafter was taken away
+    except SettingError as error:  # its drafter was removed
         return str(error)
     if not parts:
         return "The target alone. Every other lane is compared with it."
@@ -82,19 +82,19 @@ def lane_words(strategy: str) -> str:
 
 
 def left_words(seconds: float | None) -> str:
-    """The time that is left, or nothing as long as nobody knows."""
+    """The time that is left; "" while it is unknown."""
     return "" if seconds is None else f"about {numbers.duration(max(1.0, seconds))} left"
 
 
 def ahead_words(seconds: float) -> str:
-    """How far a lane is from the baseline, in seconds of the race."""
+    """How many seconds of the race a lane is ahead of the baseline, or behind it."""
     if abs(seconds) < 0.0005:
         return "level with none"
     return f"{duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} none"
 
 
 def prompt_words(experiment: Experiment, prompt: int) -> str:
-    """One line that tells prompts apart."""
+    """A line that distinguishes a prompt from the others."""
     asked = experiment.prompts[prompt]
     text = " ".join(asked.prompt.split())
     category = f"{asked.category} · " if asked.category else ""
@@ -102,5 +102,5 @@ def prompt_words(experiment: Experiment, prompt: int) -> str:
 
 
 def shown_text(text: str) -> str:
-    """A token's text in one line: what has no picture of its own is written as in code."""
+    """A token's text in one line: characters without a glyph are escaped."""
     return text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text

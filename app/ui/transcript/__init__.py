@@ -1,4 +1,4 @@
-"""The chat as it is read: coloured tokens, rendered text, a legend, a bar to find with.
+"""The transcript: coloured tokens, rendered text, a legend, a find bar.
 
 An answer is a list of sections, answer and reasoning in turn (`text/reasoning.py`, `text/sections.py`).
 Folded blocks stay in the list with height 0, so that positions, search and copying do not depend on what is

@@ -1,4 +1,4 @@
-"""What an empty chat shows: one calm sentence and something to begin with."""
+"""What an empty chat shows: a title, a line of text, and prompts to begin with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.ui.theme import Theme
 from app.ui.theme.style import set_role
 from app.ui.widgets.text.tips import as_text
 
-MOST = 5  # prompts to choose from: a start, not a catalogue
+MOST = 5  # prompts offered at most
 
 
 class EmptyState(QWidget):
@@ -44,12 +44,12 @@ class EmptyState(QWidget):
         self._theme_changed()
 
     def set_words(self, title: str, line: str) -> None:
-        """Say something else, such as that no model is loaded yet."""
+        """Change the words, for example while no model is loaded yet."""
         self.title.setText(title)
         self.line.setText(line)
 
     def set_suggestions(self, prompts: Mapping[str, str]) -> None:
-        """The prompts to choose from, prompt -> title, as buttons; the first few of them."""
+        """Offer the first few of these prompts (prompt -> title) as buttons."""
         for button in self._buttons:
             self._column.removeWidget(button)
             button.hide()
@@ -60,7 +60,7 @@ class EmptyState(QWidget):
             button.show()
 
     def fit(self, width: int, height: int) -> int:
-        """Show as many prompts as fit into a place of this size; returns the height that is taken."""
+        """Show as many prompts as fit into a place of this size; returns the height used."""
         for button in self._buttons:
             button.setVisible(True)
         for button in reversed(self._buttons):
@@ -93,7 +93,7 @@ class EmptyState(QWidget):
 
 
 class _PromptButton(QPushButton):
-    """A title, cut where it does not fit."""
+    """A button with the title of a prompt, elided where it does not fit."""
 
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The bar to find text with."""
+"""The find bar of the transcript."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FindBar(QWidget):
         self.hide()
 
     def open(self) -> None:
-        """Show, ready to type; what was searched last stays, selected."""
+        """Show the bar, with the last search selected."""
         self._before.remember()
         self.show()
         self.raise_()
@@ -58,12 +58,12 @@ class FindBar(QWidget):
         self.field.selectAll()
 
     def end(self, otherwise: QWidget) -> None:
-        """Hide, and give the keyboard back; to `otherwise` where what had it is gone."""
+        """Hide the bar and return the focus; to `otherwise` where the widget that had it is gone."""
         self._before.give_back(otherwise)
         self.hide()
 
     def show_count(self, current: int, total: int) -> None:
-        """Say which match of how many is the current one."""
+        """Show the number of the current match and the total."""
         if not self.field.text():
             words = ""
         elif not total:
@@ -94,7 +94,7 @@ class FindBar(QWidget):
     @Slot()
     def _theme_changed(self) -> None:
         self.count.setFont(self._theme.sans())
-        # As wide as it gets in a long chat, so that the buttons do not move.
+        # Wide enough for a long chat, so that the buttons do not move.
         width = QFontMetricsF(self.count.font()).horizontalAdvance("888 of 888")
         self.count.setMinimumWidth(round(width))
         self.adjustSize()

@@ -1,4 +1,4 @@
-"""Finding text in a chat: in what counts only, across the borders of tokens, whatever the case."""
+"""Finds text in a chat: across tokens, ignoring case, never in struck drafts or names of control tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Match(NamedTuple):
 
 
 class Finder:
-    """All matches of the current search, and the one that the reader is at."""
+    """All matches of the current search, and the current match."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
@@ -39,7 +39,7 @@ class Finder:
 
     @property
     def number(self) -> int:
-        """Which match the current one is, from 1; 0 where there is none."""
+        """The number of the current match, from 1; 0 where there is none."""
         index = self._index()
         return 0 if index is None else index + 1
 
@@ -52,7 +52,7 @@ class Finder:
         self.refresh()
 
     def refresh(self, first_item: int = 0) -> None:
-        """Search again from an item on; what is before it has not changed."""
+        """Search again from an item on; the items before it have not changed."""
         keep = bisect_left(self._matches, first_item, key=lambda match: match.first.item)
         del self._matches[keep:]
         if self._pattern is not None:
@@ -63,7 +63,7 @@ class Finder:
             self._index_match(match)
 
     def step(self, forward: bool, start: Position | None) -> Match | None:
-        """Go to the next match (or the one before); the first time, counted from `start`."""
+        """Go to the next or previous match; the first time, relative to `start`."""
         if not self._matches:
             return None
         at = self._index()
@@ -119,6 +119,6 @@ class Finder:
 
 
 def _position(index: int, starts: list[int], at: int) -> Position:
-    """The place of a character of an item's text."""
+    """The position of a character of an item's text."""
     block = min(bisect_right(starts, at) - 1, len(starts) - 2)
     return Position(index, block, at - starts[block])

@@ -1,4 +1,4 @@
-"""Folding reasoning away, by itself and because the reader wants it so."""
+"""Folds reasoning, automatically and at the reader's wish."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 
 class Folding:
-    """What a surface does with the folds of its answers."""
+    """Folds and unfolds the reasoning in the answers of a surface."""
 
     def __init__(self, view: Surface, stack: Stack) -> None:
         self._view = view
         self._stack = stack
 
     def toggle(self, place: BlockPlace) -> None:
-        """Fold the reasoning in a block or below its line away, or unfold it; its line stays where it is."""
+        """Fold or unfold the reasoning of a block, or below a fold line; that line keeps its place on the
+        screen."""
         answer = self._stack.answer(place.item)
         fold = answer.fold_of(place.block) if answer is not None else None
         if answer is not None and fold is not None:
@@ -32,7 +33,8 @@ class Folding:
             self._view.refresh()
 
     def toggle_seen(self) -> bool:
-        """Fold or unfold the reasoning pointed at, else the first on the screen; False where is none."""
+        """Fold or unfold the reasoning pointed at, else the first on the screen; False where there is
+        none."""
         top = self._view.scroller.top
         place = self._stack.first_fold(top, top + self._view.scroller.room)
         token = self._view.hover.token
@@ -45,7 +47,7 @@ class Folding:
         return place is not None
 
     def unfold(self, item: int, block: int) -> None:
-        """Something in a block is to be shown."""
+        """Unfold the reasoning of a block, so that something in it can be shown."""
         answer = self._stack.answer(item)
         fold = answer.fold_of(block) if answer is not None else None
         if answer is not None and fold is not None and fold.folded:
@@ -59,8 +61,8 @@ class Folding:
         scroller.resume()
 
     def fold_over(self, answer: AnswerItem) -> bool:
-        """Fold reasoning that is over, but not under the eyes of someone who scrolled up to read it;
-        True where that changed anything."""
+        """Fold finished reasoning, except while the reader has scrolled up; True where that changed
+        anything."""
         if not self._view.scroller.following or not answer.fold_over():
             return False
         answer.count()
@@ -68,7 +70,8 @@ class Folding:
         return True
 
     def offer(self, menu: QMenu, answer: AnswerItem, place: BlockPlace) -> None:
-        """Into the menu of an answer that holds reasoning: that of the place, else the first."""
+        """Add actions to the menu of an answer with reasoning: for the reasoning at the place, else for the
+        first."""
         fold = answer.fold_of(place.block) or next(iter(answer.folds.values()))
         there = BlockPlace(place.item, answer.row_of(fold))
         clipboard = QGuiApplication.clipboard()
@@ -79,7 +82,7 @@ class Folding:
         menu.addAction(words, lambda: self.toggle(there))
 
     def repaint_lines(self, item: int) -> None:
-        """The numbers in an answer's lines changed."""
+        """Repaint an answer's fold lines, whose numbers changed."""
         answer, viewport = self._stack.answer(item), self._view.viewport()
         if answer is None:
             return

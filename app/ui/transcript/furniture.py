@@ -1,4 +1,4 @@
-"""The widgets that stand in the text or over it: notes, the editor, actions, the way to the end."""
+"""The widgets in or over the text: notes, the editor, actions, the button to the end, the find bar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTE_GAP = 10
 
 
 class Furniture(QObject):
-    """Makes them as they are needed and puts them where the text is."""
+    """Makes the widgets when they are needed and places them beside their text."""
 
     def __init__(self, theme: Theme, view: Surface) -> None:
         super().__init__(view)
@@ -35,7 +35,7 @@ class Furniture(QObject):
         self.actions.copy_asked.connect(self._copy)
         self.actions.edit_asked.connect(self._edit)
         self.actions.regenerate_asked.connect(self._regenerate)
-        # Over the viewport, not in it: it stays where it is while the text scrolls below.
+        # A child of the view and not of the viewport: it keeps its place while the text scrolls.
         self.to_end = EndButton(theme, view)
         self.to_end.clicked.connect(self._to_end)
         self.find_bar = FindBar(theme, view)
@@ -48,7 +48,7 @@ class Furniture(QObject):
         view.pointer_left.connect(self.leave)
 
     def rebuild(self) -> None:
-        """Turns or notes came or went."""
+        """Make the notes anew, after turns or notes were added or removed."""
         for card in self._notes.values():
             card.hide()
             card.deleteLater()
@@ -59,7 +59,7 @@ class Furniture(QObject):
 
     @Slot()
     def measure(self) -> None:
-        """Notes are as high as their words need in the column."""
+        """Give notes the height that their words need in the column."""
         for index, item in enumerate(self._stack.items):
             card = self._notes.get(item)
             height = 0
@@ -71,7 +71,7 @@ class Furniture(QObject):
 
     @Slot()
     def place(self) -> None:
-        """Put everything where its text is now."""
+        """Move all widgets to where their text is now."""
         viewport = self._view.viewport()
         left, width = self._view.column
         top = self._view.scroller.top
@@ -96,12 +96,12 @@ class Furniture(QObject):
         self._place_empty()
 
     def covers_from(self) -> int:
-        """The height in the viewport below which a button lies over the text."""
+        """The y in the viewport below which the button to the end covers the text."""
         return self.to_end.y() if self.to_end.isVisible() else self._view.viewport().height()
 
     @Slot(float)
     def point(self, y: float) -> None:
-        """The pointer is at a height of the column: offer what can be done with the turn there."""
+        """Show the actions of the turn at a y of the column, where the pointer is."""
         index = self._stack.index_at(y)
         item = self._stack.items[index] if index >= 0 else None
         if item is not None and y > self._stack.height:
@@ -112,7 +112,7 @@ class Furniture(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """The pointer is outside; the keyboard may still be in the actions."""
+        """The pointer left: hide the actions, unless one of them has the focus."""
         if not self.actions.focused:
             self._pointed = None
             self.actions.hide()
@@ -124,7 +124,7 @@ class Furniture(QObject):
         editor.cancelled.connect(self._cancelled)
         editor.resized.connect(self._resized)
         self.editor, self._edited = editor, item
-        # Its height follows from its width.
+        # The editor's height depends on its width.
         editor.resize(self._view.column[1] + round(24 * self._theme.scale), 60)
         editor.show()
         editor.before.remember()
@@ -132,7 +132,7 @@ class Furniture(QObject):
         self._resized()
 
     def close_editor(self, keep: bool = True) -> None:
-        """Show the message again; with `keep` what was typed is there when it is edited again."""
+        """Show the message again; with `keep` the typed text comes back when it is edited again."""
         editor, item = self.editor, self._edited
         if editor is None or item is None:
             return
@@ -151,7 +151,7 @@ class Furniture(QObject):
         self._find(self.find_bar.field.text())
 
     def recount(self) -> None:
-        """The text changed while it was searched."""
+        """Update the count of the find bar after the text changed."""
         if self.find_bar.isVisible():
             self.find_bar.show_count(self._view.finder.number, self._view.finder.total)
 

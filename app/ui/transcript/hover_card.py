@@ -1,4 +1,4 @@
-"""The card beside the token pointed at: what it is, where it came from, why it is here."""
+"""The card beside the token pointed at: the token, where it came from, and its verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GAP = 8  # between the token and the card
 
 
 class HoverCard(QWidget):
-    """Shows TokenFacts; the pointer goes through it."""
+    """Shows TokenFacts; mouse events pass through it."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -35,7 +35,7 @@ class HoverCard(QWidget):
 
     @property
     def facts(self) -> TokenFacts | None:
-        """What is shown; None while hidden."""
+        """The facts that are shown; None while hidden."""
         return self._facts if not self.isHidden() else None
 
     def show_facts(self, facts: TokenFacts, token: QRectF) -> None:

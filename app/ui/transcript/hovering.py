@@ -1,4 +1,4 @@
-"""The token pointed at, by the pointer or by the keyboard, and the card beside it."""
+"""The token pointed at, by mouse or keyboard, and its card."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.ui.transcript.hover_card import HoverCard
 from app.ui.transcript.layout.stack import Stack, Token
 from app.ui.transcript.text.facts import facts_of
 
-_DELAY_MS = 120  # crossing the text shows no card
+_DELAY_MS = 120  # a pointer that only crosses the text shows no card
 
 
 class Hover(QObject):
-    """At most one token is pointed at."""
+    """The token pointed at, at most one, and its card."""
 
     changed = Signal()
 
@@ -33,12 +33,13 @@ class Hover(QObject):
         self._to_viewport = to_viewport
         self.card = HoverCard(theme, area)
         self.token: Token | None = None
-        self._answer: AnswerModel | None = None  # whose round is pointed at
+        self._answer: AnswerModel | None = None  # the answer whose round is pointed at
         self._timer = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._timer.timeout.connect(self._show_card)
 
     def point(self, token: Token | None) -> None:
-        """The pointer is on a token, or on none. The card comes after a moment, then follows at once."""
+        """Point at a token, or at none. The card appears after a delay; once visible, it follows without
+        one."""
         if token == self.token or (
             token is not None
             and self.token is not None
@@ -55,19 +56,19 @@ class Hover(QObject):
             self._timer.start()
 
     def choose(self, token: Token) -> None:
-        """A token chosen by the keyboard: its card shows at once."""
+        """Point at a token chosen by the keyboard, and show its card at once."""
         self._set(token)
         self._show_card()
 
     def clear(self) -> bool:
-        """Point at nothing; False where that was so already."""
+        """Point at nothing; False where nothing was pointed at."""
         was = self.token is not None
         self._set(None)
         self._hide_card()
         return was
 
     def place_card(self) -> None:
-        """The text moved under the card."""
+        """Move the card after its text moved."""
         if self.card.isVisible():
             self._show_card()
 

@@ -1,4 +1,5 @@
-"""What the colours mean, painted by the same hand as the text, and the two switches of the transcript."""
+"""The meaning of the colours, painted by the same code as the text, and the two switches of the
+transcript."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from app.ui.widgets.wrap_layout import WrapLayout
 
 
 class Legend(QWidget):
-    """A sample of every fate, and at the right what to show."""
+    """A sample of every fate, and the switches at the right."""
 
     drafts_shown_changed = Signal(bool)
     rendered_changed = Signal(bool)
@@ -41,7 +42,7 @@ class Legend(QWidget):
         self.rendered.toggled.connect(self._rendered_toggled)
 
     def set_greedy(self, greedy: bool) -> None:
-        """Name fates as they are called under greedy verification: there nothing is drawn again."""
+        """Use the names of the fates under greedy verification, where no token is resampled."""
         for fate, sample in self.samples.items():
             sample.set_word((greedy and FATES[fate].undrawn) or fate)
 
@@ -66,7 +67,7 @@ class FateSample(QWidget):
         self._theme_changed()
 
     def set_word(self, word: str) -> None:
-        """Show the fate by this word."""
+        """Change the name of the fate."""
         self._word = word
         self.setAccessibleName(word)
         self.setToolTip(FATES[self._fate].explained(word))

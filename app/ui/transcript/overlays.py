@@ -14,7 +14,7 @@ from app.ui.widgets.icons import IconButton
 
 
 class TurnActions(QWidget):
-    """What can be done with the turn under the pointer: copy, edit, regenerate."""
+    """The buttons for the turn under the pointer: copy, edit, regenerate."""
 
     copy_asked = Signal()
     edit_asked = Signal()
@@ -39,11 +39,11 @@ class TurnActions(QWidget):
 
     @property
     def focused(self) -> bool:
-        """Whether the keyboard is here."""
+        """Whether one of the buttons has the focus."""
         return any(button.hasFocus() for button in (self.copy, self.edit, self.regenerate))
 
     def offer(self, turn: Turn, edit: bool, regenerate: bool) -> None:
-        """Choose what is offered, and for which turn."""
+        """Choose the buttons that are shown, and their turn."""
         self.turn = turn
         self.edit.setVisible(edit)
         self.regenerate.setVisible(regenerate)
@@ -51,7 +51,7 @@ class TurnActions(QWidget):
 
 
 class EndButton(IconButton):
-    """A round button that leads to the end of the chat."""
+    """A round button that scrolls to the end of the chat."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(theme, "chevron-down", "Go to the end", parent)
@@ -85,7 +85,7 @@ class EndButton(IconButton):
 
 
 class NoteCard(QWidget):
-    """Says what went wrong where it did, and offers the one thing to do about it."""
+    """A note below an answer: what went wrong, and a button with the action that helps."""
 
     action_asked = Signal()
 

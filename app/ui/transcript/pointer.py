@@ -1,4 +1,4 @@
-"""What mouse and keyboard do in the text: selecting, and pointing at tokens."""
+"""Mouse and keyboard in the text: selecting, and pointing at tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AUTOSCROLL_MS = 30
 
 
 class Pointer(QObject):
-    """Turns events of the view into selection and hover."""
+    """Turns mouse and key events of the view into selection and hover."""
 
     def __init__(self, view: Surface, stack: Stack, selection: Selection, hover: Hover) -> None:
         super().__init__(view)
@@ -29,10 +29,10 @@ class Pointer(QObject):
         self._selection = selection
         self._hover = hover
         self._selecting = False
-        self._at = QPoint(-1, -1)  # of the viewport; outside it, no pointer
+        self._at = QPoint(-1, -1)  # in the viewport; None: the pointer is outside
         self._pressed_at = QPoint()
-        self._pressed_fold: BlockPlace | None = None  # the line that folds, pressed and not yet let go
-        self._last_double: tuple[int, QPoint] | None = None  # when and where
+        self._pressed_fold: BlockPlace | None = None  # the fold line that is pressed and not yet released
+        self._last_double: tuple[int, QPoint] | None = None  # time and place of the last double click
         self._autoscroll = QTimer(self, interval=_AUTOSCROLL_MS)
         self._autoscroll.timeout.connect(self._drag_on)
 
@@ -60,7 +60,7 @@ class Pointer(QObject):
             return
         point = event.position().toPoint()
         if self._fold(point) is not None:
-            self.pressed(event)  # two clicks in short order: open and shut
+            self.pressed(event)  # two quick clicks: unfold and fold again
             return
         self._last_double = (event.timestamp(), point)
         position = self._position(point)
@@ -105,12 +105,12 @@ class Pointer(QObject):
             clipboard.setText(self._selection.text(), clipboard.Mode.Selection)
 
     def left(self) -> None:
-        """The pointer is outside."""
+        """The pointer left the viewport."""
         self._at = QPoint(-1, -1)
         self._hover.point(None)
 
     def scrolled(self) -> None:
-        """Another token may have come under the pointer."""
+        """The text was scrolled: another token may be under the pointer."""
         inside = self._view.viewport().rect().contains(self._at)
         if inside and not self._selecting:
             self._hover.point(self._token(self._at))
@@ -118,8 +118,8 @@ class Pointer(QObject):
             self._hover.clear()
 
     def key(self, event: QKeyEvent) -> bool:
-        """Alt and the arrows walk from token to token, or from round to round; Enter chooses, Esc ends
-        it. Space, and Enter where no token is chosen, folds reasoning. False for any other key."""
+        """Handle a key: Alt and the arrows go from token to token, or from round to round; Enter chooses the
+        token, Esc leaves it. Space, or Enter without a token, folds reasoning. False for any other key."""
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
         if alt and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self._walk(1 if event.key() == Qt.Key.Key_Right else -1)
@@ -137,7 +137,7 @@ class Pointer(QObject):
         return True
 
     def _escape(self) -> bool:
-        """One thing at a time; False where there is nothing left to end here."""
+        """End the pointing at a token, or the selection, one at a time; False where there is neither."""
         if self._hover.clear():
             return True
         if self._selection.empty:
@@ -206,7 +206,7 @@ class Pointer(QObject):
 
     @Slot()
     def _drag_on(self) -> None:
-        """The pointer is held above or below: go on scrolling that way."""
+        """Scroll on while the pointer is held above or below the viewport."""
         height = self._view.viewport().height()
         beyond = self._at.y() - height if self._at.y() >= height else self._at.y()
         bar = self._view.verticalScrollBar()

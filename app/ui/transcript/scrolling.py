@@ -1,4 +1,4 @@
-"""Keeps what is read in its place while heights above it become known, and follows the end of an answer."""
+"""Scrolling: keeps the text in place while heights above it become known, or follows the end of an answer."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from PySide6.QtWidgets import QAbstractScrollArea
 from app.ui.transcript.layout.stack import Anchor, Stack
 
 _STEP = 40  # pixels per arrow key or wheel notch
-_CLOSE = 2  # this near to the end counts as the end
+_CLOSE = 2  # pixels from the end that still count as the end
 
 
 class Scroller:
-    """Owns the vertical scroll bar. Its value is derived: the truth is an anchor, or the end."""
+    """Owns the vertical scroll bar. The position is an anchor, or the end; the bar's value follows from
+    it."""
 
     def __init__(self, area: QAbstractScrollArea, stack: Stack) -> None:
         self._area = area
         self._stack = stack
         self._bar = area.verticalScrollBar()
         self._bar.setSingleStep(_STEP)
-        # The bar is always there; its handle only where there is something to scroll.
+        # The bar is always visible; its handle only where there is something to scroll.
         self._bar.setStyleSheet("QScrollBar::handle:disabled { background: transparent; }")
         self._anchor: Anchor | None = None
         self._placing = False
@@ -27,7 +28,7 @@ class Scroller:
 
     @property
     def top(self) -> int:
-        """The content's height at the viewport's top."""
+        """The y in the content at the viewport's top."""
         return self._bar.value()
 
     @property
@@ -37,27 +38,27 @@ class Scroller:
 
     @property
     def below(self) -> int:
-        """How much of the content lies below the viewport."""
+        """The height of the content below the viewport."""
         return max(0, self._stack.height - self.top - self.room)
 
     def settle(self) -> None:
-        """Lay out what is seen and put the scroll bar where that leaves it."""
-        for _ in range(100):  # ends as soon as all that is seen is laid out
+        """Lay out the visible part and update the scroll bar."""
+        for _ in range(100):  # ends as soon as the visible part is laid out
             top = self._wanted_top()
             if not self._stack.measure(top, top + self.room):
                 break
         self._place(top)
 
     def moved(self, by: int) -> int:
-        """The bar's value changed by `by`; returns by how much the text on the screen moves down, 0 where
-        the change was our own doing."""
+        """Handle a change of the bar's value by `by`; returns by how many pixels the text moves down, 0 where
+        the scroller made the change itself."""
         if self._placing or self._anchor is None:
             return 0
         item, block, y = self._anchor
         top = self.top
         self.following = top >= self._bar.maximum() - _CLOSE
         if abs(by) < 2 * self.room:
-            # What was on the screen moves by exactly this much, whatever is found above it.
+            # The visible text moves by exactly this much, whatever heights are found above it.
             self._anchor = Anchor(item, block, y - by)
         else:
             self._anchor = self._stack.anchor_at(top)
@@ -72,7 +73,7 @@ class Scroller:
         self._go_to(0)
 
     def place(self) -> tuple[int, float]:
-        """The item at the top and how far down it the reader is, as a share of its height; -1 in an
+        """The item at the top of the viewport, and the share of its height that lies above; (-1, 0) in an
         empty chat."""
         index = self._stack.index_at(self.top)
         if index < 0:
@@ -80,7 +81,7 @@ class Scroller:
         return index, (self.top - self._stack.top(index)) / self._stack.items[index].height
 
     def go_to_place(self, place: tuple[int, float]) -> None:
-        """Go where `place` was, though the item may have another height now."""
+        """Go back to a result of `place`, even where the item's height has changed."""
         index, share = place
         if index < 0 or self.following:
             self.to_end()
@@ -88,17 +89,17 @@ class Scroller:
             self._go_to(self._stack.top(index) + share * self._stack.items[index].height)
 
     def hold(self, index: int, block: int) -> None:
-        """Heights change around a block: it stays where it is on the screen."""
+        """Keep a block in its place on the screen while heights around it change."""
         self.following = False
         self._anchor = Anchor(index, block, self._stack.block_top(index, block) - self.top)
 
     def resume(self) -> None:
-        """Settle what was held; at the end of everything, follow it."""
+        """Lay out after `hold`; at the end of the content, follow it again."""
         self.settle()
         self.following = self.top >= self._bar.maximum() - _CLOSE
 
     def reveal(self, rect: QRectF) -> None:
-        """Bring a rectangle of the content into view, with some room around it."""
+        """Scroll a rectangle of the content into view, with a margin."""
         margin = min(self.room / 4, 80)
         if rect.top() < self.top + 8:
             self._go_to(rect.top() - margin)
@@ -106,7 +107,7 @@ class Scroller:
             self._go_to(rect.bottom() + margin - self.room)
 
     def show_block(self, index: int, block: int) -> None:
-        """Lay out a block, and bring its top into view where it is far off."""
+        """Scroll the top of a block into view where it is outside, and lay it out."""
         top = self._stack.block_top(index, block)
         if not self.top <= top < self.top + self.room:
             self._go_to(top - self.room / 3)
@@ -124,7 +125,7 @@ class Scroller:
         if self.following or self._anchor is None or self._anchor.item >= len(self._stack):
             return last
         item, block, y = self._anchor
-        # An answer may end with fewer blocks than it had.
+        # An answer may have fewer blocks once it has ended.
         block = min(block, len(self._stack.items[item].blocks) - 1)
         return max(0, min(round(self._stack.block_top(item, block) - y), last))
 

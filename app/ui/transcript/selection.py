@@ -1,4 +1,4 @@
-"""What is selected: two places in the text. Only text that counts can be selected."""
+"""The selection: two positions in the text. Struck drafts and names of control tokens cannot be selected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class Grain(Enum):
-    """What a selection grows by."""
+    """The unit by which a selection grows."""
 
     CHARACTER = 1
     WORD = 2
@@ -19,12 +19,12 @@ class Grain(Enum):
 
 
 class Selection:
-    """A selection over a stack; it grows from where it began by the grain that it began with."""
+    """A selection over a stack; it grows from its origin in units of the grain that it began with."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
         self._grain = Grain.CHARACTER
-        self._origin: tuple[Position, Position] | None = None  # what was first selected
+        self._origin: tuple[Position, Position] | None = None  # the range that was selected first
         self._range: tuple[Position, Position] | None = None
 
     @property
@@ -40,12 +40,12 @@ class Selection:
         self._origin = self._range = None
 
     def start(self, position: Position, grain: Grain = Grain.CHARACTER) -> None:
-        """Begin anew."""
+        """Begin a selection."""
         self._grain = grain
         self._origin = self._range = self._grown(position)
 
     def extend(self, position: Position) -> None:
-        """Let it reach to a position, from where it began."""
+        """Extend the selection from its origin to a position."""
         if self._origin is None:
             self.start(position)
             return
@@ -53,7 +53,7 @@ class Selection:
         self._range = min(self._origin[0], first), max(self._origin[1], end)
 
     def clamp(self) -> None:
-        """The text became shorter or other: give up a selection that reaches beyond it."""
+        """Clear a selection that reaches beyond the text, after that changed."""
         for position in self._range or ():
             item = self._stack.items[position.item]
             if position.block >= len(item.blocks):
@@ -71,11 +71,12 @@ class Selection:
             self._origin = self._range = Position(0, 0, 0), last
 
     def select_item(self, index: int) -> None:
-        """Select one whole turn."""
+        """Select a whole turn."""
         self._origin = self._range = Position(index, 0, 0), self._end_of(index)
 
     def within(self, item: int, block: int, length: int) -> tuple[int, int] | None:
-        """The selected range of a block of that length; it ends one behind where its newline is in."""
+        """The selected range of a block of that length, or None; it ends one behind the text where the
+        newline is selected."""
         if self._range is None:
             return None
         first, end = self._range
@@ -87,7 +88,7 @@ class Selection:
         return (a, b) if a < b else None
 
     def text(self) -> str:
-        """What copying puts on the clipboard; turns are parted by an empty line."""
+        """The selected text as it is copied; an empty line stands between turns."""
         if self._range is None:
             return ""
         first, end = self._range

@@ -1,7 +1,7 @@
-"""The surface that the transcript is painted on: it scrolls, selects, marks what was found, points at tokens.
+"""The surface that the transcript is painted on: it scrolls, selects, marks matches, points at tokens.
 
-Everything is painted by hand and laid out only as far as it is seen, so that a chat of any length scrolls
-alike and a batch of rounds costs what it adds.
+All text is painted by hand and laid out only where it is visible, so that a chat of any length scrolls
+equally well and a batch of rounds costs only what it adds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from app.ui.transcript.text.turns import Turn
 
 
 class Surface(QAbstractScrollArea):
-    """Shows a stack of items; what they are is the view's affair."""
+    """Shows a stack of items, which the view fills."""
 
     token_clicked = Signal(object, int)  # turn, round
     edit_asked = Signal(object)  # turn
@@ -46,9 +46,9 @@ class Surface(QAbstractScrollArea):
     regenerate_requested = Signal(object)  # turn
     note_action = Signal(object)  # turn whose note's button was pressed
     suggestion_chosen = Signal(str)
-    setting_changed = Signal()  # another width, font or appearance
-    settled = Signal()  # everything has its place: widgets that stand in the text follow
-    pointed = Signal(float)  # the pointer is at this height of the column
+    setting_changed = Signal()  # the width, the font or the appearance changed
+    settled = Signal()  # the layout is settled: the widgets in the text follow
+    pointed = Signal(float)  # the pointer is at this y of the column
     pointer_left = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -56,10 +56,10 @@ class Surface(QAbstractScrollArea):
         self._theme = theme
         self._styles = Styles(theme)
         self._drafts_shown = True
-        self.regenerates = True  # offers to; what is only looked at cannot be answered again
+        self.regenerates = True  # whether to offer it; a recording cannot be answered again
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # The bar keeps its place, so that the column does not move when a chat grows beyond the screen.
+        # The bar stays visible, so that the column does not move when a chat grows beyond the screen.
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(200, 120)
@@ -95,7 +95,7 @@ class Surface(QAbstractScrollArea):
 
     @property
     def column(self) -> tuple[int, int]:
-        """Left edge and width of the text in the viewport, for what should stand in line with it."""
+        """Left edge and width of the text in the viewport, for widgets aligned to it."""
         width = self.stack.setting.width
         return (self.viewport().width() - width) // 2, width
 
@@ -108,18 +108,18 @@ class Surface(QAbstractScrollArea):
         return point.x() - self.column[0], point.y() + self.scroller.top
 
     def settle(self) -> None:
-        """Heights changed: lay out what is seen, and paint."""
+        """Lay out the visible part after heights changed, and paint."""
         self.scroller.settle()
         self.refresh()
 
     def refresh(self) -> None:
-        """Everything has its place: let the widgets follow, and paint."""
+        """Let the widgets follow the settled layout, and paint."""
         self.hover.place_card()
         self.settled.emit()
         self.viewport().update()
 
     def settle_from(self, item: int, block: int) -> None:
-        """Like `settle`, where nothing changed before a block: paint what is new, move the rest."""
+        """Like `settle`, where nothing changed before a block: paint only from there, and move the rest."""
         top = self.stack.block_top(item, block) - self.scroller.top
         self.scroller.settle()
         now = self.stack.block_top(item, block) - self.scroller.top
@@ -134,7 +134,7 @@ class Surface(QAbstractScrollArea):
         viewport.update(0, round(now - line), viewport.width(), viewport.height())
 
     def shift(self, by: int) -> None:
-        """What is painted moves down by so many pixels; only what that uncovers is painted anew."""
+        """Move the painted pixels down by `by`, and paint only what that uncovers."""
         viewport = self.viewport()
         whole = viewport.devicePixelRatioF().is_integer()
         if abs(by) >= viewport.height() or not whole or self.hover.token is not None:
@@ -146,16 +146,16 @@ class Surface(QAbstractScrollArea):
             viewport.update(0, area.bottom() + 1, viewport.width(), viewport.height())
 
     def covered_from(self) -> int:
-        """The height in the viewport below which something may lie over the text."""
+        """The y in the viewport below which a widget may cover the text."""
         return self.viewport().height()
 
     def resize_item(self, turn: Turn) -> None:
-        """A widget inside an item has another height."""
+        """Lay out again after a widget inside an item changed its height."""
         self.stack.touch(self.stack.index_of(turn))
         self.settle()
 
     def show_position(self, position: Position) -> None:
-        """Bring a place in the text into view, unfolded."""
+        """Scroll a position into view, unfolding it."""
         self.folding.unfold(position.item, position.block)
         self.scroller.show_block(position.item, position.block)
         for rect in self.stack.rects(position, position.offset + 1)[:1]:
@@ -163,7 +163,7 @@ class Surface(QAbstractScrollArea):
         self.refresh()
 
     def show_token(self, token: Token) -> None:
-        """Bring a token into view and point at it."""
+        """Scroll a token into view and point at it."""
         answer = self.stack.answer(token.item)
         block = answer.block_of(token.span) if answer is not None else -1
         if block < 0:
@@ -186,14 +186,14 @@ class Surface(QAbstractScrollArea):
         return None
 
     def scroll_to_end(self) -> None:
-        """Go to the end and follow it."""
+        """Scroll to the end and follow it."""
         self.scroller.to_end()
         self.refresh()
 
-    # QWidget.find looks up a window by its number; nobody asks a transcript for that.
+    # Hides QWidget.find, which looks up a window by its number and is not used here.
     def find(self, text: str, forward: bool = True) -> tuple[int, int]:  # type: ignore[override]
-        """Go to the next match, at first from the top of the screen; returns its number (from 1) and how
-        many there are."""
+        """Go to the next match, at first from the top of the screen; returns its number (from 1) and the
+        total."""
         self.finder.search(text)
         top = self.stack.position_at(0, self.scroller.top) if len(self.stack) else None
         match = self.finder.step(forward, top)
@@ -203,7 +203,7 @@ class Surface(QAbstractScrollArea):
         return self.finder.number, self.finder.total
 
     def end_find(self) -> None:
-        """Take the marks of the search away."""
+        """End the search and remove its marks."""
         self.finder.search("")
         self.viewport().update()
 
@@ -217,7 +217,7 @@ class Surface(QAbstractScrollArea):
 
     @Slot()
     def copy(self) -> None:
-        """Put the selected text on the clipboard: only what counts."""
+        """Put the selected text on the clipboard."""
         text = self.selection.text()
         if text:
             QGuiApplication.clipboard().setText(text)
@@ -303,7 +303,7 @@ class Surface(QAbstractScrollArea):
     # ---------------------------------------------------------------------------------------- inside
 
     def _paint_pointed(self, painter: QPainter, token: Token) -> None:
-        """A thin line around the round, a strong one around its token."""
+        """Outline the round thinly, and its token strongly."""
         palette = self._styles.palette
         around = [self.to_viewport(rect) for rect in self.stack.round_rects(token)]
         outline(painter, around, palette.faint, 4)

@@ -1,4 +1,4 @@
-"""Editing a sent message where it stands."""
+"""The editor that takes the place of a sent message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _MOST_LINES = 12
 
 
 class TurnEditor(QWidget):
-    """A text field in place of a message. Sending drops the answers behind it, so Enter is deliberate."""
+    """A text field in place of a message. Sending drops the answers after it, so it takes a deliberate
+    key."""
 
     submitted = Signal(str)
     cancelled = Signal()
@@ -44,7 +45,7 @@ class TurnEditor(QWidget):
         self.setCursor(Qt.CursorShape.ArrowCursor)
 
     def wanted_height(self) -> int:
-        """Enough for the text, up to a dozen lines."""
+        """The height for the text, up to a dozen lines."""
         line = QFontMetricsF(self.field.font()).lineSpacing()
         lines = max(1, min(self.field.document().size().height(), _MOST_LINES))
         margins = self._column.contentsMargins()

@@ -21,8 +21,7 @@ from app.ui.widgets.throttle import Throttle
 
 
 class TranscriptView(Surface):
-    """Shows a chat. It is given turns, and follows their answers; what the user wants done comes out as
-    signals."""
+    """Shows a chat. Given turns, it follows their answers, and emits signals for what the user asks for."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -72,7 +71,7 @@ class TranscriptView(Surface):
         self.refresh()
 
     def set_empty_words(self, title: str, line: str) -> None:
-        """What an empty chat says."""
+        """Set the words of an empty chat."""
         self._furniture.empty.set_words(title, line)
         self.refresh()
 
@@ -84,7 +83,7 @@ class TranscriptView(Surface):
 
     @property
     def _live(self) -> AnswerItem | None:
-        """The answer that is not all there yet: the last one, if any."""
+        """The answer that is still being written, which is the last one; None where there is none."""
         item = self.stack.items[-1] if self.stack.items else None
         return item if isinstance(item, AnswerItem) and item.live else None
 
@@ -101,7 +100,7 @@ class TranscriptView(Surface):
 
     @Slot()
     def _catch_up(self) -> None:
-        """Show what has become of the answers."""
+        """Update the answers that changed."""
         for index, item in enumerate(self.stack.items):
             if isinstance(item, AnswerItem) and item.behind:
                 self._catch_up_with(index, item)
@@ -150,7 +149,7 @@ class TranscriptView(Surface):
         self.refresh()
 
     def show_round(self, turn: Turn, round_index: int) -> None:
-        """Bring a round into view and point at its first token."""
+        """Scroll a round into view and point at its first token."""
         index = self.stack.index_of(turn)
         answer = self.stack.answer(index)
         span = answer.first_token(round_index, self.drafts_shown) if answer is not None else None
@@ -161,7 +160,7 @@ class TranscriptView(Surface):
 
     @Slot()
     def open_find(self) -> None:
-        """Open the bar to find with, for a menu of the window; Ctrl+F does it from inside."""
+        """Open the find bar, for the window's shortcut; the view itself handles Ctrl+F as a key."""
         self._furniture.open_find()
 
     @property
@@ -174,7 +173,7 @@ class TranscriptView(Surface):
 
     @Slot(object)
     def edit(self, turn: Turn) -> None:
-        """Open the editor of a message that the user sent; not while an answer is written."""
+        """Open the editor of a sent message; does nothing while an answer is being written."""
         item = self.stack.items[self.stack.index_of(turn)]
         if isinstance(item, TextItem) and item.editable and not self.live:
             self._forget_places()
@@ -207,7 +206,8 @@ class TranscriptView(Surface):
         return menu
 
     def menu_key_point(self) -> QPoint:
-        """Where the menu key asks for a menu: at the token pointed at, else at the topmost turn seen."""
+        """The point at which the menu key opens the menu: the token pointed at, else the topmost visible
+        turn."""
         token = self.hover.token
         rects = self.stack.token_rects(token)[:1] if token is not None else []
         for rect in map(self.to_viewport, rects):
@@ -225,7 +225,7 @@ class TranscriptView(Surface):
         self.make_menu(point).popup(self.viewport().mapToGlobal(point) if by_key else event.globalPos())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # A key, not a shortcut: the window may have Ctrl+F in a menu, and then that one comes first.
+        # A key, not a shortcut: where the window has a shortcut Ctrl+F, that one comes first.
         if event.matches(QKeySequence.StandardKey.Find):
             self.open_find()
         else:
@@ -234,13 +234,13 @@ class TranscriptView(Surface):
     # ---------------------------------------------------------------------------------------- inside
 
     def _search_again(self, item: int) -> None:
-        """Texts changed from an item on."""
+        """Search again from an item on, after texts changed."""
         if self.finder.active:
             self.finder.refresh(item)
             self._furniture.recount()
 
     def _refresh_seldom(self) -> None:
-        """What people read, and rendering: ten times a second at most."""
+        """Update labels and rendered text, at most ten times a second."""
         if self._live is None:
             return
         item = len(self.stack) - 1
@@ -256,7 +256,7 @@ class TranscriptView(Surface):
         self.folding.repaint_lines(item)
 
     def label_rect(self, item: int) -> QRect:
-        """Where an item's label stands in the viewport."""
+        """The rectangle of an item's label in the viewport."""
         left, width = self.column
         top = self.stack.top(item) - self.scroller.top
         return QRect(left, top, width, self.stack.items[item].body_top)
@@ -265,12 +265,12 @@ class TranscriptView(Surface):
         return self._furniture.covers_from()
 
     def _forget_places(self) -> None:
-        """Texts change: what pointed into them is gone."""
+        """Clear everything that points into texts before they change."""
         self.selection.clear()
         self.hover.clear()
         self._furniture.close_editor()
 
 
 def _changes(answer: AnswerModel) -> tuple[SignalInstance, ...]:
-    """What tells that an answer is not as it was."""
+    """The signals that tell of changes of an answer."""
     return answer.began, answer.grew, answer.moved, answer.told, answer.ended

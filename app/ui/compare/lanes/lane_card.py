@@ -1,4 +1,4 @@
-"""One lane: numbers and a plot on top, below them its answer, token by token in the colours of fates."""
+"""A lane: numbers and a plot, and below them its answer, token by token in the colours of fates."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from app.ui.widgets.text.elided import ElidedLabel
 from app.ui.widgets.text.tips import as_text
 
 WIDTH = 232  # pixels at text scale 1: narrower cards are scrolled
-TEXT_HEIGHT = 72  # of the answer, at least
+TEXT_HEIGHT = 72  # the least height of the answer
 _ROUND = 8.0
 
 
 class LaneCard(QWidget):
-    """Shows an answer, and what it is told about it."""
+    """The card of a lane: its answer with the numbers about it."""
 
     def __init__(self, theme: Theme, name: str, detail: str, choose: ChooseFile) -> None:
-        """`name` is what the lane is called, `detail` the whole of it."""
+        """`name` is the lane's short name, `detail` its full description."""
         super().__init__()
         self._theme = theme
         self.answer: AnswerModel | None = None
@@ -80,7 +80,7 @@ class LaneCard(QWidget):
     # ------------------------------------------------------------------ the answer
 
     def set_answer(self, answer: AnswerModel | None, words: str = "") -> None:
-        """Show another answer; None shows none, and `words` say why."""
+        """Show another answer; with None, `words` say why there is none."""
         if answer is not None and answer is self.answer:
             return
         if self.answer is not None:
@@ -95,7 +95,7 @@ class LaneCard(QWidget):
         self._draw()
 
     def show_round(self, index: int) -> None:
-        """Bring a round of the answer into view."""
+        """Scroll a round of the answer into view."""
         for turn in self.text.turns:
             self.text.show_round(turn, index)
 
@@ -107,26 +107,26 @@ class LaneCard(QWidget):
     # ------------------------------------------------------------------ the numbers
 
     def set_numbers(self, speed: str, factor: str, caption: str) -> None:
-        """Tokens/s, the speed-up, and what they are of."""
+        """Show tokens/s and the speed-up, with a caption."""
         self.speed.setText(speed)
         self.factor.setText(factor)
         self.caption.set_text(caption)
         self.caption.setToolTip(as_text(caption))
 
     def set_badge(self, text: str, definition: str) -> None:
-        """Whether the answer is the baseline's."""
+        """Show whether the answer is identical to the baseline's; `definition` explains it."""
         self.badge.set_text(text)
         self.badge.setToolTip(as_text(definition))
 
     def set_best(self, best: bool) -> None:
-        """This one is the fastest over all runs."""
+        """Mark the lane as the fastest over all runs."""
         if best != self._best:
             self._best = best
             self.setToolTip("The fastest over all runs" if best else "")
             self.update()
 
     def set_at_work(self, at_work: bool) -> None:
-        """This one is answering now."""
+        """Mark the lane that is answering now."""
         if at_work != self._at_work:
             self._at_work = at_work
             self.update()

@@ -1,4 +1,4 @@
-"""A lane's answer as a small plot: its speed round by round, and what became of each round's draft."""
+"""A small plot of a lane's answer: its speed round by round, and the accepted share of each draft."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 class LanePlot(Plot):
-    """Tokens of the answer across, tokens/s up, the baseline's speed dashed; below it a strip of rounds, as
-    full as their drafts were accepted. All lanes share their axes, so that they can be held side by side."""
+    """Tokens/s over the tokens of the answer, the baseline's speed dashed; below it a strip of rounds, filled
+    as far as their drafts were accepted. All lanes share their axes, so that they can be compared."""
 
     def __init__(self, theme: Theme, choose: ChooseFile, name: str) -> None:
         super().__init__(theme, choose)
@@ -43,19 +43,19 @@ class LanePlot(Plot):
         self._trace = trace
         self._shown = 0
         self._series = RoundSeries()
-        self._ends: list[int] = []  # tokens of the answer behind each round
+        self._ends: list[int] = []  # tokens of the answer after each round
         self._rates: list[float] = []
-        self._shares: list[float] = []  # accepted of drafted, NaN where nothing was
+        self._shares: list[float] = []  # accepted / drafted, NaN where nothing was drafted
         self.peak = 0.0
         """The highest speed of the answer, tokens/s."""
 
     @property
     def tokens(self) -> int:
-        """Of the answer, as far as it is known."""
+        """The known tokens of the answer."""
         return self._ends[-1] if self._ends else 0
 
     def show_trace(self, trace: Trace | None, rounds: int) -> None:
-        """The answer up to a round; None shows nothing."""
+        """Show the answer up to a round; None shows nothing."""
         if trace is self._trace and rounds == self._shown:
             return
         if trace is not self._trace:
@@ -67,13 +67,13 @@ class LanePlot(Plot):
             rate = self._series.rate_at(len(self._rates)) or 0.0
             self._rates.append(rate)
             self._shares.append(round.accepted / len(round.drafted) if round.drafted else math.nan)
-            # Before the window is full one lucky round would be the highest of all.
+            # Before the window is full, a single fast round would set the peak.
             self.peak = max(self.peak, rate) if len(self._rates) > RATE_WINDOW else rate
         self._shown = rounds
         self.update()
 
     def set_axes(self, across: int, top: float, baseline: float | None) -> None:
-        """Tokens across and tokens/s up, those of all lanes; the speed of this lane's baseline."""
+        """Set the axes shared by all lanes, in tokens and tokens/s, and the speed of this lane's baseline."""
         axes = max(across, 1), _rounded_up(top), baseline
         if axes != (self._across, self._top, self._baseline):
             self._across, self._top, self._baseline = axes
@@ -94,7 +94,7 @@ class LanePlot(Plot):
     # ------------------------------------------------------------------ painting
 
     def _plot(self) -> QRectF:
-        top = QFontMetricsF(self._theme.sans(-2)).height()  # the label stands above
+        top = QFontMetricsF(self._theme.sans(-2)).height()  # the label stands above the line
         return QRectF(0.5, top, self.width() - 1, self.height() - top - _STRIP - 5)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -142,12 +142,12 @@ class LanePlot(Plot):
         ):
             bars = np.stack([left, self.height() - height, right - left, height], axis=1)
             painter.setBrush(QColor(colour))
-            painter.drawRects([QRectF(*bar) for bar in bars.tolist()])  # one call: each takes its time
+            painter.drawRects([QRectF(*bar) for bar in bars.tolist()])  # a single call: each has a cost
 
     # ------------------------------------------------------------------ reading
 
     def reading(self, x: float) -> str:
-        """The numbers of the round that stands there; "" where there is none."""
+        """The numbers of the round at `x`; "" where there is none."""
         at = bisect_right(self._ends, x / max(self.width(), 1) * self._across)
         if self._trace is None or at >= self._shown:
             return ""

@@ -1,4 +1,4 @@
-"""All lanes beside each other."""
+"""The lanes side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAP = 12
 
 
 class LanesView(QScrollArea):
-    """As many cards as there are lanes; where the window is too narrow for them they scroll."""
+    """A card per lane; they scroll where the window is too narrow for them."""
 
     failed = Signal(object)
     """The UserError of a plot that could not be saved."""
@@ -37,7 +37,7 @@ class LanesView(QScrollArea):
         self.setWidget(self._inner)
 
     def set_lanes(self, names: Sequence[tuple[str, str]]) -> None:
-        """A card for each (name, whole of it); the same ones stay as they are."""
+        """Make a card for each (name, detail); unchanged lanes keep their cards."""
         if tuple(names) == self._names:
             return
         self._names = tuple(names)
@@ -51,11 +51,12 @@ class LanesView(QScrollArea):
             self._row.addWidget(card, 1)
 
     def minimumSizeHint(self) -> QSize:
-        """Cards that do not fit beside each other are scrolled; they are not cut below."""
+        """Narrow, since cards scroll sideways, but as high as a card, which is not cut."""
         return QSize(super().minimumSizeHint().width(), self._inner.minimumSizeHint().height())
 
     def share_axes(self, across: int, baselines: Sequence[float | None]) -> None:
-        """Draw all plots over so many tokens, and as high as the highest; `baselines` are tokens/s."""
+        """Give all plots the same axes, over `across` tokens and up to the highest speed; `baselines` are
+        tokens/s."""
         plots = [card.plot for card in self.cards]
         known = [speed for speed in baselines if speed is not None]
         top = max([*known, *(plot.peak for plot in plots)], default=0.0)

@@ -1,4 +1,4 @@
-"""The controls of the race: which prompt, play, where it is."""
+"""The controls of the race: prompt, play button, position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPEEDS = {"true speed": 1.0, "4 × slower": 4.0, "20 × slower": 20.0}
 
 
 class CutCombo(QuietCombo):
-    """Ends in an ellipsis where its text does not fit."""
+    """A combo box that elides a text that does not fit."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QStylePainter(self)
@@ -44,11 +44,11 @@ class CutCombo(QuietCombo):
 
 
 class RaceBar(QWidget):
-    """A clock over `seconds` of race; `moved` says where it stands, at most 30 times a second."""
+    """A clock over the `seconds` of a race; `moved` reports its position at most 30 times a second."""
 
     moved = Signal(float)
     chosen = Signal(int, int)
-    """The user wants to see this repeat and prompt."""
+    """The repeat and the prompt that the user chose."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class RaceBar(QWidget):
 
     @property
     def at(self) -> float:
-        """The moment that is shown, in seconds from the start."""
+        """The shown moment, in seconds from the start."""
         return self._at
 
     @property
@@ -110,7 +110,7 @@ class RaceBar(QWidget):
         return self._timer.isActive()
 
     def set_choices(self, prompts: Sequence[str], repeats: int) -> None:
-        """What can be looked at."""
+        """Set the prompts and repeats to choose from."""
         shown = [self.prompt.itemText(at) for at in range(self.prompt.count())]
         if shown != list(prompts):
             self.prompt.clear()
@@ -121,12 +121,12 @@ class RaceBar(QWidget):
         self.repeat.setVisible(repeats > 1)
 
     def set_choice(self, repeat: int, prompt: int) -> None:
-        """Say what is shown."""
+        """Show which repeat and prompt are shown."""
         self.repeat.setCurrentIndex(repeat)
         self.prompt.setCurrentIndex(prompt)
 
     def set_seconds(self, seconds: float) -> None:
-        """The length of the race; 0 where there is none. It stands at its end."""
+        """Set the length of the race, 0 where there is none, and move to its end."""
         self.stop()
         self._seconds = seconds
         self._show(seconds)
@@ -135,7 +135,7 @@ class RaceBar(QWidget):
 
     @Slot()
     def start(self) -> None:
-        """Go on from here; from the start where it is at its end."""
+        """Play from the current moment, or from the start where that is the end."""
         if self._seconds <= 0:
             return
         self._began = 0.0 if self._at >= self._seconds else self._at
@@ -147,7 +147,7 @@ class RaceBar(QWidget):
 
     @Slot()
     def stop(self) -> None:
-        """Stand still."""
+        """Stop playing."""
         self._timer.stop()
         self.play.set_icon("demos")
         self.play.set_tooltip("Race: replay all lanes together at their true speed")
@@ -174,7 +174,7 @@ class RaceBar(QWidget):
 
     @Slot(int)
     def _seek(self, step: int) -> None:
-        """The slider was moved by a person."""
+        """The user moved the slider."""
         self._at = self._seconds * step / STEPS
         if self.playing:
             self._began = self._at

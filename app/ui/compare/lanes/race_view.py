@@ -1,4 +1,4 @@
-"""The lanes and the race: which run each lane shows, and its numbers."""
+"""The lanes and the race: the run that each lane shows, and its numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.ui.widgets.words.numbers import duration, significant
 
 
 class RaceView(QWidget):
-    """Follows the run at hand, or shows one prompt as a race."""
+    """Follows the current run, or shows the answers to a prompt as a race."""
 
     following_changed = Signal()
 
@@ -42,9 +42,9 @@ class RaceView(QWidget):
         self._race: Race | None = None
         self._answers: dict[int, AnswerModel] = {}  # by lane, to the prompt that is shown
         self._shown = (0, 0)  # repeat, prompt
-        self._at_hand = (0, 0)  # repeat, prompt that were begun last
-        self._best: int | None = None  # the lane that is shown to be the fastest of all runs
-        self._known = 0  # lanes that had answered it when it was shown
+        self._at_hand = (0, 0)  # repeat and prompt of the latest run
+        self._best: int | None = None  # the lane that is the fastest over all runs
+        self._known = 0  # number of lanes that had answered the prompt when it was shown
         self._seldom = Throttle(self._show_live_numbers, self)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -57,7 +57,7 @@ class RaceView(QWidget):
 
     @property
     def following(self) -> bool:
-        """The lanes show what is being measured."""
+        """Whether the lanes show the current runs."""
         return self._following
 
     @property
@@ -65,7 +65,7 @@ class RaceView(QWidget):
         return self._race
 
     def set_lanes(self, lanes: tuple[Lane, ...]) -> None:
-        """The lanes of a set-up that was not measured yet, the baseline first."""
+        """Show the lanes of a set-up that was not measured yet, the baseline first."""
         self.lanes.set_lanes([(_title(lane), _whole(lane)) for lane in lanes])
         self._race, self._answers = None, {}
         self.bar.hide()
@@ -83,7 +83,7 @@ class RaceView(QWidget):
 
     @Slot()
     def follow(self) -> None:
-        """Show what is being measured."""
+        """Show the current runs."""
         self._following = True
         self._race, self._answers = None, {}
         self.bar.set_seconds(0.0)
@@ -130,7 +130,7 @@ class RaceView(QWidget):
         try:
             return self._session.trace(job)
         except TraceError:
-            return None  # a damaged file: the numbers are still there
+            return None  # the file is damaged; the numbers are still known
 
     # ------------------------------------------------------------------ what is being measured
 
@@ -158,7 +158,7 @@ class RaceView(QWidget):
         self.follow()
 
     def _show_first(self) -> None:
-        """Nothing runs: the first prompt that all lanes have answered."""
+        """Show the first prompt that all lanes have answered, once nothing runs."""
         session = self._session
         experiment = session.experiment
         assert experiment is not None
@@ -176,7 +176,7 @@ class RaceView(QWidget):
 
     @Slot()
     def _renew(self) -> None:
-        """More runs are over: what is shown may have more lanes now."""
+        """Update what is shown after a run, which may have answered the shown prompt."""
         session = self._session
         experiment = session.experiment
         if experiment is None:
@@ -187,11 +187,11 @@ class RaceView(QWidget):
             self.show_prompt(*self._shown)
 
     def _has_more(self) -> bool:
-        """Lanes have answered the prompt that is shown since it was."""
+        """Whether more lanes have answered the shown prompt since it was shown."""
         return self._answered() > self._known
 
     def _answered(self) -> int:
-        """Lanes that have answered the prompt that is shown."""
+        """The number of lanes that have answered the shown prompt."""
         lanes = range(len(self.lanes.cards))
         return sum(Job(*self._shown, lane) in self._session.records for lane in lanes)
 
@@ -209,7 +209,8 @@ class RaceView(QWidget):
         self._seldom.request()
 
     def _is_current(self, lane: int) -> bool:
-        """The lane's latest answer is to the prompt at hand, so that all lanes show the same one."""
+        """Whether the lane's latest answer is to the current prompt, so that all lanes show the same
+        prompt."""
         job = self._session.jobs.get(lane)
         return job is not None and (job.repeat, job.prompt) == self._at_hand
 
@@ -237,7 +238,7 @@ class RaceView(QWidget):
         self._share_axes(experiment, *self._at_hand)
 
     def _share_axes(self, experiment: Experiment, repeat: int, prompt: int) -> None:
-        """Draw the plots of all lanes over the same tokens and as high, each with its baseline's speed."""
+        """Draw the plots of all lanes with the same axes, each with its baseline's speed."""
         jobs = [Job(repeat, prompt, lane) for lane in range(len(experiment.lanes))]
         records = [self._session.records.get(job) for job in jobs]
         ended = [record.n_tokens for record in records if record is not None]
@@ -247,7 +248,7 @@ class RaceView(QWidget):
         self.lanes.share_axes(max([*(ended or [experiment.max_tokens]), *tokens]), rates)
 
     def _show_record(self, lane: int, caption: str) -> None:
-        """The numbers of a run that is over."""
+        """Show the numbers of a finished run."""
         session = self._session
         job = session.jobs.get(lane) if self._following else Job(*self._shown, lane)
         record = session.records.get(job) if job is not None else None
@@ -270,7 +271,7 @@ class RaceView(QWidget):
 
     @Slot(float)
     def _show_moment(self, at: float) -> None:
-        """Every lane as it was so many seconds after the start."""
+        """Show every lane as it was `at` seconds after the start."""
         experiment = self._session.experiment
         if self._following or experiment is None:
             return
@@ -307,7 +308,7 @@ class RaceView(QWidget):
 
 
 def _round_of(rounds: Sequence[Round], token: int) -> int | None:
-    """The round that emitted a token, by its place in the answer."""
+    """The index of the round that emitted a token, given by its index in the answer; None where none did."""
     for round in rounds:
         token -= len(round.emitted)
         if token < 0:
@@ -316,7 +317,7 @@ def _round_of(rounds: Sequence[Round], token: int) -> int | None:
 
 
 def _title(lane: Lane) -> str:
-    """What a lane is called; with the model that only it has."""
+    """The name of a lane, with its own model where it has one."""
     if lane.label or lane.pair is None:
         return lane.name
     return f"{lane.name} · {file_name((lane.pair.draft or lane.pair.target).path)}"

@@ -1,4 +1,4 @@
-"""The theme in smaller letters: several answers beside each other have less room than one."""
+"""The theme with smaller letters, for several answers side by side."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ STEP = 1.5  # points
 
 
 class SmallTheme(Theme):
-    """Follows another theme in everything but the size of its letters."""
+    """A theme with smaller letters that follows another theme in everything else."""
 
     def __init__(self, theme: Theme, parent: QObject) -> None:
-        QObject.__init__(self, parent)  # fonts and mode are the other's
+        QObject.__init__(self, parent)  # fonts and mode are those of the other theme
         self._theme = theme
         theme.changed.connect(self.changed)
 

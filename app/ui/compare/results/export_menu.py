@@ -1,4 +1,4 @@
-"""The menu behind Export: files of what was measured, and texts for the clipboard."""
+"""The Export menu: files of the results, and texts for the clipboard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.ui.widgets.export import ChooseFile, png_picture, write_export
 
 
 class ExportMenu(QObject):
-    """Fills a menu; files are written on threads of their own."""
+    """Fills the menu; each file is written on its own thread."""
 
     failed = Signal(object)  # UserError
     saved = Signal(str)  # the file's name
@@ -35,7 +35,7 @@ class ExportMenu(QObject):
         chart: Callable[[], QWidget],
         choose: ChooseFile,
     ) -> None:
-        """`chart` is the one that is on the screen."""
+        """`chart` returns the chart on the screen."""
         super().__init__(menu)
         self._theme = theme
         self._works = works
@@ -58,7 +58,8 @@ class ExportMenu(QObject):
         menu.aboutToShow.connect(self._fit)
 
     def copy_command(self, lane: int) -> None:
-        """Put the llama.cpp command of a lane on the clipboard, with what llama.cpp does otherwise."""
+        """Put the llama.cpp command of a lane on the clipboard, with notes on what llama.cpp does
+        differently."""
         report = self._session().report
         if report is not None:
             facts = report.lanes[lane]
@@ -66,7 +67,7 @@ class ExportMenu(QObject):
             QGuiApplication.clipboard().setText("\n".join([*notes, facts.command]))
 
     def close(self) -> None:
-        """The window goes: end what is being written."""
+        """End the exports in progress; called before the window closes."""
         for saving in list(self.saving):
             saving.end()
 
@@ -74,7 +75,7 @@ class ExportMenu(QObject):
 
     @Slot()
     def _fit(self) -> None:
-        """Show what there is of the work that is shown."""
+        """Show the entries that apply to the work on the screen."""
         searched = self._works.shown is self._works.tune
         menu = self.parent()
         assert isinstance(menu, QMenu)
@@ -103,7 +104,7 @@ class ExportMenu(QObject):
     def _save_report(self, name: str, pattern: str, made: exports.Made) -> None:
         session = self._session()
         experiment, sweep = session.experiment, session.sweep
-        records, pairs = dict(session.records), dict(session.pairs)  # as they are now: a person takes time
+        records, pairs = dict(session.records), dict(session.pairs)  # copied before the user chooses
         path = self._ask(name, pattern) if records else None
         if path is None or experiment is None:
             return

@@ -1,4 +1,4 @@
-"""What can be saved of a measurement."""
+"""The exports of a measurement."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ TRACES = ("Traces of all runs…", "traces.zip", "Archive (*.zip)")
 
 
 class Saving(QThread):
-    """Writes one file away from the window's thread: digests read whole models."""
+    """Writes a file on its own thread, because digests read whole models."""
 
     done = Signal(str)  # the file's name
     failed = Signal(object)  # UserError
 
     def __init__(self, write: Callable[[Callable[[], bool]], None], name: str) -> None:
-        """`write` is given a function that says whether to stop."""
+        """`write` is called with a function that says whether to stop."""
         super().__init__()
         self._write = write
         self._name = name
@@ -73,7 +73,7 @@ class Saving(QThread):
             self.done.emit(self._name)
 
     def end(self) -> None:
-        """The window goes: do not read on."""
+        """Stop, and wait for the thread; called before the window closes."""
         self._stopped = True
         self.wait()
 
@@ -81,8 +81,8 @@ class Saving(QThread):
 def save_report(
     report: Callable[[Digest], R], made: Callable[[R], bytes], path: Path, measuring: Callable[[], bool]
 ) -> Saving:
-    """Writes a report, with the digests of its model files; without them while something is `measuring`,
-    which reading whole models would slow down."""
+    """Write a report with the digests of its model files; without digests while `measuring` is true, since
+    reading whole models would slow the measurement down."""
 
     def write(stopped: Callable[[], bool]) -> None:
         digest = functools.partial(sha256, stopped=lambda: stopped() or measuring())
@@ -92,5 +92,5 @@ def save_report(
 
 
 def save_traces(traces: TraceStore, path: Path) -> Saving:
-    """Writes all traces into one archive."""
+    """Write all traces into an archive."""
     return Saving(lambda stopped: traces.archive(path, stopped), path.name)

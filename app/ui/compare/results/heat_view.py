@@ -1,4 +1,4 @@
-"""A grid of two parameters, each cell as dark as its number is high."""
+"""A heat map over two parameters: the higher the number of a cell, the darker it is."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ METRICS: dict[str, tuple[Callable[[Heat], float | None], Callable[[float | None]
     "speed-up": (lambda heat: heat.speedup, numbers.factor),
     "acceptance": (lambda heat: heat.acceptance_rate, numbers.percent),
 }
-_MOST_INK = 0.36  # numbers stay legible on it
+_MOST_INK = 0.36  # the darkest shade on which numbers are legible
 
 
 def shade(colours: Palette, share: float) -> str:
-    """The colour of a cell, for a number so far from the lowest to the highest; the text colour is on it."""
+    """The colour of a cell; `share` is the number's position from the lowest (0) to the highest (1)."""
     return blend(colours.text, colours.ground, 0.03 + (_MOST_INK - 0.03) * share)
 
 
 class HeatView(Plot):
-    """The fastest cell is framed; one is chosen by a click or the arrow keys."""
+    """The heat map. The fastest cell is framed; a click or the arrow keys choose a cell."""
 
     chosen = Signal(object)
     """The Heat of the cell."""
@@ -59,11 +59,11 @@ class HeatView(Plot):
 
     @property
     def current(self) -> Heat | None:
-        """The cell that is chosen."""
+        """The chosen cell."""
         return self.cells[self._at] if self._at < len(self.cells) else None
 
     def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...]) -> None:
-        """Show these, row by row."""
+        """Show these cells, row by row."""
         if facts != self._facts:
             self._at = 0
         self._facts, self.cells = facts, cells
@@ -75,7 +75,7 @@ class HeatView(Plot):
         self.update()
 
     def choose(self, at: int) -> None:
-        """Choose a cell by its place."""
+        """Choose a cell by its index."""
         if 0 <= at < len(self.cells):
             self._at = at
             self.update()
@@ -105,7 +105,7 @@ class HeatView(Plot):
         return QRectF(left, top, max(self.width() - left - 4, 1), max(self.height() - top - 4, 1))
 
     def _places(self) -> list[QRectF]:
-        """Of the cells, row by row."""
+        """The rectangles of the cells, row by row."""
         assert self._facts is not None
         grid, across, down = self._grid(), len(self._facts.x_values), len(self._facts.y_values)
         width, height = grid.width() / across, grid.height() / down

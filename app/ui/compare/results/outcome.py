@@ -1,4 +1,4 @@
-"""Below the head: the work that is shown, how far it is, and what came out of it."""
+"""The part below the head: the shown work, its progress and its results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.ui.widgets.export import ChooseFile
 
 
 class MeasurementPages(QStackedWidget):
-    """A page for each of the works; the strip above says in one line how it stands."""
+    """A page for each kind of work; the strip above shows its progress in one line."""
 
     not_saved = Signal(object)
     """The UserError of a plot that could not be saved."""
@@ -65,11 +65,11 @@ class MeasurementPages(QStackedWidget):
         works.reported.connect(self._show_report)
 
     def chart(self) -> HeatView | Scatter:
-        """The one that is on the screen, or would be."""
+        """The chart of the shown work, even while it is hidden."""
         return self.sweep_page.heat if self._works.shown is self._works.sweep else self.results.scatter
 
     def show_work(self, work: LabWork) -> None:
-        """Turn to the page of this work."""
+        """Show the page of this work."""
         self._works.shown = work
         self.setCurrentWidget(self._pages[work])
         self._show_report()
@@ -79,7 +79,7 @@ class MeasurementPages(QStackedWidget):
 
     @Slot()
     def _show_setup(self) -> None:
-        """What a press of Run would do, as long as nothing was measured."""
+        """Say what Run would measure, as long as nothing was measured."""
         session = self._works.session
         if session.experiment is None:
             self.stage.set_lanes((Lane(NONE), *self._chips.setup.lanes))
@@ -87,11 +87,11 @@ class MeasurementPages(QStackedWidget):
             self._strip.say(f"{self._chips.amount}, one after another on the loaded weights.")
             self._strip.set_share(None)
         elif not self._works.shown.at_work:
-            self._show_progress()  # what was measured may not be what is set up any more
+            self._show_progress()  # the set-up may differ now from what was measured
 
     @Slot()
     def show_stage(self) -> None:
-        """Buttons, page and words for what the shown work does now."""
+        """Update buttons, page and words to the stage of the shown work."""
         work = self._works.shown
         can_pause = work.stage in (Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAUSED)
         head, strip = self._head, self._strip
@@ -101,9 +101,9 @@ class MeasurementPages(QStackedWidget):
         head.set_at_work(self._works.at_work)
         strip.set_at_work(work.at_work, may_pause=can_pause, paused=work.stage is Stage.PAUSED)
         if held and not strip.pause.hasFocus():
-            self.setFocus()  # a key that is pressed twice neither ends nor begins anything
+            self.setFocus()  # so that a key pressed twice neither stops nor starts anything
         if work.at_work:
-            self._head.export.setEnabled(self._may_export())  # what was measured before is gone
+            self._head.export.setEnabled(self._may_export())  # the results before it are gone
         else:
             self._show_report()
         self._show_progress()
@@ -139,7 +139,7 @@ class MeasurementPages(QStackedWidget):
             strip.conclude(f"{came}: {verdict(session.report)}", [*self._changed(session), *session.doubts])
 
     def _changed(self, session: LabSession) -> list[str]:
-        """What was set up otherwise since the session was measured, in a sentence; none where nothing was."""
+        """A sentence that lists what changed in the set-up since the measurement; empty where nothing did."""
         if session.experiment is None:
             return []
         what = self._chips.changed_since(session.experiment, of_lanes=session.sweep is None)
@@ -171,7 +171,7 @@ class MeasurementPages(QStackedWidget):
         self.results.set_report(session.report, session.experiment)
 
     def _share_room(self) -> None:
-        """The results take what their table needs, the lanes all the rest."""
+        """Give the results the height that their table needs, and the lanes the rest."""
         wanted = self.results.wanted_height(len(self.stage.lanes.cards))
         room = self.lanes.height()
         below = min(wanted, round(room * 0.45))

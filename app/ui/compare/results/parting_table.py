@@ -1,4 +1,5 @@
-"""Divergences: where answers leave their baseline's, both tokens there, and how close the call was."""
+"""Divergences: where answers leave their baseline's, both tokens there, and how close their probabilities
+were."""
 
 from __future__ import annotations
 
@@ -35,14 +36,14 @@ RIGHT = (1, 2, 3, 6, 7)
 
 
 class Parting(NamedTuple):
-    """One row."""
+    """A divergence, as a row of the table."""
 
     job: Job
     cells: tuple[str, ...]
 
 
 def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]:
-    """All partings of all runs, lane by lane."""
+    """All divergences of all runs, lane by lane."""
     temperature = experiment.sampling.temperature
     names = lane_names(experiment)
     found = []
@@ -71,7 +72,7 @@ def partings(experiment: Experiment, runs: Sequence[RunRecord]) -> list[Parting]
 
 
 class PartingTable(QTableWidget):
-    """A row a parting; choosing one shows it in the lanes."""
+    """A row per divergence; choosing a row shows it in the lanes."""
 
     chosen = Signal(object)
     """The Job of the row."""
@@ -94,7 +95,7 @@ class PartingTable(QTableWidget):
         self._fit()
 
     def set_partings(self, found: list[Parting]) -> None:
-        """Show these."""
+        """Show these divergences."""
         if found == self._partings:
             return
         self._partings = found

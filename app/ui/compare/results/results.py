@@ -1,4 +1,4 @@
-"""Below the lanes: the table, acceptance against speed, and divergences."""
+"""The results below the lanes: the table, acceptance against speed, and divergences."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ALL = "all prompts"
 
 
 class Results(QWidget):
-    """One of VIEWS at a time; the table over all prompts or those of a category."""
+    """Shows one of VIEWS; the table covers all prompts or those of a category."""
 
     job_chosen = Signal(object)
-    """The user wants to see this run."""
+    """The run that the user chose to see."""
 
     def __init__(self, theme: Theme, choose: ChooseFile) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Results(QWidget):
         self._show_view(VIEWS[0])
 
     def set_report(self, report: Report | None, experiment: Experiment | None) -> None:
-        """Show what was measured up to now."""
+        """Show the results so far."""
         self._report = report
         names = [ALL, *(report.categories if report is not None else ())]
         if [self.category.itemText(at) for at in range(self.category.count())] != names:
@@ -87,7 +87,7 @@ class Results(QWidget):
         self._show_head()
 
     def wanted_height(self, lanes: int) -> int:
-        """Pixels that a table of so many lanes takes, and a plot at least."""
+        """The height in pixels for a table of so many lanes, enough for a plot as well."""
         row = self.table.verticalHeader().defaultSectionSize()
         table = self.table.horizontalHeader().sizeHint().height() + lanes * row + 24
         return self.views.sizeHint().height() + max(table, round(180 * self._theme.scale)) + 24

@@ -16,14 +16,14 @@ from app.ui.widgets.export import Cell, ChooseFile, choose_file
 from app.ui.widgets.plot import Plot
 from app.ui.widgets.text.tips import as_text
 
-NEAR = 14  # pixels within which a point is read out
+NEAR = 14  # pixels within which the mouse points at a point
 STEPS = (0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 MOST_TICKS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One lane."""
+    """A lane in the plot."""
 
     name: str
     acceptance: float  # in [0, 1]
@@ -41,7 +41,7 @@ class Point:
 
 
 def points_of(report: Report) -> list[Point]:
-    """The lanes that drafted and have a speed-up."""
+    """The points of the lanes that drafted and have a speed-up."""
     found = []
     for summary, lane in zip(report.summary, report.lanes, strict=True):
         if summary.acceptance_rate is not None and summary.speedup is not None:
@@ -51,7 +51,7 @@ def points_of(report: Report) -> list[Point]:
 
 
 class Scatter(Plot):
-    """A point a lane, with the interval of its speed-up; the baseline is the dashed line at 1."""
+    """A point per lane, with the interval of its speed-up; the baseline is the dashed line at 1."""
 
     file_stem = "acceptance-and-speed"
 
@@ -67,7 +67,7 @@ class Scatter(Plot):
         return self._points
 
     def set_points(self, points: Sequence[Point]) -> None:
-        """Show these."""
+        """Show these points."""
         self._points = list(points)
         self.update()
 
@@ -80,7 +80,7 @@ class Scatter(Plot):
     # ------------------------------------------------------------------ where things are
 
     def _range(self) -> tuple[float, float, float]:
-        """Bottom and top of the speed axis, and the step of its ticks."""
+        """The bottom and the top of the speed axis, and the step of its ticks."""
         values = [1.0]
         for point in self._points:
             low, high = point.low or point.factor, point.high or point.factor
@@ -190,7 +190,7 @@ class Scatter(Plot):
         painter.drawEllipse(place, radius, radius)
 
     def _draw_name(self, painter: QPainter, point: Point, taken: list[QRectF]) -> None:
-        """Beside the point: on the side, and as far up or down, as is free."""
+        """Write the name beside the point, on the side and at the height where there is room."""
         painter.setFont(self._theme.mono(-1.5))
         metrics = QFontMetricsF(painter.font())
         width, height = metrics.horizontalAdvance(point.name) + 2, metrics.height()

@@ -1,4 +1,4 @@
-"""The table: one row a lane, the columns and definitions of every report."""
+"""The summary table: one row per lane, with the columns and definitions of all reports."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from app.ui.theme import Theme
 from app.ui.widgets.quiet_table import fit_rows, quiet_table
 from app.ui.widgets.text.tips import as_text
 
-_NAMES_SHARE = 0.25  # of the width, at most
+_NAMES_SHARE = 0.25  # greatest share of the width for the names
 _NAMES_LEAST = 160  # pixels
 _GAP = 22  # pixels between columns, at text scale 1
-_ARROW = 18  # the same, of the column that is sorted by
+_ARROW = 18  # more for the arrow of the sorted column
 
 Index = QModelIndex | QPersistentModelIndex
 SORT = Qt.ItemDataRole.UserRole
@@ -35,7 +35,7 @@ Rows = Sequence[tuple[Summary, ReportLane]]
 
 
 class SummaryRows(QAbstractTableModel):
-    """The lane's name, then COLUMNS."""
+    """The rows as a model: the lane's name, then COLUMNS."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -44,7 +44,7 @@ class SummaryRows(QAbstractTableModel):
         theme.changed.connect(self._recolour)
 
     def set_rows(self, rows: Rows) -> None:
-        """Show these; where there are as many as before, selection and order stay."""
+        """Show these rows; selection and order stay where their number is the same."""
         same = len(rows) == len(self.rows)
         if same:
             self.rows = list(rows)
@@ -99,7 +99,7 @@ class SummaryRows(QAbstractTableModel):
 
 
 class SummaryTable(QTableView):
-    """Sorted by what its head is clicked for; copied by Ctrl+C."""
+    """The table. A click on a header sorts by that column; Ctrl+C copies."""
 
     command_wanted = Signal(int)
     """Copy the llama.cpp command of this lane."""
@@ -119,7 +119,7 @@ class SummaryTable(QTableView):
         head = self.horizontalHeader()
         head.setSectionsClickable(True)
         head.setSortIndicatorShown(True)
-        self.sorted.sort(-1)  # as they were given, until someone wants another order
+        self.sorted.sort(-1)  # in the given order, until the user sorts
         head.setSortIndicatorClearable(True)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.setSortingEnabled(True)
@@ -128,7 +128,7 @@ class SummaryTable(QTableView):
         self._action("Copy the whole table", self.copy_all)
         self._action("Copy the llama.cpp command of this lane", lambda: self._about_lane(self.command_wanted))
         self._action("Use this lane's strategy in the chat", lambda: self._about_lane(self.use_wanted))
-        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)  # its own widths leave room for 13 arrows
+        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)  # Qt's widths have room for 13 arrows
         head.sortIndicatorChanged.connect(self._fit_columns)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.names = LaneColumn(self)
@@ -136,7 +136,7 @@ class SummaryTable(QTableView):
         self._fit()
 
     def set_rows(self, rows: Rows) -> None:
-        """Show these, in the columns that have something for one of them."""
+        """Show these rows, and only columns that have a value for at least one of them."""
         self.rows.set_rows(rows)
         for column, measure in enumerate(COLUMNS, start=1):
             known = any(measure.value(summary, lane) is not None for summary, lane in rows)
@@ -149,7 +149,8 @@ class SummaryTable(QTableView):
 
     @Slot()
     def _fit_columns(self) -> None:
-        """As narrow as their numbers and titles are; names leave most of the width to these."""
+        """Make the columns as narrow as their numbers and titles; the names take at most _NAMES_SHARE of the
+        width."""
         numbers, titles = QFontMetrics(self._theme.sans()), QFontMetrics(self._theme.sans(-1))
         gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
         for column, measure in enumerate(COLUMNS, start=1):
@@ -165,7 +166,8 @@ class SummaryTable(QTableView):
 
     @Slot()
     def copy(self) -> None:
-        """The selected rows, with a line of names, as cells that a spreadsheet takes; none: all."""
+        """Copy the selected rows, or all where none is selected, as a table for spreadsheets with a header
+        line."""
         rows = sorted(index.row() for index in self.selectionModel().selectedRows())
         if not rows:
             self.copy_all()
@@ -200,7 +202,7 @@ class SummaryTable(QTableView):
 
 
 class LaneColumn(QTableView):
-    """The first column of a table once more, over it: it stays where the others are scrolled away."""
+    """A copy of the first column, laid over the table: it stays in place while the other columns scroll."""
 
     def __init__(self, table: QTableView) -> None:
         super().__init__(table)
@@ -210,7 +212,7 @@ class LaneColumn(QTableView):
         quiet_table(self)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTextElideMode(table.textElideMode())
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys, copying and the menu are the table's
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the table handles keys, copying and the menu
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         for hide in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
             hide(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -237,7 +239,7 @@ class LaneColumn(QTableView):
         self.horizontalHeader().setSortIndicator(column, order)
 
     def fit(self) -> None:
-        """Lie over the table's own column."""
+        """Move over the table's own first column."""
         table, edge = self._table, self._table.frameWidth()
         head = table.horizontalHeader().height()
         self.setColumnWidth(0, table.columnWidth(0))
@@ -246,14 +248,14 @@ class LaneColumn(QTableView):
 
 
 def table_text(rows: Rows) -> str:
-    """The whole table as lines of tab-separated cells, which a spreadsheet takes."""
+    """The whole table as lines of tab-separated cells, for spreadsheets."""
     lines = [["lane", *(measure.title for measure in COLUMNS)]]
     lines += [[lane.name, *(measure.text(summary, lane) for measure in COLUMNS)] for summary, lane in rows]
     return "\n".join("\t".join(line) for line in lines)
 
 
 def _narrow(title: str) -> str:
-    """In two lines where its numbers are narrower than it."""
+    """A column title, in two lines where it is wider than its numbers."""
     if " " in title:
         breaks = [at for at, letter in enumerate(title) if letter == " "]
         middle = min(breaks, key=lambda at: abs(2 * at - len(title)))

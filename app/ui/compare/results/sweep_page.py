@@ -1,4 +1,4 @@
-"""A sweep as it goes: the heat map, and what to do with a cell."""
+"""The page of a sweep: the heat map, and actions for the chosen cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.ui.widgets.fields.segmented import Segmented
 
 
 class SweepPage(QWidget):
-    """One number of METRICS at a time."""
+    """Shows the heat map of one of METRICS."""
 
     use_wanted = Signal(str)
     compare_wanted = Signal(object)
@@ -55,7 +55,7 @@ class SweepPage(QWidget):
         column.addLayout(below)
 
     def set_cells(self, facts: SweepFacts, cells: tuple[Heat, ...], at_work: bool) -> None:
-        """Show what was measured up to now, row by row."""
+        """Show the cells measured so far, row by row."""
         self._at_work = at_work
         self.heat.set_cells(facts, cells)
         self.close_button.setVisible(not at_work)

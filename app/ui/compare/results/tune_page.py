@@ -1,4 +1,5 @@
-"""A search as it goes: what is still in, what is out, and in the end what to use."""
+"""The page of a search: the settings that are still in, those that are out, and in the end the
+recommendation."""
 
 from __future__ import annotations
 
@@ -40,13 +41,13 @@ TITLES = (
 
 
 class TunePage(QWidget):
-    """The sentence on top, the settings below, the best first."""
+    """The recommendation, and below it the settings, the best first."""
 
     use_wanted = Signal(str)
     compare_wanted = Signal(object)
     """Compare these strategies side by side (a tuple of specs)."""
     more_wanted = Signal()
-    """Search on, for MORE_SECONDS."""
+    """Continue the search for MORE_SECONDS."""
     closed = Signal()
 
     def __init__(self, theme: Theme, session: TuneSession) -> None:
@@ -101,7 +102,7 @@ class TunePage(QWidget):
     # ------------------------------------------------------------------ showing
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Every setting once, as it did in its last round: those that got furthest first."""
+        """A row per setting, with the numbers of its last round; those that got furthest come first."""
         session = self._session
         over = session.result
         so_far = over or Tuned(NONE, None, NONE, "", tuple(session.rungs), 0, 0, 0.0, complete=False)
@@ -141,7 +142,7 @@ class TunePage(QWidget):
             self.title.setText(result.headline)
             self.reason.setText(result.reason)
             self.use.setText(f"Use {result.winner} in the chat")
-        # What may be chance is no reason to change anything.
+        # A difference that may be chance is no reason to change a setting.
         self.use.setVisible(result is not None and over and (result.winner != NONE or result.refuted))
         self.more.setVisible(result is not None and over)
         self.compare.setVisible(over and len(self._finalists()) > 0)
@@ -170,7 +171,7 @@ class TunePage(QWidget):
     # ------------------------------------------------------------------ what the user does
 
     def _finalists(self) -> tuple[str, ...]:
-        """The best of the last round."""
+        """The best strategies of the last round."""
         rungs = self._session.rungs
         return (
             tuple(score.strategy for score in rungs[-1].scores[:FINALISTS] if score.speedup) if rungs else ()

@@ -1,4 +1,4 @@
-"""The set-up and its chips: what will be measured, shown on top and changed by the panels behind it."""
+"""The set-up and its chips: what will be measured, shown on top and changed in the panels of the chips."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from app.ui.widgets.words.model_words import chip_words as model_words
 from app.ui.widgets.words.model_words import file_name
 
 log = logging.getLogger("draftscope")
-_SAVE_MILLISECONDS = 800  # behind the last change: a prompt is typed letter by letter
+_SAVE_MILLISECONDS = 800  # after the last change, since a prompt is typed letter by letter
 
 
 class SetupBar(QObject):
-    """Fills the head. What it says of the pair follows the chat's."""
+    """Holds the set-up and fills the head. The pair shown is the chat's."""
 
     changed = Signal()
-    """The set-up or the pair is another one, and is shown."""
+    """The set-up or the pair changed, and is shown."""
 
     def __init__(
         self,
@@ -49,16 +49,16 @@ class SetupBar(QObject):
         choose_prompts: ChoosePrompts,
         kept: Path,
     ) -> None:
-        """The first of `suites` is for the bundled pair; the set-up is remembered in `kept`."""
+        """The first of `suites` is for the bundled pair; the set-up is saved in the file `kept`."""
         super().__init__()
         self._chat = chat
         self._suites = tuple(suites)
-        self._names: dict[str, str] = {}  # of models that were loaded, by path
-        self._contexts: dict[ModelOptions, int] = {}  # of targets that were loaded, tokens
+        self._names: dict[str, str] = {}  # names of models that were loaded, by path
+        self._contexts: dict[ModelOptions, int] = {}  # context sizes of targets that were loaded, in tokens
         self._kept = KeptSetup(kept, suites)
         before, self.problem = self._kept.load()
-        """What was wrong with the set-up of the last time, in a sentence."""
-        self._touched = before is not None  # the set-up was made by a person
+        """A sentence on what was wrong with the saved set-up, or ""."""
+        self._touched = before is not None  # whether the user made the set-up
         self.setup = before or self._first()
         self.amount = ""  # how much Run measures
         lanes = LanesPanel(theme, choose_model, chat.pair, self._context_of)
@@ -74,16 +74,17 @@ class SetupBar(QObject):
         chat.engine.changed.connect(self._engine_changed)
 
     def experiment(self) -> Experiment:
-        """What Run measures; raises SettingError."""
+        """The experiment that Run measures; raises SettingError."""
         return self.setup.experiment(self._chat.pair(), self._chat.drafters())
 
     def base(self) -> Experiment:
-        """Pair, prompts and sampling of what is set up; raises SettingError."""
-        setup = dataclasses.replace(self.setup, lanes=(Lane("prompt-lookup"),))  # any one: it is replaced
+        """The pair, prompts and sampling of the set-up; raises SettingError."""
+        setup = dataclasses.replace(self.setup, lanes=(Lane("prompt-lookup"),))  # any lane: it is replaced
         return setup.experiment(self._chat.pair(), self._chat.drafters())
 
     def changed_since(self, measured: Experiment, *, of_lanes: bool) -> list[str]:
-        """What is set up otherwise than it was measured, each in a word; the lanes only where asked for."""
+        """The parts of the set-up that changed since it was measured, each in a few words; the lanes only
+        with `of_lanes`."""
         try:
             now = self.experiment() if of_lanes else self.base()
         except SettingError:
@@ -92,20 +93,20 @@ class SetupBar(QObject):
 
     @Slot(object)
     def set_setup(self, setup: CompareSetup) -> None:
-        """This is what is wanted; it stays, whatever pair the chat takes."""
+        """Set what the user chose; it stays, whatever pair the chat uses."""
         self._touched = True
         self.setup = setup
         self._saving.start()
         self.show_setup()
 
     def suggest(self) -> None:
-        """Begin with what suits the pair that the chat has by now, where nobody has chosen yet."""
+        """Suggest a set-up for the chat's current pair, unless the user has chosen one."""
         if not self._touched:
             self.setup = self._first()
         self.show_setup()
 
     def close(self) -> None:
-        """Before the window goes: nothing that was just changed is lost."""
+        """Save a pending change before the window closes."""
         if self._saving.isActive():
             self._saving.stop()
             self._save()
@@ -148,7 +149,7 @@ class SetupBar(QObject):
             self.show_pair()
 
     def show_pair(self) -> None:
-        """Name the chat's pair, and mark what does not run with it."""
+        """Show the names of the chat's pair, and mark what does not run with it."""
         pair = self._chat.pair()
         loaded = self._chat.engine.pair
         # While another pair is loaded, the engine still has the one from before.
@@ -167,11 +168,11 @@ class SetupBar(QObject):
         self.changed.emit()
 
     def _context_of(self, target: ModelOptions) -> int:
-        """Tokens of the context that a target was loaded with; 0 where it was not."""
+        """The context size in tokens that a target was loaded with; 0 where it was not loaded."""
         return self._contexts.get(target, 0)
 
     def _name_of(self, options: ModelOptions) -> str:
-        """What a model calls itself, where it was loaded; else its file's name."""
+        """The name in a model's metadata where it was loaded, otherwise its file name."""
         return self._names.get(options.path, file_name(options.path))
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""The strip on top of Compare: what is compared, as chips, and what can be done at once."""
+"""The strip on top of Compare: what is compared, as chips, and buttons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CompareHead(ChipRow):
         self.lanes_panel = lanes
         self.prompts_panel = prompts
         self.sampling_panel = SamplingPanel(theme)
-        self.sampling_panel.hide_limit()  # the prompts say how long their answers are
+        self.sampling_panel.hide_limit()  # the prompts panel has the length of answers
         self.pair = self._chip("pair", self.pair_panel)
         self.lanes = self._chip("lanes", lanes, PANEL_WIDTH)
         self.prompts = self._chip("prompts", prompts)
@@ -62,7 +62,7 @@ class CompareHead(ChipRow):
         self.restyle()
 
     def close_panels(self) -> None:
-        """What is measured now does not change by them any more."""
+        """Close the panels once a measurement has begun, which they no longer change."""
         for chip in self.chips:
             if chip.isChecked():
                 chip.click()
@@ -70,7 +70,7 @@ class CompareHead(ChipRow):
             popover.close_panel()
 
     def set_at_work(self, at_work: bool) -> None:
-        """What begins something, and what it is made of, waits for its end; all keep their places."""
+        """Disable the chips and the buttons that start something while work runs; all keep their places."""
         for widget in (self.sweep, self.tune, self.run, self.lanes, self.prompts, self.sampling):
             widget.setEnabled(not at_work)
 

@@ -1,4 +1,4 @@
-"""The set-up of the Compare place, kept from one start to the next."""
+"""The set-up of the Compare place, saved from one start to the next."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _FIELDS = ("lanes", "source", "categories", "own", "file", "chat", "amount", "op
 
 
 class KeptSetup:
-    """Its file."""
+    """The file of the set-up."""
 
     def __init__(self, path: Path, suites: Sequence[Suite]) -> None:
-        """The first of `suites` stands in for one that is there no more."""
+        """The first of `suites` replaces a suite that no longer exists."""
         self._path = path
         self._suites = tuple(suites)
 
     def load(self) -> tuple[CompareSetup | None, str]:
-        """The set-up of the last time, and what was wrong with its file, in a sentence."""
+        """The saved set-up or None, and a sentence on what was wrong with its file or ""."""
         try:
             kept = _checked(decode_kept(self._path.read_bytes(), _Kept, _VERSION))
         except FileNotFoundError:
@@ -56,14 +56,14 @@ class KeptSetup:
         return CompareSetup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
 
     def save(self, setup: CompareSetup) -> None:
-        """Write it, whole or not at all; raises UserError where the folder cannot be used, OSError."""
+        """Save atomically; raises UserError where the folder cannot be used, and OSError."""
         kept = _Kept(setup.suite.name, **{name: getattr(setup, name) for name in _FIELDS})
         make_folder(self._path.parent)
         write_atomic(self._path, msgspec.json.encode(kept))
 
 
 def _checked(kept: _Kept) -> _Kept:
-    """Raises ValueError for values that the panels would not take."""
+    """The set-up as read; raises ValueError for values that the panels would refuse."""
     try:
         check_params(kept.amount)
         check_params(kept.options.sampling)

@@ -1,4 +1,4 @@
-"""The panel behind the lanes chip: which strategies run beside the baseline, each on which pair."""
+"""The panel behind the lanes chip: the strategies beside the baseline, and the pair of each."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from app.ui.widgets.text.elided import ElidedButton, ElidedLabel
 from app.ui.widgets.words.model_words import file_name
 
 MORE = ("draft-simple:n_max=8", "suffix", "ngram-mod", "draft-simple:n_max=2", "prompt-lookup", "ngram-cache")
-"""What a new lane begins with: the first of these that is not there yet."""
+"""Strategies of a new lane: the first one that no lane has yet."""
 
 
 def pair_words(pair: Pair) -> str:
-    """Target and draft by their files."""
+    """The file names of target and draft."""
     draft = f" ← {file_name(pair.draft.path)}" if pair.draft is not None else ", no draft"
     return f"{file_name(pair.target.path)}{draft}"
 
 
 class LanesPanel(QWidget):
-    """A list of lanes, and below it the one that is chosen."""
+    """The list of lanes, and below it an editor for the chosen one."""
 
     changed = Signal(object)
-    """The Setup as it is now."""
+    """The changed CompareSetup."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class LanesPanel(QWidget):
         own_pair: Callable[[], Pair],
         n_ctx: Callable[[ModelOptions], int],
     ) -> None:
-        """`own_pair` tells the pair of the lanes that have none of their own, `n_ctx` the context that a
-        target was loaded with, 0 where it was not."""
+        """`own_pair` returns the pair of lanes without their own, `n_ctx` the context size that a target was
+        loaded with, 0 where it was not loaded."""
         super().__init__()
         self._theme = theme
         self._choose = choose_file
@@ -129,12 +129,12 @@ class LanesPanel(QWidget):
 
     @property
     def lane(self) -> Lane:
-        """The one that is edited."""
+        """The lane that is edited."""
         assert self._setup is not None
         return self._setup.lanes[self._at]
 
     def set_setup(self, setup: CompareSetup) -> None:
-        """Show a set-up, without telling anyone."""
+        """Show a set-up, without a signal."""
         before = self._setup
         self._setup = setup
         self._at = min(self._at, max(len(setup.lanes) - 1, 0))
@@ -149,7 +149,7 @@ class LanesPanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._setup is not None and not event.spontaneous():
-            self._show_lane()  # its drafter may have been read again, with other parameters
+            self._show_lane()  # its drafter may have been reloaded with other parameters
 
     def _list_lanes(self) -> None:
         assert self._setup is not None
@@ -192,7 +192,7 @@ class LanesPanel(QWidget):
         self.label.setText(lane.label)
         try:
             self.strategy.set_spec(lane.strategy)
-        except SettingError as error:  # its drafter was taken away
+        except SettingError as error:  # its drafter was removed
             self.strategy.text.set_spec(lane.strategy)
             self.strategy.text.show_error(str(error))
         self._show_surroundings()

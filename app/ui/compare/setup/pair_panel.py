@@ -1,4 +1,4 @@
-"""The panel behind the pair chip: what is compared is the pair of the chat."""
+"""The panel behind the pair chip: Compare uses the pair of the chat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORDS = (
 
 
 class PairPanel(QWidget):
-    """Tells which files, and where to change them."""
+    """Shows the files of the pair, and where to change them."""
 
     place_wanted = Signal(str)
 

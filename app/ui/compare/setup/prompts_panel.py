@@ -1,4 +1,4 @@
-"""The panel behind the prompts chip: which prompts, and how often."""
+"""The panel behind the prompts chip: the prompts, and how often each is answered."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def ask_for_prompts(parent: QWidget) -> str:
 
 
 class PromptsPanel(QWidget):
-    """Every right change is in the set-up at once."""
+    """The choice of prompts. Every valid change applies at once."""
 
     changed = Signal(object)
-    """The Setup as it is now."""
+    """The changed CompareSetup."""
 
     def __init__(
         self, theme: Theme, suites: Sequence[Suite], choose: ChoosePrompts = ask_for_prompts
@@ -107,7 +107,7 @@ class PromptsPanel(QWidget):
         self.set_setup(self._setup)
 
     def set_setup(self, setup: CompareSetup) -> None:
-        """Show a set-up, without telling anyone."""
+        """Show a set-up, without a signal."""
         self._setup = setup
         self.source.set_choice(setup.source)
         if setup.suite in self._suites:
@@ -117,7 +117,7 @@ class PromptsPanel(QWidget):
             self.own.setPlainText(setup.own)
             self.own.blockSignals(False)
         self.chat.setChecked(setup.chat)
-        if not self.amount.valid() or self.amount.value() != setup.amount:  # what is typed keeps its cursor
+        if not self.amount.valid() or self.amount.value() != setup.amount:  # the cursor keeps its place
             self.amount.set_value(setup.amount)
         self._show()
 
@@ -192,7 +192,7 @@ class PromptsPanel(QWidget):
     @Slot()
     def _categories_clicked(self) -> None:
         chosen = tuple(box.text() for box in self._boxes if box.isChecked())
-        if not chosen:  # none at all is no measurement: the last one stays
+        if not chosen:  # without a category nothing could be measured: the last one stays
             box = self.sender()
             assert isinstance(box, QCheckBox)
             box.setChecked(True)

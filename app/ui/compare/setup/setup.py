@@ -1,4 +1,4 @@
-"""What is set up to be measured, and the experiment that it makes."""
+"""The set-up of a measurement, and the experiment that it makes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from app.lab.suites import Suite
 from app.ui.setup.sampling_panel import AnswerOptions
 
 SUGGESTED = ("prompt-lookup", "draft-simple:n_max=4", "prompt-lookup+draft-simple:n_max=4")
-"""Lanes to begin with: what a prompt gives for nothing, what a draft model gives, and both."""
+"""The lanes of a first set-up: a lookup in the prompt, which costs nothing, a draft model, and both."""
 SUGGESTED_ALONE = ("prompt-lookup", "suffix", "ngram-mod")
-"""The same where there is no draft model."""
-_NO_SUITE = Suite("", "", ())  # how long answers are to a prompt of one's own
+"""The lanes of a first set-up without a draft model."""
+_NO_SUITE = Suite("", "", ())  # for the default length of answers to the user's own prompt
 
 
 class Source(StrEnum):
@@ -54,26 +54,26 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class CompareSetup:
-    """Everything that can be chosen but the pair, which is the chat's."""
+    """All choices for a measurement except the pair, which is the chat's."""
 
     suite: Suite  # the built-in one
     lanes: tuple[Lane, ...] = ()  # without the baseline
     source: Source = Source.SUITE
-    categories: tuple[str, ...] = ()  # of the built-in suite or the file; none: all
+    categories: tuple[str, ...] = ()  # of the built-in suite or the file; empty: all
     own: str = ""
     file: Suite | None = None
     chat: bool = True
     amount: Amount = field(default_factory=Amount)
-    options: AnswerOptions = field(default_factory=AnswerOptions)  # but for max_tokens, which is in `amount`
+    options: AnswerOptions = field(default_factory=AnswerOptions)  # except max_tokens, which is in `amount`
 
     @property
     def listed(self) -> Suite | None:
-        """The suite that prompts are taken from; None for a prompt of one's own."""
+        """The suite that prompts are taken from; None for the user's own prompt."""
         return {Source.SUITE: self.suite, Source.FILE: self.file, Source.OWN: None}[self.source]
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """Those that are measured."""
+        """The prompts that are measured."""
         listed = self.listed
         if self.source is Source.OWN:
             return (Prompt(self.own.strip()),) if self.own.strip() else ()
@@ -92,7 +92,7 @@ class CompareSetup:
 
     @property
     def max_tokens(self) -> int:
-        """The length of an answer at most: what was chosen, or else what the prompts ask for."""
+        """The greatest length of an answer: the chosen one, otherwise that of the prompts."""
         listed = self.listed
         return self.amount.max_tokens or (listed or _NO_SUITE).max_tokens
 
@@ -107,7 +107,7 @@ class CompareSetup:
         return ", ".join(self.categories) if 0 < len(self.categories) < 3 else listed.title
 
     def experiment(self, pair: Pair, drafters: tuple[str, ...] = ()) -> Experiment:
-        """What Run measures; raises SettingError."""
+        """The experiment that Run measures; raises SettingError."""
         if not self.prompts:
             raise SettingError(*self._why_no_prompt())
         return make_experiment(
@@ -134,13 +134,13 @@ class CompareSetup:
 
 
 def first_setup(suite: Suite, has_draft: bool) -> CompareSetup:
-    """What a newcomer finds: a true result after one press."""
+    """The set-up that a new user finds: it gives a real result after one press of Run."""
     specs = SUGGESTED if has_draft else SUGGESTED_ALONE
     return CompareSetup(suite, tuple(Lane(spec) for spec in specs), chat=suite.chat)
 
 
 def setup_of(experiment: Experiment, before: CompareSetup) -> CompareSetup:
-    """The set-up that an experiment was made from, as far as it can be told."""
+    """The set-up that an experiment was made from, as far as it can be reconstructed."""
     lanes = tuple(lane for lane in experiment.lanes if lane.strategy != NONE)
     again = Suite(
         experiment.title,
@@ -162,7 +162,7 @@ def setup_of(experiment: Experiment, before: CompareSetup) -> CompareSetup:
 
 
 def changes(measured: Experiment, now: Experiment, *, of_lanes: bool) -> list[str]:
-    """What of an experiment is another thing now, each in a word; `now` may have drawn another seed."""
+    """The parts in which two experiments differ, each in a few words; a different seed does not count."""
     seed = measured.sampling.seed
     parts: dict[str, Callable[[Experiment], object]] = {
         "the pair": lambda experiment: experiment.pair,

@@ -1,4 +1,4 @@
-"""The panel behind "Sweep": a strategy, and two of its parameters over some values each."""
+"""The panel behind "Sweep": a strategy, and some values for two of its parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STEPS = {int: ("1", "2", "4", "8"), float: ("0", "0.25", "0.5", "0.75"), bool: 
 
 
 def keys_of(strategy: str) -> dict[str, Param]:
-    """The parameters that a sweep can go through, under names that are unambiguous."""
+    """The parameters that a sweep can vary, by unambiguous names."""
     parts = StrategySpec.parse(strategy).parts
     every = [(part.name, param) for part in parts for param in params_of(type(part.params))]
     names = [param.name for _, param in every]
@@ -37,7 +37,7 @@ def keys_of(strategy: str) -> dict[str, Param]:
 
 
 def suggested(param: Param) -> str:
-    """Values to begin with."""
+    """Suggested values of a parameter."""
     if param.choices:
         return ",".join(param.choices)
     low = param.low if param.low is not None else float("-inf")
@@ -59,12 +59,12 @@ class AxisRow:
 
     @property
     def axis(self) -> Axis:
-        """Raises SettingError where the values are none."""
+        """The axis; raises SettingError for invalid values."""
         return Axis.parse(f"{self.key.currentText()}={self.values.text()}")
 
 
 class SweepPanel(QWidget):
-    """What is asked for is checked when it is typed."""
+    """The set-up of a sweep, checked while it is typed."""
 
     wanted = Signal(object)
     """Measure this Sweep."""
@@ -72,7 +72,7 @@ class SweepPanel(QWidget):
     """Show the grid that was measured last."""
 
     def __init__(self, base: Callable[[], Experiment], strategy: str) -> None:
-        """`base` gives pair, prompts and sampling, without lanes; it raises SettingError."""
+        """`base` returns the experiment without its lanes; it raises SettingError."""
         super().__init__()
         self._base = base
         self._keys: dict[str, Param] = {}
@@ -125,7 +125,7 @@ class SweepPanel(QWidget):
 
     @Slot()
     def check(self) -> None:
-        """Say how much it is, or what is wrong."""
+        """Say how much will be measured, or what is wrong."""
         try:
             experiment, facts = self.sweep()
         except SettingError as error:
@@ -144,7 +144,7 @@ class SweepPanel(QWidget):
         try:
             keys = keys_of(self.strategy.text())
         except SettingError:
-            keys = self._keys  # what is wrong stands below
+            keys = self._keys  # the message below says what is wrong
         if list(keys) != list(self._keys):
             self._keys = keys
             for at, axis in enumerate((self.across, self.down)):
@@ -169,6 +169,7 @@ class SweepPanel(QWidget):
 
 
 def _second(keys: Mapping[str, Param]) -> int:
-    """The parameter down: the first that is another kind of number than the one across."""
+    """The index of the parameter for the rows: the first of another kind than the parameter of the
+    columns."""
     kinds = [param.kind for param in keys.values()]
     return next((at for at, kind in enumerate(kinds) if kind is not kinds[0]), min(1, len(kinds) - 1))

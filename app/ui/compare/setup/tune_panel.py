@@ -25,10 +25,10 @@ class Budget:
 
 
 class TunePanel(QWidget):
-    """A budget, and the way to begin."""
+    """The budget of a search, and a button to start it."""
 
     wanted = Signal(int)
-    """Search for so many seconds."""
+    """Start a search of so many seconds."""
     last_wanted = Signal()
     """Show what the last search found."""
 

@@ -1,4 +1,4 @@
-"""An earlier measurement: found among the journals, offered, taken up again or discarded."""
+"""Earlier measurements: found among the journals, and offered to be continued, shown or discarded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from app.ui.compare.works.offer import ResumeStrip
 
 
 class EarlierRuns(QObject):
-    """Offers one at a time."""
+    """Offers one earlier measurement at a time."""
 
     wanted = Signal(object)
-    """Go on with this Earlier, or show it where it is complete."""
+    """Continue this Earlier, or show it where it is complete."""
 
     def __init__(self, folder: Path, parent: QObject) -> None:
         super().__init__(parent)
@@ -25,12 +25,12 @@ class EarlierRuns(QObject):
         self.offered: Earlier | None = None
 
     def offer_any(self) -> None:
-        """Offer one that was broken off, or else the latest one, to look at."""
+        """Offer an interrupted measurement, or otherwise the latest one to look at."""
         self._offer(self.journals.broken_off() or self.journals.latest())
 
     @Slot()
     def offer_broken_off(self) -> None:
-        """A measurement is over: offer one that can go on, this one or another."""
+        """After a measurement, offer one that can be continued: the same or another."""
         self._offer(self.journals.broken_off())
 
     def hide(self) -> None:

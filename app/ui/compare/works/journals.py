@@ -1,4 +1,4 @@
-"""Where measurements are kept while they run, so that one that was broken off can go on."""
+"""Journals of measurements, from which an interrupted measurement can continue."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from app.lab.report.report import SweepFacts
 from app.lab.runs.journal import Journal, is_free, lock_of, trace_folder_of
 
 KEPT = 5
-"""Journals that stay; with their traces a long one takes some megabytes."""
+"""Journals that are kept; a long one takes some megabytes with its traces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A measurement that was begun before."""
+    """An earlier measurement."""
 
     path: Path
     journal: Journal
@@ -35,7 +35,7 @@ class Earlier:
 
     @property
     def failed(self) -> int:
-        """Runs that going on tries again."""
+        """Failed runs, which are tried again when the measurement continues."""
         return sum(record.finish_reason is FinishReason.FAILED for record in self.journal.records.values())
 
     @property
@@ -44,12 +44,12 @@ class Earlier:
 
     @property
     def complete(self) -> bool:
-        """Nothing is left to do."""
+        """Whether all runs are done."""
         return self.done >= self.total
 
     @property
     def broken_off(self) -> bool:
-        """It has runs, and not all were tried."""
+        """Whether it has runs, but not all were tried."""
         return self.done > 0 and len(self.journal.records) < self.total
 
     @property
@@ -61,15 +61,15 @@ _sweep = msgspec.json.Decoder(SweepFacts)
 
 
 class Journals:
-    """The folder of them. One that is being written is locked: it is no offer, and stays."""
+    """The folder of journals. A journal in use is locked: it is neither offered nor removed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def new(self, sweep: SweepFacts | None = None) -> Path:
-        """A name for the next one; others go. Raises UserError."""
+        """A path for a new journal; removes old journals. Raises UserError."""
         make_folder(self.folder)
-        path = self.folder / f"{datetime.now():%Y%m%d-%H%M%S-%f}.jsonl"  # names sort by time
+        path = self.folder / f"{datetime.now():%Y%m%d-%H%M%S-%f}.jsonl"  # so that names sort by time
         if sweep is not None:
             try:
                 write_atomic(_grid_of(path), msgspec.json.encode(sweep))
@@ -80,15 +80,15 @@ class Journals:
         return path
 
     def latest(self) -> Earlier | None:
-        """The newest with a run that can be read and that nobody is writing."""
+        """The newest readable measurement that has a run and is not in use."""
         return next((earlier for earlier in self._readable() if earlier.done), None)
 
     def broken_off(self) -> Earlier | None:
-        """The newest of those that can go on where they are."""
+        """The newest interrupted measurement."""
         return next((earlier for earlier in self._readable() if earlier.broken_off), None)
 
     def discard(self, earlier: Earlier) -> None:
-        """Remove a measurement, unless it went on since it was read, perhaps in another window."""
+        """Remove a measurement, unless it was continued since it was read, perhaps in another window."""
         now = next((kept for kept in self._readable() if kept.path == earlier.path), None)
         if now is not None and now.journal.records == earlier.journal.records:
             self.remove(earlier.path)
@@ -100,11 +100,11 @@ class Journals:
             file.unlink(missing_ok=True)
 
     def paths(self) -> list[Path]:
-        """The newest first."""
+        """The paths of all journals, the newest first."""
         return sorted(self.folder.glob("*.jsonl"), reverse=True)
 
     def _readable(self) -> Iterator[Earlier]:
-        """The newest first; damaged ones are left out."""
+        """The measurements, the newest first, without those damaged or in use."""
         for path in self.paths():
             if not is_free(path):
                 continue
@@ -117,7 +117,8 @@ class Journals:
             yield Earlier(path, journal, sweep)
 
     def _to_remove(self, keep: int) -> list[Path]:
-        """All but `keep`: what can still go on stays longest, what has no run goes first, then the oldest."""
+        """All journals but `keep`: those without a run go first, then the oldest; interrupted ones stay
+        longest."""
         worth = {earlier.path: 1 + earlier.broken_off for earlier in self._readable() if earlier.done}
         free = [path for path in self.paths() if is_free(path)]
         return sorted(free, key=lambda path: worth.get(path, 0), reverse=True)[keep:]

@@ -1,4 +1,4 @@
-"""Runs that a journal keeps, to be looked at: nothing is measured, and no engine is needed."""
+"""The runs of a journal, to be looked at: nothing is measured, and no engine is needed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from app.lab.runs.traces import TraceStore
 
 
 class KeptRuns:
-    """Has what a runner has that is over."""
+    """Has the attributes of a finished Runner."""
 
     def __init__(self, journal: Journal) -> None:
-        """Raises UserError where the traces cannot be reached."""
+        """Raises UserError where the traces are not accessible."""
         self.traces = TraceStore(journal.trace_folder)
         self.pairs: dict[int, PairInfo] = journal.pairs
         self.records: dict[Job, RunRecord] = {}
         self._journal = journal
 
     def run(self) -> Iterator[LabEvent]:
-        """Compare them, as it was done when they were measured."""
+        """Compare the runs with their baselines, as the measurement did."""
         self.records = compared_runs(self._journal.experiment, self._journal.records, self.traces)
         total = len(self._journal.experiment.jobs())
         yield Begun(self._journal.experiment, len(self.records), total)
         yield Ended(len(self.records) == total)
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: no engine is held."""

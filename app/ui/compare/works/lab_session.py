@@ -1,4 +1,4 @@
-"""One experiment in the window: what it does now, and what came of it."""
+"""An experiment in the window: its progress and its results."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from app.ui.state.engine_session import EngineSession
 
 
 class LabSession(LabWork):
-    """The runs of an experiment as they come."""
+    """The runs of an experiment, as they arrive."""
 
-    lanes_changed = Signal()  # other rounds, runs, numbers
-    run_over = Signal()  # a run more, or the pair is loaded
+    lanes_changed = Signal()  # rounds, runs or numbers changed
+    run_over = Signal()  # a run ended, or the pair is loaded
     reported = Signal()  # the report changed
 
     def __init__(self, engine: EngineSession, make_home: MakeHome) -> None:
         super().__init__(engine)
         self._make_home = make_home
-        self.runner: Runner | KeptRuns | None = None  # has the traces, also when it is over
+        self.runner: Runner | KeptRuns | None = None  # has the traces, also after it has ended
         self.experiment: Experiment | None = None
         self.sweep: SweepFacts | None = None  # the grid, where the lanes are its cells
         self.records: dict[Job, RunRecord] = {}
         self.pairs: dict[int, PairInfo] = {}
-        self.report: Report | None = None  # of what was measured a moment ago; None without a run
-        self.cells: tuple[Heat, ...] = ()  # of the grid, where there is one
+        self.report: Report | None = None  # of a moment ago; None without a run
+        self.cells: tuple[Heat, ...] = ()  # of the grid, if there is one
         self.doubts: tuple[str, ...] = ()  # what disturbed the measurement
-        self.live: dict[int, AnswerModel] = {}  # by lane: the run at hand, or the last one
+        self.live: dict[int, AnswerModel] = {}  # by lane: the current run, or the last one
         self.jobs: dict[int, Job] = {}  # by lane: the run that `live` is of
-        self.job: Job | None = None  # the run at hand
-        self._rounds: dict[int, list[Round]] = {}  # by lane: of this batch
+        self.job: Job | None = None  # the current run
+        self._rounds: dict[int, list[Round]] = {}  # rounds of this batch, by lane
         self.done = 0
         self.total = 0
         self.seconds_left: float | None = None
 
     def start(self, experiment: Experiment, journal: Path, sweep: SweepFacts | None = None) -> None:
-        """Measure, or go on where the journal is."""
+        """Measure, or continue from the journal."""
         self._prepare(experiment, sweep)
 
         def make(control: Control) -> Iterator[LabEvent]:
@@ -78,12 +78,12 @@ class LabSession(LabWork):
             self.runner.close()
 
     def trace(self, job: Job) -> Trace | None:
-        """The trace of a run that is over. Raises TraceError where its file is damaged."""
+        """The trace of a finished run. Raises TraceError where its file is damaged."""
         return self.runner.traces.get(job) if self.runner is not None else None
 
     @property
     def traces(self) -> TraceStore | None:
-        """What was written down of all runs; None before the first."""
+        """The traces of all runs; None before the first."""
         return self.runner.traces if self.runner is not None and self.records else None
 
     # ------------------------------------------------------------------ inside
@@ -99,7 +99,7 @@ class LabSession(LabWork):
         self._rounds.clear()
 
     def _add_rounds(self) -> None:
-        """All rounds of a batch at once, lane by lane."""
+        """Add the rounds of a batch to their answers, lane by lane."""
         for lane, rounds in self._rounds.items():
             self.live[lane].add(rounds)
         self._rounds.clear()

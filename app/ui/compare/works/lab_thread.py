@@ -15,7 +15,7 @@ log = logging.getLogger("draftscope")
 
 
 class Broken(LabEvent, frozen=True):
-    """It cannot go on: why, and what to do."""
+    """The work cannot continue: the reason, and what to do."""
 
     message: str
     hint: str = ""
@@ -27,7 +27,7 @@ class LabThread(QThread):
     def __init__(
         self, make: Callable[[Control], Iterator[LabEvent]], post: Callable[[LabEvent], None]
     ) -> None:
-        """Both are called on this thread: `make` with the switch of the work that it begins, `post` with
+        """Both are called on this thread: `make` with the control of the work that it starts, `post` with
         each event."""
         super().__init__()
         self._make = make
@@ -40,7 +40,7 @@ class LabThread(QThread):
                 self._post(event)
         except UserError as error:
             self._post(Broken(error.message, error.hint))
-        except Exception:  # a bug: it is logged, and the page says that it is over
+        except Exception:  # a bug: it is logged, and the page says that the measurement broke
             log.exception("The measurement broke")
             self._post(
                 Broken("The measurement broke.", "What was measured is kept; the log has the details.")

@@ -1,4 +1,4 @@
-"""An earlier measurement, offered again: to go on with, or to look at."""
+"""The offer of an earlier measurement: to be continued, or to be shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.ui.compare.works.journals import Earlier
 
 
 class ResumeStrip(QFrame):
-    """Says what it was and how far it came."""
+    """Says what the measurement was and how many runs are done."""
 
     accepted = Signal()
     dismissed = Signal()
@@ -39,7 +39,7 @@ class ResumeStrip(QFrame):
         return self._words.text()
 
     def show_earlier(self, earlier: Earlier) -> None:
-        """Offer this one."""
+        """Offer this measurement."""
         when = f"{earlier.begun:%d %B, %H:%M}".lstrip("0")
         experiment = earlier.journal.experiment
         what = f"{numbers.count(len(experiment.lanes), 'lane')}, {experiment.title}"

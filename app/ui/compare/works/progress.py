@@ -1,4 +1,4 @@
-"""How far a measurement or a search is, in one line."""
+"""The progress of a measurement or a search, in one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_words(session: LabSession) -> str:
 
 
 def search_words(tuning: TuneSession) -> tuple[str, str]:
-    """What a search does now or has done, and the time that its round has left."""
+    """What a search is doing or has done, and the time left in its round."""
     runs = numbers.count(tuning.runs, "run")
     result = tuning.result
     if not tuning.at_work:
@@ -39,7 +39,7 @@ def search_words(tuning: TuneSession) -> tuple[str, str]:
 
 
 def _stage_words(work: LabWork, done: str) -> str:
-    """What goes on besides measuring, behind how much is `done`; "" where it measures."""
+    """The stage where it is not measuring, after the `done` part; "" while it measures."""
     match work.stage:
         case Stage.FREEING:
             return "Unloading the chat's models…"

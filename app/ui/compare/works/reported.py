@@ -1,4 +1,4 @@
-"""The report of an experiment, folded on the worker's thread between two of its runs."""
+"""The report of an experiment, made on the worker's thread between two runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from app.lab.runs.runner import Runner
 from app.ui.compare.works.kept_runs import KeptRuns
 
 _PAUSE = 0.5  # seconds between two reports
-_SHARE = 10  # so many times as long as folding a report takes, nothing is folded
+_SHARE = 10  # the pause is at least so many times the time that making a report takes
 
 
 class Reported(LabEvent, frozen=True):
-    """What was measured up to now, and what disturbed it."""
+    """The report so far, and what disturbed the measurement."""
 
     report: Report
     doubts: tuple[str, ...]
@@ -27,7 +27,7 @@ class Reported(LabEvent, frozen=True):
 def reported(
     runner: Runner | KeptRuns, experiment: Experiment, sweep: SweepFacts | None
 ) -> Iterator[LabEvent]:
-    """The runner's events, and its reports: the last one comes before the end."""
+    """The runner's events with reports in between; the last report comes before the end."""
     due = 0.0
 
     def fold() -> Reported:

@@ -1,4 +1,4 @@
-"""Below the head: how far the measurement is, with what stops it; then what came out of it."""
+"""The strip below the head: the progress of a measurement with its buttons, then its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.ui.widgets.text.elided import ElidedLabel
 class RunStrip(QWidget):
     """One line while something runs, its buttons on the right; a result in as many lines as it takes.
 
-    Nothing comes into the place of Pause and Cancel when they go: a click that is a moment late does nothing.
+    Nothing takes the place of Pause and Cancel when they disappear, so that a late click does nothing.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class RunStrip(QWidget):
         self.bar.setRange(0, 1000)
         row = QHBoxLayout()
         row.setSpacing(12)
-        row.addStrut(self.cancel.sizeHint().height())  # what stands below does not jump
+        row.addStrut(self.cancel.sizeHint().height())  # so that the part below does not jump
         row.addWidget(self.words, 1)
         row.addWidget(self.result, 1)
         for widget in (self.follow, self.left, self.pause, self.cancel):
@@ -51,27 +51,27 @@ class RunStrip(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said, without the remarks."""
+        """The text without the remarks."""
         return self.words.text() or self.result.text()
 
     def say(self, words: str, left: str = "", remarks: Sequence[str] = ()) -> None:
-        """Show one line that changes often."""
+        """Show a line that changes often."""
         self._show(words, "", remarks)
         self.left.setText(left)
 
     def conclude(self, result: str, remarks: Sequence[str] = ()) -> None:
-        """Show a result whole, and below it what to know about it."""
+        """Show a whole result, with remarks below it."""
         self._show("", result, remarks)
         self.left.setText("")
 
     def set_share(self, share: float | None) -> None:
-        """How much is done, in [0, 1]; None hides the bar."""
+        """Show how much is done, in [0, 1]; None hides the bar."""
         self.bar.setVisible(share is not None)
         if share is not None:
             self.bar.setValue(round(1000 * share))
 
     def set_at_work(self, at_work: bool, *, may_pause: bool, paused: bool) -> None:
-        """Offer what a run can be told."""
+        """Show the buttons that apply to the work."""
         self.cancel.setVisible(at_work)
         self.pause.setVisible(at_work and may_pause)
         self.pause.setText("Resume" if paused else "Pause")

@@ -1,4 +1,4 @@
-"""One search for the best setting in the window."""
+"""A search for the best setting, in the window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.ui.state.engine_session import EngineSession
 
 
 class TuneSession(LabWork):
-    """The rounds of a search as they come."""
+    """The rounds of a search, as they arrive."""
 
     changed = Signal()
 
@@ -32,27 +32,27 @@ class TuneSession(LabWork):
         self.rung = 0
         self.of = 0
         self.strategies: tuple[str, ...] = ()  # still in
-        self.seconds = 0.0  # that the round at hand may take
+        self.seconds = 0.0  # that the current round may take
         self.runs = 0
         self.result: Tuned | None = None
         self.experiment: Experiment | None = None
-        self.pair: PairInfo | None = None  # that was loaded
-        self._before: Tuned | None = None  # what was found before the search went on
+        self.pair: PairInfo | None = None  # the loaded pair
+        self._before: Tuned | None = None  # the result before the search was continued
 
     @property
     def rung_share(self) -> float:
-        """How much of its time the round at hand has had, in [0, 1]."""
+        """The share of its time that the current round has used, in [0, 1]."""
         if self._rung_began is None or self.seconds <= 0:
             return 0.0
         return min(1.0, (time.monotonic() - self._rung_began) / self.seconds)
 
     @property
     def share(self) -> float:
-        """How much of the search is done, by its rounds, in [0, 1]."""
+        """The share of the search that is done, by rounds, in [0, 1]."""
         return (self.rung + self.rung_share) / self.of if self.of else 0.0
 
     def start(self, experiment: Experiment, budget: float) -> None:
-        """Search for so many seconds; the experiment's lanes do not count."""
+        """Search for so many seconds; the experiment's lanes are ignored."""
         self.experiment, self.pair = experiment, None
         self.rungs, self.runs = [], 0
         self._search(experiment, budget, None)
@@ -76,7 +76,7 @@ class TuneSession(LabWork):
 
     def _over(self, thread: LabThread) -> None:
         self._rung_began = None
-        self.result = self.result or self._before  # it broke: what was found before still holds
+        self.result = self.result or self._before  # where it broke, the earlier result still holds
 
     def _fold(self, event: LabEvent) -> None:
         if isinstance(event, RungBegun):

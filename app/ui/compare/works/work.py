@@ -1,4 +1,4 @@
-"""Work that needs the machine for itself: on a thread, with the chat's engine lent to it meanwhile."""
+"""Work that needs the whole machine: it runs on a thread while the chat's engine is lent to it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from app.ui.state.mailbox import Mailbox
 
 
 class Stage(StrEnum):
-    """What the experiment is doing."""
+    """The stage of the work."""
 
     NONE = "none"  # nothing was measured yet
-    FREEING = "freeing"  # the chat's models make room
+    FREEING = "freeing"  # the chat's models are being unloaded
     LOADING = "loading"
     WARMING = "warming"
     RUNNING = "running"
     PAUSED = "paused"
-    ENDING = "ending"  # cancelled, the run at hand stops
+    ENDING = "ending"  # cancelled; the current run is stopping
     ENDED = "ended"
     FAILED = "failed"
 
@@ -34,12 +34,12 @@ AT_WORK = (Stage.FREEING, Stage.LOADING, Stage.WARMING, Stage.RUNNING, Stage.PAU
 
 
 class LabWork(QObject):
-    """Folds a worker's events into what the views show; told in batches."""
+    """Folds a worker's events into the state that views show, and notifies them in batches."""
 
     stage_changed = Signal()
-    replaced = Signal(str)  # the engine died, and another one goes on
-    failed = Signal(object)  # UserError: it cannot go on
-    over = Signal()  # it has ended, and the machine is free
+    replaced = Signal(str)  # the engine died and was replaced
+    failed = Signal(object)  # UserError: the work cannot continue
+    over = Signal()  # the work has ended, and the machine is free
 
     def __init__(self, engine: EngineSession) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class LabWork(QObject):
         self._closed = False
         self._lent = False
         self.stage = Stage.NONE
-        self.words = ""  # of the stage: the file that is being read
+        self.words = ""  # about the stage: the file that is being read
 
     @property
     def at_work(self) -> bool:
@@ -57,7 +57,7 @@ class LabWork(QObject):
 
     @property
     def may_start(self) -> bool:
-        """Nothing is measured here, the engine is nobody else's, and the chat is not writing an answer."""
+        """Whether no work runs here, the engine is not lent, and the chat is not writing an answer."""
         return self._thread is None and self._engine.activity not in (*BUSY, Activity.LENT)
 
     def pause(self) -> None:
@@ -70,13 +70,13 @@ class LabWork(QObject):
 
     @Slot()
     def cancel(self) -> None:
-        """Stop for good; what was measured stays."""
+        """Stop for good; finished runs stay."""
         if self._thread is not None and self.at_work:
             self._thread.control.cancel()
             self._set(Stage.ENDING)
 
     def close(self) -> None:
-        """Before the window goes: end what runs."""
+        """End the work before the window closes."""
         self._closed = True
         self._mailbox.close()
         if self._thread is not None:
@@ -86,7 +86,7 @@ class LabWork(QObject):
     # ------------------------------------------------------------------ for those that derive from it
 
     def _begin(self, make: Callable[[Control], Iterator[LabEvent]], *, needs_engine: bool) -> None:
-        """Start a worker, once the machine is free for it."""
+        """Start a worker as soon as the machine is free."""
         self._thread = LabThread(make, self._mailbox.post)
         self._thread.finished.connect(self._thread_over)
         if needs_engine:
@@ -101,7 +101,7 @@ class LabWork(QObject):
         self.stage_changed.emit()
 
     def _fold(self, event: LabEvent) -> None:
-        """Take over what an event says; those that every worker has are dealt with here."""
+        """Apply an event to the state; the events common to all workers are handled here."""
         if isinstance(event, EngineReplaced):
             self.replaced.emit(event.message)
         elif isinstance(event, Broken):
@@ -119,10 +119,10 @@ class LabWork(QObject):
             self._set(Stage.RUNNING)
 
     def _folded(self, events: list[LabEvent]) -> None:
-        """A batch is folded: tell the views."""
+        """Notify the views after a batch was folded."""
 
     def _over(self, thread: LabThread) -> None:
-        """The worker is done, and its thread has ended."""
+        """Called when the worker's thread has ended."""
 
     # ------------------------------------------------------------------ inside
 
@@ -141,7 +141,7 @@ class LabWork(QObject):
 
     @Slot()
     def _thread_over(self) -> None:
-        """The worker's engine is closed by now: the chat may have its own back."""
+        """Give the chat its engine back, now that the worker's engine is closed."""
         thread = self._thread
         if self._closed or thread is None:
             return

@@ -1,4 +1,4 @@
-"""What this place can do: measure lanes, measure a grid, search. One at a time; one of them is shown."""
+"""The kinds of work in Compare: measure lanes, measure a grid, search. One runs at a time; one is shown."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.ui.state.engine_session import EngineSession
 
 
 class Measurements(QObject):
-    """The three of them, and what any of them tells."""
+    """The three kinds of work, and their signals joined."""
 
     stage_changed = Signal()
-    progressed = Signal()  # other rounds, runs, numbers
+    progressed = Signal()  # rounds, runs or numbers changed
     reported = Signal()  # a report changed
-    replaced = Signal(str)  # the engine died, and another one goes on
-    failed = Signal(object)  # UserError: it cannot go on
-    over = Signal()  # nothing is measured any more, and the machine is free
+    replaced = Signal(str)  # the engine died and was replaced
+    failed = Signal(object)  # UserError: the work cannot continue
+    over = Signal()  # the work has ended, and the machine is free
 
     def __init__(self, engine: EngineSession, make_home: MakeHome, parent: QObject) -> None:
         super().__init__(parent)
@@ -44,12 +44,12 @@ class Measurements(QObject):
 
     @property
     def may_start(self) -> bool:
-        """Nothing is measured, and the chat is not writing an answer."""
+        """Whether no work runs and the chat is not writing an answer."""
         return all(work.may_start for work in self._every)
 
     @property
     def measured(self) -> LabSession:
-        """The experiment that is shown, and exported."""
+        """The experiment that is shown and exported."""
         return self.sweep if self.shown is self.sweep else self.session
 
     @Slot()
@@ -58,14 +58,14 @@ class Measurements(QObject):
 
     @Slot()
     def pause(self) -> None:
-        """Pause, or go on."""
+        """Pause, or continue a paused work."""
         if self.shown.stage is Stage.PAUSED:
             self.shown.resume()
         else:
             self.shown.pause()
 
     def close(self) -> None:
-        """Before the window goes: end what runs."""
+        """End all work before the window closes."""
         for work in self._every:
             work.close()
 

@@ -1,4 +1,4 @@
-"""An answer as it stands in the column, growing while rounds arrive."""
+"""An answer in the column of the transcript, growing while rounds arrive."""
 
 from __future__ import annotations
 
@@ -22,29 +22,28 @@ from app.ui.widgets.words.numbers import count
 
 
 class AnswerItem(Item):
-    """An answer: tokens coloured by fate, or rendered."""
+    """An answer, as tokens coloured by fate or as rendered Markdown."""
 
     def __init__(self, turn: AnswerTurn, setting: Setting, rendered: bool) -> None:
         super().__init__(turn, setting)
         self.answer = turn.answer
         self._name = turn.name
         self._words = turn.text
-        self.folds: dict[
-            int, ReasoningFold
-        ] = {}  # by section: what the reader chose outlives a change of view
-        self._header: TraceHeader | None = None  # what is shown was made with
+        # By section; kept when the view changes, so that the reader's choice outlives it.
+        self.folds: dict[int, ReasoningFold] = {}
+        self._header: TraceHeader | None = None  # the header of the shown rounds
         self._shown = 0  # rounds
         self._finished = False
         self._seen: tuple[object, ...] = ()
-        self._counted = 0  # rounds, as the label says
+        self._counted = 0  # rounds, as shown in the label
         self._all_code = turn.code
-        self._fence = open_fence(turn.goes_on_from)  # of the code that it begins in
+        self._fence = open_fence(turn.goes_on_from)  # of the code in which it begins
         self._spans: list[Span] = []
         self._builder = SpanBuilder()
         self._reader = ReasoningReader()
         self._sections: list[Section] = []
-        self._numbers: list[int] = []  # of the sections
-        self._settled = 0  # sections whose rendered text does not change any more
+        self._numbers: list[int] = []  # the numbers of the sections
+        self._settled = 0  # sections whose rendered text no longer changes
         self.rendered = rendered
         self._begin()
         self.fold_over()
@@ -59,7 +58,7 @@ class AnswerItem(Item):
         return "  ·  ".join(parts)
 
     def count(self) -> None:
-        """Let the labels say how much there is: not for every batch, people read it."""
+        """Update the counts in the labels; not with every batch, so that they can be read."""
         self._counted = self._shown
         for section in self._sections:
             if section.fold is not None and section.first is not None and section.last is not None:
@@ -73,17 +72,17 @@ class AnswerItem(Item):
 
     @property
     def live(self) -> bool:
-        """More of the answer is to be shown."""
+        """Whether more of the answer will be shown."""
         return not self._finished
 
     @property
     def behind(self) -> bool:
-        """The answer is not as it was when it was last looked at."""
+        """Whether the answer changed since `catch_up`."""
         return self._seen != self._state()
 
     def catch_up(self) -> bool:
-        """Show the answer as it is by now. True where that only added to its end, which costs what was added;
-        otherwise it was begun anew."""
+        """Show the current state of the answer. True where the text only grew at its end, which costs only
+        what was added; False where the answer was laid out anew."""
         answer, before = self.answer, self._shown
         goes_on = self._header is answer.header and before <= answer.cursor
         ends = answer.whole and not self._finished
@@ -102,7 +101,7 @@ class AnswerItem(Item):
         return True
 
     def _begin(self) -> None:
-        """Show the answer as it is, from its first round on."""
+        """Show the answer anew, from its first round on."""
         answer = self.answer
         self._header = answer.header
         self._shown = answer.cursor
@@ -119,7 +118,8 @@ class AnswerItem(Item):
         self._say()
 
     def _finish(self) -> None:
-        """The answer is over: its text is exactly the totals'; where it broke off, what came stays."""
+        """Make the text of an answer that has ended exactly that of its totals; without totals the spans
+        stay."""
         self._finished = True
         totals = self.answer.totals
         shown, rest = len(self._spans), self._builder.finish()
@@ -138,7 +138,8 @@ class AnswerItem(Item):
         self.count()
 
     def _put_words(self) -> None:
-        """Of an answer that is over: show exactly its words, in the colours that are known."""
+        """Show exactly the stored text of an answer that has ended, coloured as far as its tokens are
+        known."""
         totals = self.answer.totals
         text = self._words if self._words is not None or totals is None else totals.text
         spans = self._spans + self._builder.finish()
@@ -153,7 +154,7 @@ class AnswerItem(Item):
         return id(answer.header), answer.cursor, answer.whole, answer.progress, answer.note
 
     def _say(self) -> None:
-        """What stands below the text."""
+        """Update the note and the caption below the text."""
         answer = self.answer
         self._seen = self._state()
         self.note = answer.note if self._finished else None
@@ -163,12 +164,12 @@ class AnswerItem(Item):
 
     @property
     def text(self) -> str:
-        """Rendered or not, what was emitted."""
+        """The emitted text, rendered or not."""
         return text_of(self._spans)
 
     @property
     def text_without_reasoning(self) -> str:
-        """What it says, less how it came to say it."""
+        """The emitted text without its reasoning."""
         return "".join(section.text for section in self._sections if section.fold is None)
 
     def set_rendered(self, rendered: bool) -> None:
@@ -177,7 +178,8 @@ class AnswerItem(Item):
         self._rebuild()
 
     def refresh_rendered(self) -> None:
-        """Bring the rendered text up to date. Costs the last Markdown block, so not for every batch."""
+        """Update the rendered text. It renders the last Markdown block again, so it is not called for every
+        batch."""
         for section in self._sections[self._settled :] if self.rendered else ():
             stayed = section.render()
             if section is self._sections[self._settled] and section.row < len(self.blocks):
@@ -194,30 +196,30 @@ class AnswerItem(Item):
     # ------------------------------------------------------------------------------------ reasoning
 
     def fold_over(self) -> bool:
-        """Fold the reasoning that is over, unless the reader wanted otherwise; True where any did."""
+        """Fold finished reasoning, unless the reader chose otherwise; True where any was folded."""
         folding = [fold for fold in self.folds.values() if fold.over and fold.fold_by_itself()]
         for fold in folding:
             self._refit(fold)
         return bool(folding)
 
     def set_folded(self, fold: ReasoningFold, folded: bool) -> None:
-        """Fold reasoning, or unfold it, because the reader wants it so."""
+        """Fold or unfold reasoning as the reader chose."""
         if fold.folded != folded:
             fold.choose(folded)
             self._refit(fold)
 
     def fold_of(self, row: int) -> ReasoningFold | None:
-        """What the reasoning in a block, or the line above it, is folded by."""
+        """The fold of a block of reasoning, or of a fold line; None elsewhere."""
         block = self.blocks[row] if 0 <= row < len(self.blocks) else None
         return block.fold if isinstance(block, FoldLine | ParagraphBlock | RenderedBlock) else None
 
     def row_of(self, fold: ReasoningFold) -> int:
-        """The line of that fold."""
+        """The row of a fold's line."""
         row = next(section.row for section in self._sections if section.fold is fold)
-        return min(row, len(self.blocks) - 1)  # rendered text may not have come so far
+        return min(row, len(self.blocks) - 1)  # the rendered text may not reach that far yet
 
     def _refit(self, fold: ReasoningFold) -> None:
-        """The blocks of a fold came or went."""
+        """Update the heights of a fold's blocks after folding or unfolding."""
         for row in range(self.row_of(fold), len(self.blocks)):
             if self.fold_of(row) is not fold:
                 return
@@ -227,13 +229,13 @@ class AnswerItem(Item):
     # --------------------------------------------------------------------------------------- tokens
 
     def round(self, index: int) -> Round | None:
-        """The round of that index, if it is here."""
+        """The round with an index, if it is shown."""
         rounds = self.answer.rounds
         place = index - rounds[0].index if rounds else -1
         return rounds[place] if 0 <= place < self._shown else None
 
     def round_spans(self, span: Span, drafts_shown: bool) -> list[Span]:
-        """The tokens of a span's round that are shown."""
+        """The shown tokens of a span's round."""
         round = self.round(span.round)
         first = self.first_token(span.round, drafts_shown)
         if round is None or first is None:
@@ -257,7 +259,7 @@ class AnswerItem(Item):
         return None
 
     def first_from(self, row: int) -> Span | None:
-        """The first token that begins in a block or behind it."""
+        """The first token that begins in a block or after it."""
         for block in self.blocks[max(row, 0) :]:
             if isinstance(block, ParagraphBlock) and not block.hidden:
                 for span in block.paragraph.spans:
@@ -286,7 +288,7 @@ class AnswerItem(Item):
         return -1
 
     def _ordinal(self, span: Span) -> int:
-        """Which of the emitted tokens it is."""
+        """The index of a token among all emitted ones."""
         return self.answer.series.tokens_before(span.round - self.answer.rounds[0].index) + span.place
 
     def _extend(self, spans: list[Span]) -> None:
@@ -297,7 +299,7 @@ class AnswerItem(Item):
             self._place(self._reader.add(spans))
 
     def _place(self, parts: list[Part]) -> None:
-        """Put spans where they belong."""
+        """Put spans into their sections."""
         for number, group in groupby(parts, key=lambda part: part.section):
             section = self._section(number)
             spans = [part.span for part in group]
@@ -323,7 +325,7 @@ class AnswerItem(Item):
         return section
 
     def _end_section(self, section: Section) -> None:
-        """What comes next stands on a line of its own, whether or not a newline was emitted."""
+        """Let the next section begin on a new line, whether or not a newline was emitted."""
         last = self.blocks[-1]
         if not isinstance(last, ParagraphBlock):
             return

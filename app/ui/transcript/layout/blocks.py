@@ -1,4 +1,4 @@
-"""The pieces that a turn's text is stacked from. Each is laid out only once it comes into view."""
+"""The blocks that make up a turn's text. Each is laid out only once it comes into view."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from app.ui.transcript.text.spans import Span
 
 
 class Block(Protocol):
-    """A piece of text of the column's width."""
+    """A block of text as wide as the column."""
 
     @property
     def text(self) -> str: ...
 
     @property
     def joint(self) -> str:
-        """What stands between this block's text and the next one's."""
+        """The text between this block's text and the next block's, such as a newline."""
 
     @property
     def runs_on(self) -> bool:
-        """Whether the next block goes on in this one's last line."""
+        """Whether the next block continues in the last line of this one."""
 
     @property
     def hidden(self) -> bool:
@@ -38,10 +38,10 @@ class Block(Protocol):
     def laid_out(self) -> bool: ...
 
     def estimate(self, setting: Setting) -> int:
-        """A guess at the height that costs nothing."""
+        """An estimate of the height, without a layout."""
 
     def measure(self, setting: Setting) -> int:
-        """The height; lays out."""
+        """The height; lays the block out."""
 
     def drop(self) -> None:
         """Forget the layout."""
@@ -58,7 +58,7 @@ class Block(Protocol):
     def rects(self, first: int, end: int) -> list[QRectF]: ...
 
     def end_rect(self) -> QRectF:
-        """The place behind the last character."""
+        """The rectangle after the last character."""
 
 
 class ParagraphBlock:
@@ -67,7 +67,8 @@ class ParagraphBlock:
     def __init__(
         self, paragraph: Paragraph, before: ParagraphBlock | None = None, fold: ReasoningFold | None = None
     ) -> None:
-        """`before` is the block whose line this paragraph goes on in; `fold` what it is folded away by."""
+        """`before` is the block whose last line this paragraph continues; `fold` is the fold that hides
+        it."""
         self.paragraph = paragraph
         self.fold = fold
         self._before = before if before is not None and before.paragraph.continued else None
@@ -155,11 +156,11 @@ class ParagraphBlock:
         return self._layout.rects(first, end) if self._layout is not None else []
 
     def holds(self, token: Span) -> bool:
-        """Whether a token, or the newline in it, is here."""
+        """Whether a token, or the newline in it, stands in this block."""
         end, spans = self.paragraph.end, self.paragraph.spans
         if end is not None and end.same_token(token):
             return True
-        # Most blocks of a long answer are dismissed by their rounds, which only grow.
+        # Rounds only grow along an answer, so they rule out most blocks.
         near = bool(spans) and spans[0].round <= token.round <= spans[-1].round
         return near and any(span.same_token(token) for span in spans)
 
@@ -173,5 +174,5 @@ class ParagraphBlock:
         return self._layout
 
     def tail(self, setting: Setting) -> QPointF:
-        """Where the next paragraph goes on."""
+        """Where a paragraph that continues this one begins (see ParagraphLayout.tail)."""
         return self._laid(setting).tail

@@ -1,4 +1,4 @@
-"""Heights of rows that stand one below another, and the offsets that follow from them."""
+"""Heights of rows below one another, and their offsets."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 
 class Heights:
-    """Appending and changing a row near the end is cheap, as is asking for rows before it."""
+    """The heights. Appending or changing a row near the end is cheap, and so is asking for rows before it."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
-        self._offsets = [0]  # valid as far as it goes
+        self._offsets = [0]  # valid up to its length
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -24,7 +24,7 @@ class Heights:
         return self.offset(len(self._heights))
 
     def offset(self, row: int) -> int:
-        """Where a row begins; the row behind the last begins at the total."""
+        """Where a row begins; the row after the last begins at the total height."""
         offsets, heights = self._offsets, self._heights
         while len(offsets) <= row:
             offsets.append(offsets[-1] + heights[len(offsets) - 1])
@@ -44,7 +44,7 @@ class Heights:
         del self._offsets[rows + 1 :]
 
     def row_at(self, y: float) -> int:
-        """The row at a height, the first or last one beyond the edges; -1 where there are none."""
+        """The row at y, beyond the edges the first or the last one; -1 where there are no rows."""
         if not self._heights:
             return -1
         total = self.total  # makes all offsets valid

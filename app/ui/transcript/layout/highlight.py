@@ -1,4 +1,4 @@
-"""Code in quiet colours, as HTML. They are no fate's own."""
+"""Code in quiet colours, as HTML. None of them is the colour of a fate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns as they stand in the column: a label, the text in blocks, a caption below."""
+"""Turns in the column of the transcript: a label, the text in blocks, a caption below."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Item(ABC):
         self.setting = setting
         self.blocks: list[Block] = []
         self.heights = Heights()
-        self.note: Note | None = None  # told below it
+        self.note: Note | None = None  # the note below it
         self.caption = ""
         self.note_height = 0  # given by the view, which owns the widget
-        self.editor_height = 0  # likewise; above 0 the editor stands in place of the text
+        self.editor_height = 0  # given by the view; above 0 the editor takes the place of the text
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """What stands above the turn."""
+        """The label above the turn."""
 
     @property
     def text(self) -> str:
-        """What is copied, searched and sent."""
+        """The text that is copied, searched and sent."""
         parts = [part for block in self.blocks for part in (block.text, block.joint)]
         return "".join(parts[:-1])
 
@@ -61,18 +61,18 @@ class Item(ABC):
         return self.body_top + self.heights.offset(block)
 
     def block_at(self, y: float) -> int:
-        """The block at a height, the nearest one beyond the edges; -1 where there are none."""
+        """The block at y, beyond the edges the nearest one; -1 where there are no blocks."""
         return self.heights.row_at(y - self.body_top)
 
     def set_setting(self, setting: Setting) -> None:
-        """Take another width, font or appearance: all layouts are out of date."""
+        """Change the width, font or appearance, and drop all layouts."""
         self.setting = setting
         for block in self.blocks:
             block.drop()
         self._estimate()
 
     def measure(self, top: float, bottom: float, used: Callable[[Block], None]) -> bool:
-        """Lay out the blocks between two heights; True where one turned out other than thought."""
+        """Lay out the blocks between two heights; True where a height differs from its estimate."""
         if not self.blocks or self.editor_height:
             return False
         changed = False
@@ -98,7 +98,7 @@ class Item(ABC):
     def _take(
         self, builder: ParagraphBuilder, first: int, base: int = 0, fold: ReasoningFold | None = None
     ) -> None:
-        """Bring the blocks from `base` on up to date with paragraphs that changed from `first` on."""
+        """Update the blocks from `base` on, after the paragraphs from `first` on changed."""
         if base + first < len(self.blocks):
             self.blocks[base + first].drop()
             self.heights.set(base + first, self.blocks[base + first].estimate(self.setting))
@@ -119,7 +119,7 @@ class TextItem(Item):
         super().__init__(turn, setting)
         self.editable = isinstance(turn, UserTurn)
         self._whole = turn.text
-        self.unsent = ""  # another text that was begun for it
+        self.unsent = ""  # a changed text that was typed but not sent
         builder = ParagraphBuilder()
         builder.add([Span(turn.text, "plain", -1, -1)] if turn.text else [])
         self._take(builder, 0)

@@ -16,9 +16,9 @@ from app.ui.transcript.text.spans import Span
 class Marks:
     """What is marked in one block; ranges count characters of its text."""
 
-    selected: tuple[int, int] | None = None  # its end may be one more: the newline
+    selected: tuple[int, int] | None = None  # its end is one behind the text where the newline is selected
     found: tuple[tuple[int, int], ...] = ()
-    current: tuple[int, int] | None = None  # the found one that the reader is at
+    current: tuple[int, int] | None = None  # the current match
     token: Span | None = None
 
 
@@ -26,7 +26,7 @@ NO_MARKS = Marks()
 
 
 def wash(palette: Palette) -> QColor:
-    """A veil of the text's colour; what is under it stays visible."""
+    """A translucent veil in the text's colour."""
     colour = QColor(palette.text)
     colour.setAlphaF(palette.wash_share)
     return colour

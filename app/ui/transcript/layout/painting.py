@@ -1,4 +1,4 @@
-"""Painting one turn: its label, what is seen of its text, its caption."""
+"""Paints a turn: its label, the visible part of its text, its caption."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CARET = 2
 def paint_item(
     painter: QPainter, stack: Stack, index: int, clip: tuple[float, float], marks_of: MarksOf
 ) -> None:
-    """Paint an item at the painter's origin; `clip` is the part seen, in the item's own pixels."""
+    """Paint an item at the painter's origin; `clip` is the visible part, in the item's own pixels."""
     item = stack.items[index]
     if clip[0] < item.body_top:
         _paint_label(painter, item)
@@ -62,7 +62,7 @@ def _paint_blocks(
     while row < len(item.blocks):
         block = item.blocks[row]
         top = item.block_top(row)
-        goes_on = row > 0 and item.blocks[row - 1].runs_on  # begins in the line above
+        goes_on = row > 0 and item.blocks[row - 1].runs_on  # it begins in the line above
         if top >= clip[1] and not goes_on:
             break
         if not block.hidden:
@@ -77,7 +77,7 @@ def _paint_blocks(
 
 
 def _paint_caret(painter: QPainter, item: AnswerItem) -> None:
-    """The place where the answer goes on."""
+    """Paint a caret where the answer continues."""
     last = len(item.blocks) - 1
     end = item.blocks[last].end_rect().translated(0, item.block_top(last))
     inset = end.height() * 0.15

@@ -1,7 +1,7 @@
 """One paragraph laid out: lines, the places of its tokens, and back from a point to a token.
 
-Qt counts UTF-16 units of the text as displayed, struck tokens included; everyone else counts characters
-of the text that counts. The runs here carry both.
+Qt counts UTF-16 units of the displayed text, struck tokens included; all other code counts characters of the
+text without them. The runs carry both offsets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.ui.transcript.text.runs import TextRun, formats_of, glued, runs_of, tex
 from app.ui.transcript.text.spans import Span
 from app.ui.transcript.text.utf16 import from_utf16, to_utf16, utf16_length
 
-_HANG = 2  # characters by which wrapped lines of code stand in
+_HANG = 2  # indentation of wrapped lines of code, in characters
 _NEWLINE_WIDTH = 8
 
 
@@ -30,16 +30,16 @@ class Line(NamedTuple):
     bottom: float
     baseline: float
     first: int  # UTF-16 units
-    end: int  # behind the last visible one
+    end: int  # the offset after the last visible unit
     wrapped: bool  # more lines follow
     line: QTextLine
 
 
 class ParagraphLayout:
-    """The lines of a paragraph in a given setting, from its own upper left corner."""
+    """The lines of a paragraph in a setting; coordinates start at its upper left corner."""
 
     def __init__(self, paragraph: Paragraph, setting: Setting, lead: QPointF | None = None) -> None:
-        """`lead` is where the line stands that this paragraph goes on in (see Paragraph.continued)."""
+        """`lead` is the end of the line that this paragraph continues (see Paragraph.continued)."""
         self._style = setting.styles.texts[paragraph.kind]
         self._end = paragraph.end
         self._shapes: FateShapes | None = None
@@ -90,7 +90,7 @@ class ParagraphLayout:
             room = max(setting.width - x, self._style.space)
             line.setLineWidth(room)
             if not self.lines and lead is not None and self._tears(line):
-                # There is no room for the first word: it begins the next line, less the space before it.
+                # The first word does not fit: it begins the next line, without the space before it.
                 self._indent = _indent(self.runs, self._text)
                 x, y = hang - self._indent * self._style.space, 0.0
                 room = setting.width - x
@@ -118,8 +118,8 @@ class ParagraphLayout:
         return end < self._units and text.startswith(" ") and " " not in text.strip(" ") and text[-1:] != " "
 
     def _earlier_end(self, first: int, end: int) -> int | None:
-        """How many letters a line keeps that would end where none may; None where it ends well, or where
-        there is no better place."""
+        """The number of characters to keep on a line that ends where no line may end; None where the line
+        ends well, or where there is no better place."""
         at = next((low for low, high in self._glued if low <= end <= high), None)
         if end >= self._units or at is None:
             return None
@@ -127,16 +127,15 @@ class ParagraphLayout:
         places.setPosition(at + 1)
         while (at := places.toPreviousBoundary()) > first:
             if not any(low <= at <= high for low, high in self._glued):
-                kept = self._text[: from_utf16(self._text, at)].rstrip(
-                    " "
-                )  # Qt does not count those at the end
+                # Qt does not count spaces at the end.
+                kept = self._text[: from_utf16(self._text, at)].rstrip(" ")
                 letters = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, kept)
                 letters.setPosition(first)
                 return sum(1 for _ in iter(letters.toNextBoundary, -1)) or None
         return None
 
     def _without_spaces(self, first: int, end: int) -> int:
-        """The end of a line less the spaces that hang over its edge."""
+        """The end of a line without the spaces that hang over its edge."""
         a, b = from_utf16(self._text, first), from_utf16(self._text, end)
         return first + utf16_length(self._text[a:b].rstrip(" "))
 
@@ -151,7 +150,7 @@ class ParagraphLayout:
         return self._shapes
 
     def _add_newline(self, shapes: FateShapes) -> None:
-        """A token that is nothing but a newline has its cue behind the end of the line."""
+        """Put the cue of a token that is only a newline after the end of the line."""
         if self._end is None or not self._text or self._end.text.strip():
             return
         line = self.lines[-1]
@@ -173,32 +172,32 @@ class ParagraphLayout:
                 yield run, min(left, right), max(left, right)
 
     def _x(self, line: Line, units: int) -> float:
-        x, _ = cast(tuple[float, int], line.line.cursorToX(units))  # the stubs say object
+        x, _ = cast(tuple[float, int], line.line.cursorToX(units))  # the type stubs declare object
         return x
 
     # ------------------------------------------------------------------------- from text to places
 
     def rects(self, first: int, end: int) -> list[QRectF]:
-        """Where the characters [first, end) of the text that counts stand, one rectangle a line."""
+        """The rectangles of the characters [first, end), struck tokens not counted, one per line."""
         pieces = [self._piece(run, first, end) for run in self.runs if run.span.counts]
         return self._rects([(a, b) for a, b in pieces if a < b])
 
     def ranges(self, first: int, end: int, ink: QColor) -> Iterator[QTextLayout.FormatRange]:
-        """The letters of [first, end) in another colour."""
+        """Formats that give the characters [first, end) another colour."""
         for run in self.runs:
             a, b = self._piece(run, first, end)
             if run.span.counts and a < b:
                 yield text_format(a, b, None, ink)
 
     def end_rect(self) -> QRectF:
-        """The place of the newline, behind the last line."""
+        """The rectangle of the newline, after the last line."""
         if not self.lines:
             return QRectF(0, 0, _NEWLINE_WIDTH, self.height)
         line = self.lines[-1]
         return self._box(line, self._x(line, self._units), _NEWLINE_WIDTH)
 
     def token_rects(self, span: Span) -> list[QRectF]:
-        """Where a token stands, one rectangle a line; a newline stands behind the end of its line."""
+        """The rectangles of a token, one per line; a newline stands after the end of its line."""
         pieces = [(run.start, run.end) for run in self.runs if run.span.same_token(span)]
         found = self._rects(pieces)
         if not found and self._end is not None and self._end.same_token(span):
@@ -249,7 +248,7 @@ class ParagraphLayout:
         return run.offset + min(from_utf16(run.span.text, inside), len(run.span.text))
 
     def token_at(self, point: QPointF) -> Span | None:
-        """The token under a point; just behind the end of a line, the newline's."""
+        """The token under a point; just after the end of a line, the token of its newline."""
         line = self._line_at(point.y())
         if line is None:
             near = self._end is not None and point.x() <= _NEWLINE_WIDTH
@@ -265,7 +264,7 @@ class ParagraphLayout:
         return self._end if newline else None
 
     def _line_at(self, y: float) -> Line | None:
-        """The line at a height, the first or last one beyond the edges."""
+        """The line at y; beyond the edges the first or the last one."""
         for line in self.lines:
             if y < line.bottom:
                 return line
@@ -277,6 +276,6 @@ class ParagraphLayout:
 
 
 def _indent(runs: list[TextRun], text: str) -> int:
-    """How many spaces the line begins with, up to the first struck token."""
+    """The number of spaces at the start of the line, up to the first struck token."""
     limit = next((run.start for run in runs if run.span.struck), len(text))
     return min(len(text) - len(text.lstrip(" \t")), limit)

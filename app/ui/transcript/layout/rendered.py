@@ -1,4 +1,4 @@
-"""An answer as Markdown: one text document for each block of it, laid out once it comes into view."""
+"""An answer as rendered Markdown: a text document for each block, laid out once it comes into view."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PADDING = 12  # around code
 
 
 class RenderedText:
-    """The blocks of one answer; only those that changed are made anew when it grows."""
+    """The rendered blocks of an answer; when it grows, only the changed blocks are made again."""
 
     def __init__(self, fold: ReasoningFold | None = None) -> None:
-        """`fold` is what the blocks are folded away by."""
+        """`fold` is the fold that hides the blocks."""
         self._fold = fold
         self._reader = MarkdownReader()
         self.blocks: list[RenderedBlock] = []
@@ -132,7 +132,7 @@ class RenderedBlock:
         return []
 
     def rects(self, first: int, end: int) -> list[QRectF]:
-        """Only the first line of the range: it is asked where something begins."""
+        """The rectangle of the first line of the range; callers ask where something begins."""
         if self._document is None:
             return []
         start = self._cursor(self._document, first, first)
@@ -152,7 +152,7 @@ class RenderedBlock:
         return self._line_box(cursor) or QRectF()
 
     def _line_box(self, cursor: QTextCursor) -> QRectF | None:
-        """From a cursor to the end of its line."""
+        """The rectangle from a cursor to the end of its line."""
         block = cursor.block()
         line = block.layout().lineForTextPosition(cursor.positionInBlock())
         if self._document is None or not line.isValid():

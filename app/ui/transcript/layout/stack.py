@@ -1,4 +1,4 @@
-"""All turns one below another: what is where, laid out only as far as someone looks."""
+"""All turns below one another: finds what is where, and lays out only what is looked at."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT_LAYOUTS = 200  # blocks; a screen shows about 40
 
 
 class Position(NamedTuple):
-    """A place in the text, before a character. Positions compare in reading order."""
+    """A position in the text, before a character. Positions compare in reading order."""
 
     item: int
     block: int
@@ -91,11 +91,11 @@ class Stack:
             self.touch(index)
 
     def touch(self, index: int) -> None:
-        """An item's height may have changed."""
+        """Note that an item's height may have changed."""
         self._heights.set(index, self.items[index].height)
 
     def index_of(self, turn: Turn) -> int:
-        """Raises KeyError where there is no such turn."""
+        """The index of a turn; raises KeyError where there is no such turn."""
         for index, item in enumerate(self.items):
             if item.turn is turn:
                 return index
@@ -116,18 +116,18 @@ class Stack:
         return self.top(index) + self.items[index].block_top(block)
 
     def index_at(self, y: float) -> int:
-        """The item at a height, the nearest one beyond the edges; -1 in an empty chat."""
+        """The item at y, beyond the edges the nearest one; -1 in an empty chat."""
         return self._heights.row_at(y - self._margin)
 
     def visible(self, top: float, bottom: float) -> Iterator[tuple[int, Item]]:
-        """The items that stand between two heights."""
+        """The items between two heights."""
         index = self.index_at(top)
         while 0 <= index < len(self.items) and self.top(index) < bottom:
             yield index, self.items[index]
             index += 1
 
     def measure(self, top: float, bottom: float) -> bool:
-        """Lay out what stands between two heights; True where a height turned out other than thought."""
+        """Lay out everything between two heights; True where a height differs from its estimate."""
         changed = False
         for index, item in self.visible(top, bottom):
             offset = self.top(index)
@@ -137,7 +137,7 @@ class Stack:
         return changed
 
     def _used(self, block: Block) -> None:
-        """A block is looked at; those looked at longest ago lose their layouts."""
+        """Note that a block is in use; the blocks unused longest lose their layouts."""
         self._laid_out.pop(block, None)
         self._laid_out[block] = None
         while len(self._laid_out) > _KEPT_LAYOUTS:
@@ -146,7 +146,7 @@ class Stack:
             oldest.drop()
 
     def anchor_at(self, y: float) -> Anchor | None:
-        """What stands at a height, to find it again after heights have changed."""
+        """An anchor for what stands at y, to find it again after heights have changed."""
         index = self.index_at(y)
         if index < 0:
             return None
@@ -158,7 +158,7 @@ class Stack:
     # --------------------------------------------------------------------------- from points to text
 
     def position_at(self, x: float, y: float) -> Position:
-        """The place in the text nearest to a point."""
+        """The position in the text nearest to a point."""
         index = self.index_at(y)
         item = self.items[index]
         if not item.blocks:
@@ -171,7 +171,7 @@ class Stack:
             return Position(index, len(item.blocks) - 1, len(item.blocks[-1].text))
         point = item.local(x, inside, block)
         if block + 1 < len(item.blocks) and item.blocks[block].runs_on:
-            # The next block goes on in this one's last line; whichever holds the point answers.
+            # The next block continues in the last line of this one; the block that holds the point answers.
             block = self._of_joined(item, block, x, inside)
             point = item.local(x, inside, block)
         return Position(index, block, item.blocks[block].offset_at(point))
@@ -193,7 +193,7 @@ class Stack:
         return Token(index, span) if span is not None and span.fate != UNKNOWN else None
 
     def fold_at(self, x: float, y: float) -> BlockPlace | None:
-        """The line there that folds reasoning away."""
+        """The fold line at a point, or None."""
         index = self.index_at(y)
         item = self.items[index] if index >= 0 else None
         inside = y - self.top(index) if item is not None else 0.0
@@ -206,7 +206,7 @@ class Stack:
         return None
 
     def first_fold(self, top: float, bottom: float) -> BlockPlace | None:
-        """The reasoning that stands first between two heights, by its line."""
+        """The fold line of the first reasoning between two heights, or None."""
         for index, item in self.visible(top, bottom):
             if not isinstance(item, AnswerItem):
                 continue
@@ -229,7 +229,7 @@ class Stack:
     # --------------------------------------------------------------------------- from text to points
 
     def token_rects(self, token: Token) -> list[QRectF]:
-        """Where a token stands, as far as it is laid out."""
+        """The rectangles of a token, as far as it is laid out."""
         item = self.items[token.item]
         found: list[QRectF] = []
         row = item.block_of(token.span) if isinstance(item, AnswerItem) else -1
@@ -243,7 +243,7 @@ class Stack:
         return found
 
     def round_rects(self, token: Token) -> list[QRectF]:
-        """Where all tokens of a token's round stand: one rectangle for each piece of a line."""
+        """The rectangles of all tokens of a token's round, one for each piece of a line."""
         answer = self.answer(token.item)
         merged: list[QRectF] = []
         for span in answer.round_spans(token.span, self.setting.drafts_shown) if answer else ():
@@ -256,7 +256,7 @@ class Stack:
         return merged
 
     def rects(self, position: Position, end: int) -> list[QRectF]:
-        """Where the characters from a position to an offset in the same block stand."""
+        """The rectangles of the characters from a position to an offset in the same block."""
         top = self.block_top(position.item, position.block)
         block = self.items[position.item].blocks[position.block]
         return [rect.translated(0, top) for rect in block.rects(position.offset, end)]

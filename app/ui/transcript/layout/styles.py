@@ -11,7 +11,7 @@ from app.ui.transcript.text.paragraphs import Kind
 
 
 class TextStyle:
-    """How the lines of one kind of paragraph are set. Measures in pixels, counted from the baseline."""
+    """The measures of the lines of a kind of paragraph, in pixels from the baseline."""
 
     def __init__(self, font: QFont, small: QFont, pitch: float) -> None:
         """`small` is for struck tokens; `pitch` is the line height as a multiple of the font's size."""
@@ -45,7 +45,7 @@ class Styles:
         }
         self.inline_code = theme.mono(1)
         self.control = theme.mono(-1)
-        self.mark = theme.sans(1)  # what stands for a newline
+        self.mark = theme.sans(1)  # the font of the mark for a newline
         self.label = theme.sans(0)
         self.small = theme.sans(-0.5)
         size = QFontInfo(prose).pixelSize()
@@ -62,7 +62,7 @@ class Styles:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a layout depends on; a layout made for another setting is out of date."""
+    """Everything that a layout depends on; a layout made for another setting is out of date."""
 
     styles: Styles
     width: int
@@ -71,7 +71,7 @@ class Setting:
 
 
 def _plain(font: QFont) -> QFont:
-    """Without substitutions: they would join characters of different tokens ("->" into an arrow)."""
+    """The font without ligatures: they would join characters of different tokens ("->" into an arrow)."""
     for feature in ("calt", "liga", "clig"):
         font.setFeature(QFont.Tag(feature), 0)
     return font

@@ -1,4 +1,4 @@
-"""What is said about an answer: how it was made, how it ended."""
+"""Words about an answer: how it was made, how it ended."""
 
 from __future__ import annotations
 

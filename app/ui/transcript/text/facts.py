@@ -1,4 +1,4 @@
-"""What is known about one token, in words and numbers. No Qt here.
+"""The facts about a token, in words and numbers. No Qt here.
 
 Words are METRICS.md's: p is the target's probability, q the proposal's.
 """
@@ -20,7 +20,7 @@ _MARKS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍"}
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One of the most probable tokens at a place."""
+    """One of the most probable tokens at a position."""
 
     token: str
     p: float
@@ -33,14 +33,14 @@ class TokenFacts:
 
     token: str
     fate: str
-    word: str  # what the fate is called
+    word: str  # the name of the fate
     rows: tuple[tuple[str, str], ...]
     verdict: tuple[str, ...]  # sentences: what happened, then the numbers behind it
     target: tuple[Alternative, ...] = ()
     draft: tuple[Alternative, ...] = ()
 
     def spoken(self) -> str:
-        """All of it as one text, for screen readers."""
+        """All facts as one text, for screen readers."""
         rows = [f"{name}: {value}." for name, value in self.rows]
         return " ".join([f"{self.token}, {self.word}.", *self.verdict[:1], *rows, *self.verdict[1:]])
 
@@ -96,7 +96,7 @@ def _emitted(round: Round, place: int) -> TokenFacts:
         rows.append((f"p (target) of {said}", probability(draft.p)))
         rows.append((f"p (target) of {name}", probability(token.p)))
         verdict += _judgement(round, place)
-        if token.draw is not None and draft.draw is None:  # else the judgement says it
+        if token.draw is not None and draft.draw is None:  # otherwise the judgement says it
             verdict.append(f"Drawn from the residual: {_drawn(token.draw)}.")
     else:
         rows.append(("p (target)", probability(token.p)))
@@ -131,7 +131,7 @@ def _place(round: Round, place: int) -> tuple[str, str]:
 
 
 def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str]]:
-    """Where the proposal came from and how probable it was there."""
+    """The source of the proposal, and the proposal's probabilities."""
     if round.match is not None:
         yield f"Copied ({round.strategy or 'draft'})", f"from token {round.match:,}"
     if token.draft_draw is None and token.draft_p is not None:
@@ -142,7 +142,7 @@ def _proposal_rows(round: Round, token: DraftedToken) -> Iterator[tuple[str, str
 
 
 def _judgement(round: Round, place: int) -> Iterator[str]:
-    """What became of a judged draft token, for everybody; then the numbers behind it."""
+    """The verdict on a judged draft token in plain words, then the numbers behind it."""
     token = round.drafted[place]
     if any(drafted.h is not None for drafted in round.drafted):
         yield _drafted(round, token)
@@ -168,20 +168,21 @@ def _judgement(round: Round, place: int) -> Iterator[str]:
 
 
 def _drafted(round: Round, token: DraftedToken) -> str:
-    """Who proposed a token, and how sure of it."""
-    if token.draft_p is None and token.draft_draw is None:  # looked up, not predicted
+    """Which strategy proposed a token, and with what probability."""
+    if token.draft_p is None and token.draft_draw is None:  # it was looked up, not predicted
         return f"{round.strategy or 'Draft'} said {_said(token)}."
     return f"Draft said {_said(token)} {_chance(token.q if token.draft_p is None else token.draft_p)}."
 
 
 def _said(token: DraftedToken | EmittedToken) -> str:
-    """A token in a sentence: without the space that it begins with."""
+    """A token as written in a sentence: without its leading space."""
     name = visible(token.piece, token.label)
     return name.removeprefix("·") or name
 
 
 def _block_judgement(round: Round, place: int) -> str:
-    """Why a token of a draft judged as a whole passed or not: by its own draw or by a later one's."""
+    """Why a token passed or not, where the draft is judged as a whole: by its own draw or by a later
+    token's."""
     for later, token in enumerate(round.drafted[place:], place):
         if token.u is None or token.h is None:
             continue
@@ -237,7 +238,7 @@ def _top(top: Alternatives, chosen: int) -> tuple[Alternative, ...]:
 
 
 def _drawn(draw: Draw) -> str:
-    """A draw and the interval that it fell into, with as many digits as it takes to see that."""
+    """A draw and the interval that it fell into, with enough digits to show that."""
     for digits in range(3, 16):
         u, low, high = (f"{value:.{digits}f}" for value in (draw.u, draw.low, draw.high))
         if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
@@ -246,7 +247,7 @@ def _drawn(draw: Draw) -> str:
 
 
 def _tell_apart(u: float, q: float, p: float) -> tuple[str, str, str]:
-    """The numbers with as many digits as it takes to see how u q and p compare, three at least."""
+    """The numbers with enough digits, at least three, to show how u q and p compare."""
     if probability(u * q) != probability(p):
         return probability(u), probability(q), probability(p)
     digits = 4
@@ -260,7 +261,8 @@ def _chance(p: float | None) -> str:
 
 
 def _percent(p: float | None) -> str:
-    """A probability in a sentence. What is above zero never reads as zero, nor what is below one as one."""
+    """A probability as written in a sentence. A value above 0 never reads as 0 %, nor a value below 1 as 100
+    %."""
     if p is not None and 0 < p < 0.005:
         return f"<1{SPACE}%"
     if p is not None and 0.995 <= p < 1:

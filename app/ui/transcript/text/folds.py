@@ -1,4 +1,4 @@
-"""Reasoning that folds away: what is shown of it, and the line to click on."""
+"""Foldable reasoning: its state, and the line to click on."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.spans import Span
 from app.ui.widgets.words.numbers import count, duration
 
-_GUTTER = 13  # how far left of the text the chevron and the rule stand
+_GUTTER = 13  # distance of the chevron and the rule from the text, to the left
 _CHEVRON = 3.5  # half its width
 _RULE = 2
 
 
 class ReasoningFold:
-    """One stretch of reasoning: whether it is folded, and how much it is."""
+    """A section of reasoning: whether it is folded, and its size."""
 
     def __init__(self) -> None:
         self.over = False
         self.tokens: int | None = None
         self.seconds: float | None = None
-        self._chosen: bool | None = None  # what the reader wants
+        self._chosen: bool | None = None  # the reader's choice
         self._by_itself = False
 
     @property
@@ -31,22 +31,23 @@ class ReasoningFold:
         return self._by_itself if self._chosen is None else self._chosen
 
     def begin_again(self) -> None:
-        """It is read from its start again; what the reader wants stays."""
+        """Reset, because the reasoning is read from its start again; the reader's choice stays."""
         self.over = self._by_itself = False
 
     def choose(self, folded: bool) -> None:
-        """The reader wants it so: it stays so."""
+        """Set the reader's choice, which then stays."""
         self._chosen = folded
 
     def fold_by_itself(self) -> bool:
-        """It is over: fold it, unless the reader wanted otherwise. False where that changes nothing."""
+        """Fold reasoning that is over, unless the reader chose otherwise. False where that changes
+        nothing."""
         was = self.folded
         self._by_itself = True
         return self.folded != was
 
     @property
     def words(self) -> str:
-        """Such as "Reasoning · 214 tokens · 3.10 s"."""
+        """The words of the line, such as "Reasoning · 214 tokens · 3.10 s"."""
         parts = ["Reasoning"]
         if self.tokens is not None:
             parts.append(f"{count(self.tokens)} token{'s' * (self.tokens != 1)}")
@@ -56,7 +57,7 @@ class ReasoningFold:
 
 
 class FoldLine:
-    """The block above reasoning. It is no text: neither found, nor selected, nor copied."""
+    """The line above reasoning, as a block without text: neither found, nor selected, nor copied."""
 
     text = ""
     joint = ""
@@ -68,7 +69,7 @@ class FoldLine:
         self.fold = fold
 
     def holds_point(self, x: float, setting: Setting) -> bool:
-        """Whether a click at `x` is one on the line: on the chevron or on its words."""
+        """Whether a click at `x` hits the chevron or the words."""
         width = QFontMetricsF(setting.styles.label).horizontalAdvance(self.fold.words)
         return -2 * _GUTTER <= x <= width + _GUTTER
 
@@ -80,7 +81,7 @@ class FoldLine:
         return self.estimate(setting)
 
     def drop(self) -> None:
-        """Nothing is laid out."""
+        """Does nothing: there is no layout."""
 
     def paint(self, painter: QPainter, setting: Setting, marks: Marks) -> None:
         styles = setting.styles
@@ -94,7 +95,7 @@ class FoldLine:
     def _paint_chevron(self, painter: QPainter, palette: Palette, middle: float) -> None:
         wide, deep = _CHEVRON, _CHEVRON / 2
         corners = [(-wide, -deep), (0.0, deep), (wide, -deep)]
-        if self.fold.folded:  # it points at the words
+        if self.fold.folded:  # pointing at the words
             corners = [(y, x) for x, y in corners]
         centre = QPointF(0.5 - _GUTTER, middle)
         painter.save()
@@ -123,6 +124,6 @@ class FoldLine:
 
 
 def paint_rule(painter: QPainter, palette: Palette, height: int) -> None:
-    """The line beside reasoning that is unfolded."""
+    """Paint the line beside unfolded reasoning."""
     left = 0.5 - _GUTTER - _RULE / 2
     painter.fillRect(QRectF(round(left), 0, _RULE, height), QColor(palette.line))

@@ -1,7 +1,7 @@
-"""Markdown to the HTML subset that Qt shows, one piece for each top-level block. No Qt here.
+"""Markdown to the HTML subset that Qt shows, a piece for each top-level block. No Qt here.
 
-Answers are text from strangers: raw HTML is escaped, pictures become their description, and nothing is
-ever loaded.
+Answers are untrusted text: raw HTML is escaped, pictures become their description, and nothing is ever
+loaded.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ class MarkdownPiece:
     """One top-level block."""
 
     kind: PieceKind
-    source: str  # the text it was made from
+    source: str  # its source
     html: str
     code: str = ""
     language: str = ""
 
     def coloured(self, palette: Palette) -> str:
-        """Its HTML, code highlighted."""
+        """The HTML with code highlighted."""
         if self.kind is PieceKind.TEXT:
             return self.html
         return f"<pre>{highlight(self.code, self.language, palette)}</pre>"
 
 
 class MarkdownReader:
-    """Reads a growing text; what lies before its last block is never read again."""
+    """Reads a growing text; only its last block is read again."""
 
     def __init__(self) -> None:
         self.pieces: list[MarkdownPiece] = []
@@ -88,7 +88,7 @@ def _parser() -> MarkdownIt:
 
 
 def _description(_self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
-    """A picture is shown as its description: loading it would tell a stranger that it was seen."""
+    """Show a picture as its description: loading it would tell its server that it was seen."""
     return escape(f"[picture: {tokens[at].content}]")
 
 

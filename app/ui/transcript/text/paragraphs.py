@@ -11,12 +11,12 @@ import msgspec
 from app.ui.transcript.text.spans import Span
 
 MAX_LENGTH = 200
-"""A paragraph that shows more characters than this, struck ones included, is continued in another one, so
+"""A paragraph that shows more characters than this, struck ones included, is continued in a new paragraph, so
 that laying out and painting the last one stays cheap however long a line grows."""
 
 MOST_JOINED = 32
-"""So many paragraphs share their lines at most, because where one begins is known only once all before it are
-laid out. The next begins on a line of its own."""
+"""At most so many paragraphs share a line, because the start of each is known only once all before it are
+laid out. The next one begins on a new line."""
 
 _SLACK = 60
 
@@ -24,7 +24,7 @@ _OPENS = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
 
 
 class Kind(StrEnum):
-    """How a paragraph is set."""
+    """The kind of a paragraph, which decides its font and wrapping."""
 
     PROSE = "prose"
     CODE = "code"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 class Paragraph:
-    """One line of the text, as long as it may be. Offsets count characters of `text`."""
+    """A line of the text, or a part of a long one. Offsets count characters of `text`."""
 
     __slots__ = ("_text", "continued", "cut", "end", "kind", "length", "shown", "spans")
 
@@ -40,15 +40,15 @@ class Paragraph:
         self.kind = kind
         self.spans: list[Span] = []
         self.length = 0  # of `text`
-        self.shown = 0  # characters with the struck ones
+        self.shown = 0  # characters, struck ones included
         self.end: Span | None = None  # the token whose newline ended it
-        self.continued = False  # the next paragraph goes on in the same line
-        self.cut = False  # no newline ends it: the next paragraph only stands on a line of its own
+        self.continued = False  # the next paragraph continues in the same line
+        self.cut = False  # the next paragraph begins a new line, without a newline in the text
         self._text: str | None = ""
 
     @property
     def text(self) -> str:
-        """What counts, without the newline that ends it."""
+        """The text, without struck drafts, control names and the final newline."""
         if self._text is None:
             self._text = "".join(span.text for span in self.spans if span.counts)
         return self._text
@@ -62,13 +62,13 @@ class Paragraph:
 
 
 class ParagraphBuilder:
-    """Grows a list of paragraphs while spans arrive; finds code fences on the way."""
+    """Builds paragraphs while spans arrive, and recognises code fences."""
 
     def __init__(self, all_code: bool = False, fence: str = "") -> None:
-        """`all_code` sets every line as code: a plain completion may have no fences to go by. `fence` is the
+        """`all_code` sets every line as code, for plain completions without fences. `fence` is the
         line that opened the code in which the text begins."""
         self._all_code = all_code
-        self._fence = fence  # the marks that opened the code we are in
+        self._fence = fence  # the line that opened the current code; "" in prose
         self._joined = 1  # paragraphs that share lines with the last one, itself included
         self.paragraphs = [self._open()]
 
@@ -93,7 +93,7 @@ class ParagraphBuilder:
 
     def _put(self, span: Span) -> None:
         text, at = span.text, 0
-        while span.counts and len(text) - at > MAX_LENGTH:  # a pasted message is one span
+        while span.counts and len(text) - at > MAX_LENGTH:  # a pasted message is a single span
             space = text.rfind(" ", at + 1, at + MAX_LENGTH)
             cut = space if space > 0 else at + MAX_LENGTH
             self._append(msgspec.structs.replace(span, text=text[at:cut]))
@@ -102,7 +102,7 @@ class ParagraphBuilder:
 
     def _append(self, span: Span) -> None:
         last = self.paragraphs[-1]
-        # Continue between words, unless none ends.
+        # Continue between words, unless a word is too long.
         between = span.text.startswith(" ") or last.shown >= MAX_LENGTH + _SLACK
         if span.counts and last.shown >= MAX_LENGTH and between:
             last = self._continue()
@@ -130,7 +130,7 @@ class ParagraphBuilder:
         return Paragraph(Kind.CODE if self._all_code or self._fence else Kind.PROSE)
 
     def _classify(self) -> None:
-        """A line is known to be a fence only when enough of it is there."""
+        """Set the kind of the last line, which may turn out to be a fence as it grows."""
         last = self.paragraphs[-1]
         if self._all_code or _continues(self.paragraphs):
             return
@@ -156,12 +156,13 @@ def _continues(paragraphs: Sequence[Paragraph]) -> bool:
 
 
 def opens_fence(line: str) -> bool:
-    """Whether code begins behind a line."""
+    """Whether a line opens code."""
     return _OPENS.fullmatch(line) is not None
 
 
 def closes_fence(line: str, fence: str) -> bool:
-    """A closing fence has the mark of the opening one, at least as often, and nothing behind."""
+    """Whether a line closes code: it has the mark of the opening fence, at least as often, and nothing
+    else."""
     mark = fence[0]
     wanted = len(fence) - len(fence.lstrip(mark))
     stripped = line.strip()

@@ -1,7 +1,7 @@
-"""Where a model thinks and where it answers: spans divided at <think> and </think>. No Qt here.
+"""Divides spans into reasoning and answer, at <think> and </think>. No Qt here.
 
-An opening tag counts at the beginning of a line and outside code, so that an answer may speak of the tag.
-A template may have opened the block already; then the prompt ends with the tag.
+An opening tag counts only at the start of a line outside code, so that an answer may mention the tag. Where
+the template has opened the reasoning already, the prompt ends with the tag.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _TAGS = frozenset((*_OPENERS, *(f"</{name}>" for name in _NAMES)))
 _OPENER = re.compile(r"<(think|thinking)>")
 _PROMPT_END = re.compile(r"<(think|thinking)>\s*\Z")
 _EDGES = re.compile(r"\A\s*<think(?:ing)?>|</think(?:ing)?>\s*\Z")
-_LINE_KEPT = 200  # characters of a line that are looked at: a fence is shorter
+_LINE_KEPT = 200  # characters of a line that are kept: a fence is shorter
 
 
 class Part(NamedTuple):
-    """A span, and the section that it stands in: even ones are answer, odd ones reasoning."""
+    """A span and its section: even sections are answer, odd ones reasoning."""
 
     section: int
     span: Span
@@ -36,40 +36,40 @@ class _State(Enum):
     START = 1  # nothing but white space so far
     ANSWER = 2
     THINKING = 3
-    BEHIND = 4  # behind a closing tag: white space there still belongs to the reasoning
+    BEHIND = 4  # after a closing tag, where white space still belongs to the reasoning
 
 
 class ReasoningReader:
-    """Divides spans while they arrive; adding some costs these. What may turn out to be a part of a tag
-    is held back until it is known."""
+    """Divides spans while they arrive, at a cost that depends on the new ones only. Text that may be part of
+    a tag is held back until that is known."""
 
     def __init__(self, prompt: str = "") -> None:
-        """`prompt` is what the answer goes on from."""
+        """`prompt` is the prompt that the answer continues."""
         opened = _PROMPT_END.search(prompt)
         self._state = _State.THINKING if opened else _State.START
         self._section = 1 if opened else 0
         self._name = opened[1] if opened else ""
         self._line = ""  # the answer's line so far
-        self._fence = ""  # the marks that opened the code it is in
+        self._fence = ""  # the line that opened the code that it is in
         self._held: list[Span] = []
 
     @property
     def closed(self) -> int:
-        """Reasoning sections up to this one are over."""
+        """The last section up to which reasoning is over."""
         return self._section if self._state is not _State.THINKING else self._section - 1
 
     def add(self, spans: Iterable[Span]) -> list[Part]:
-        """The parts that are known by now, those held back before included."""
+        """Add spans; returns the parts that are now known, those held back before included."""
         self._held += spans
         return self._read(final=False)
 
     def finish(self) -> list[Part]:
-        """All that was still held back."""
+        """The parts that were still held back."""
         return self._read(final=True)
 
     def _read(self, final: bool) -> list[Part]:
         text = "".join(map(_read_as, self._held))
-        ends: list[tuple[int, int]] = []  # up to this character, it is that section's
+        ends: list[tuple[int, int]] = []  # (end, section): the section of the text up to `end`
         at = 0
         while True:
             was = self._section
@@ -83,17 +83,18 @@ class ReasoningReader:
 
     @property
     def _waits(self) -> bool:
-        """Drafts struck out here stand before whatever comes: not yet known what that is."""
+        """Whether struck drafts here wait: they belong to the section of the text that follows, which is not
+        yet known."""
         return self._state in (_State.START, _State.BEHIND)
 
     def _step(self, text: str, at: int, final: bool) -> tuple[int, bool]:
-        """Read on from `at`: how far the section goes that we were in, and whether to go on there."""
+        """Read on from `at`; returns where the section so far ends, and whether to continue from there."""
         if self._state is _State.THINKING:
             return self._think(text, at, final)
         if self._state is _State.ANSWER:
             return self._answer(text, at, final)
         begin = at + len(text[at:]) - len(text[at:].lstrip())
-        # White space before the first word waits to learn whose it is.
+        # White space before the first word waits until its section is known.
         keep = at if self._state is _State.START else begin
         opened = _OPENER.match(text, begin)
         if opened is not None:
@@ -144,7 +145,8 @@ class ReasoningReader:
         self._line = self._fence = ""
 
     def _divide(self, ends: Sequence[tuple[int, int]], limit: int, whole: bool) -> list[Part]:
-        """Part the held spans; those from `limit` on stay held (all are known where `whole`)."""
+        """Divide the held spans into parts; those from `limit` on stay held, unless `whole`: then all are
+        known."""
         parts: list[Part] = []
         spans, self._held = self._held, []
         start = place = 0
@@ -157,7 +159,7 @@ class ReasoningReader:
                 place += 1
             end = start + len(text)
             while text and end > ends[place][0]:
-                if span.control:  # a name is shown whole
+                if span.control:  # the name of a control token is not divided
                     break
                 cut = ends[place][0] - start
                 if cut > 0:
@@ -179,7 +181,7 @@ def inside(text: str) -> str:
 
 
 def _read_as(span: Span) -> str:
-    """What the reader makes of a span: a tag may be a control token."""
+    """The text of a span as it is read here: a tag may be a control token."""
     return span.text if span.counts or (span.control and not span.struck and span.text in _TAGS) else ""
 
 

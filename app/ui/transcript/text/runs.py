@@ -1,4 +1,4 @@
-"""A paragraph as it is displayed: its spans as runs of UTF-16 units, and the fonts of those that differ."""
+"""A displayed paragraph: its spans as runs of UTF-16 units, and the formats of those with another font."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.ui.transcript.text.paragraphs import Kind, Paragraph
 from app.ui.transcript.text.spans import NEWLINE_MARK, Span
 from app.ui.transcript.text.utf16 import to_utf16, utf16_length
 
-_GLUED_MOST = 48  # characters; a longer stretch would leave a hole at the end of the line before
+_GLUED_MOST = 48  # characters; a longer one would leave a gap at the end of the line before
 
 _INLINE_CODE = re.compile(r"`[^`]+`")
 
-# Control characters have no picture in a font; each becomes one other character, so that offsets stay.
+# Fonts have no glyphs for control characters; each is replaced by a single character, so offsets stay.
 _PICTURES = {code: 0x2400 + code for code in range(32) if code != 9} | {13: 0x200B, 127: 0x2421}
 
 
@@ -26,7 +26,7 @@ class TextRun(msgspec.Struct, frozen=True, gc=False):
 
     start: int  # UTF-16 units displayed
     end: int
-    offset: int  # characters that count, before it
+    offset: int  # characters before it, struck ones not counted
     span: Span
 
 
@@ -48,11 +48,11 @@ def runs_of(paragraph: Paragraph, drafts_shown: bool) -> tuple[list[TextRun], st
 
 
 def glued(runs: list[TextRun]) -> list[tuple[int, int]]:
-    """Where no line may end, from the first to the last such place: before and inside a control token, and
-    where struck tokens stand between a word and what goes on with it, such as its full stop."""
+    """Ranges in which no line may end: before and inside a control token, and at struck tokens between a word
+    and its continuation, such as a full stop."""
     found: list[tuple[int, int]] = []
-    in_word = False  # what counts ends in the middle of something
-    begun: int | None = None  # where the struck tokens behind it begin
+    in_word = False  # the text so far ends within a word
+    begun: int | None = None  # start of the struck tokens after it
     for run in runs:
         if run.span.struck:
             begun = run.start if in_word and begun is None else begun
@@ -80,7 +80,7 @@ def formats_of(runs: list[TextRun], kind: Kind, setting: Setting) -> Iterator[QT
         if run.span.struck:
             yield text_format(run.start, run.end, style.small, grey)
             for at, character in enumerate(run.span.text):
-                if character == NEWLINE_MARK:  # the code font has none
+                if character == NEWLINE_MARK:  # the code font lacks this character
                     start = run.start + to_utf16(run.span.text, at)
                     yield text_format(start, start + 1, setting.styles.mark, grey)
         elif run.span.control:

@@ -1,7 +1,7 @@
-"""Rounds turned into coloured pieces of text, one span a token. No Qt here.
+"""Rounds as coloured pieces of text, a span per token. No Qt here.
 
 Within a round the order is the order of events: the accepted drafts, then the rejected and ignored ones
-in place, then the token that the target put there instead (or the bonus, or the plain token).
+in place, then the target's own token (resampled, bonus or plain).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from app.engine.record.trace import Trace
 from app.engine.types import Round
 
 UNKNOWN = ""
-"""In place of a fate: words of which no token is known."""
+"""In place of a fate, for text whose tokens are unknown."""
 
 _INVALID = "\ufffd"
 NEWLINE_MARK = "↵"
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
-    """The text of one token, or the part of it that stands in one paragraph.
+    """The text of a token, or the part of it that stands in a paragraph.
 
     `place` counts in the round's drafted tokens where the span is struck, else in its emitted ones.
     `control` marks a control token: its text is its name, shown but no part of the answer.
@@ -37,12 +37,12 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def struck(self) -> bool:
-        """Drafted but never emitted."""
+        """Whether the token was drafted but not emitted."""
         return self.fate in STRUCK
 
     @property
     def counts(self) -> bool:
-        """Part of the answer's text."""
+        """Whether the span is part of the answer's text."""
         return not self.control and self.fate not in STRUCK
 
     def same_token(self, span: Span) -> bool:
@@ -50,9 +50,9 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
 
 class SpanBuilder:
-    """Makes spans while rounds arrive; adding a round costs that round, whatever came before.
+    """Makes spans while rounds arrive; the cost of a round does not depend on those before.
 
-    Text that may turn out to be the beginning of a stop string is held back until it is known.
+    Text that may begin a stop string is held back until that is known.
     """
 
     def __init__(self, stop: Iterable[str] = ()) -> None:
@@ -62,7 +62,7 @@ class SpanBuilder:
         self._last: tuple[str, int, int] | None = None  # fate, round, place of the last emitted token
 
     def add(self, round: Round) -> list[Span]:
-        """The spans that this round makes final, those held back before included."""
+        """Add a round; returns the spans that are now final, those held back before included."""
         accepted = round.accepted
         for place, token in enumerate(round.emitted[:accepted]):
             self._emit(token.piece, token.label, (token.origin.value, round.index, place))
@@ -72,7 +72,7 @@ class SpanBuilder:
         return self._release()
 
     def finish(self) -> list[Span]:
-        """All that was still held back; bytes that never became a character show as U+FFFD."""
+        """The spans that were still held back; incomplete characters show as U+FFFD."""
         rest = self._decoder.decode(b"", final=True)
         if rest and self._last is not None:
             self._held.append(Span(rest, *self._last))
@@ -88,8 +88,8 @@ class SpanBuilder:
             self._held.append(Span(label, *token, control=True))
 
     def _struck(self, round: Round) -> Iterable[Span]:
-        """The drafts that were not taken. They continue the bytes emitted so far, on a decoder of their
-        own: the answer must not see them."""
+        """The rejected and ignored drafts. They continue the bytes emitted so far on a separate decoder, so
+        that the answer's decoder is not changed."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         decoder.setstate(self._decoder.getstate())
         for place, token in enumerate(round.drafted):
@@ -138,8 +138,8 @@ def text_of(spans: Iterable[Span]) -> str:
 def fit(spans: Sequence[Span], text: str) -> list[Span]:
     """Spans whose text is exactly `text`: cut where a stop string began, completed where it ended.
 
-    Where the two part otherwise (bytes that are no UTF-8 and were dropped from `text`), characters
-    keep their order and go to the tokens in turn.
+    Where the two differ otherwise (invalid UTF-8 that was dropped from `text`), characters keep their order
+    and are assigned to the tokens in turn.
     """
     fitted: list[Span] = []
     position = 0
@@ -150,7 +150,7 @@ def fit(spans: Sequence[Span], text: str) -> list[Span]:
             continue
         taken = _taken(span.text, text, position)
         if not taken and position == len(text):
-            break  # behind the cut
+            break  # after the cut
         if not taken:
             continue  # bytes that the text leaves out
         position += len(taken)
@@ -165,8 +165,8 @@ def fit(spans: Sequence[Span], text: str) -> list[Span]:
 
 
 def coloured(spans: Sequence[Span], text: str) -> list[Span]:
-    """Spans whose text is exactly `text`, which may be of more, or of other words, than the spans are: they
-    colour it as far as they say the same."""
+    """Spans whose text is exactly `text`, coloured as far as the given spans agree with it; the rest has no
+    fate."""
     kept: list[Span] = []
     position = 0
     for span in spans:
@@ -186,7 +186,7 @@ def coloured(spans: Sequence[Span], text: str) -> list[Span]:
 
 
 def _same(wanted: str, text: str, position: int) -> str | None:
-    """What `text` has from `position` on of a token's own text; None where it has something else."""
+    """The part of a token's text that `text` has from `position` on; None where it has another text."""
     for own in (wanted, wanted.replace(_INVALID, "")):  # bytes that are no text may have been left out
         if text.startswith(own, position):
             return own
@@ -195,7 +195,7 @@ def _same(wanted: str, text: str, position: int) -> str | None:
 
 
 def _taken(wanted: str, text: str, position: int) -> str:
-    """What of `text` from `position` on belongs to a token whose own text is `wanted`."""
+    """The part of `text` from `position` on that belongs to a token whose own text is `wanted`."""
     if text.startswith(wanted, position):
         return wanted
     valid = wanted.replace(_INVALID, "")
@@ -205,7 +205,7 @@ def _taken(wanted: str, text: str, position: int) -> str:
 
 
 def _safe_length(text: str, stops: tuple[str, ...]) -> int:
-    """How much of `text` cannot be part of a stop string any more."""
+    """The length of the start of `text` that can no longer be part of a stop string."""
     safe = len(text)
     for stop in stops:
         found = text.find(stop)

@@ -1,4 +1,4 @@
-"""What a chat is made of, as the transcript is given it. Each turn is itself, whatever it says."""
+"""The turns of a chat as given to the transcript. Turns compare by identity, not by content."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class SystemTurn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UserTurn:
-    """What the user wrote: a message, or the text that a completion goes on from."""
+    """What the user wrote: a message, or the text that a completion continues."""
 
     text: str
-    at: int | None = None  # its place among the chat's turns; None where it is of no chat
+    at: int | None = None  # its index in the chat; None where it belongs to no chat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,9 +29,9 @@ class AnswerTurn:
     """What the model answered, or is about to answer."""
 
     answer: AnswerModel
-    name: str  # of the model
-    at: int | None = None  # its place among the chat's turns; None where it is of no chat
-    text: str | None = None  # the words, where they are known: the trace then only colours them
+    name: str  # name of the model
+    at: int | None = None  # its index in the chat; None where it belongs to no chat
+    text: str | None = None  # the text, where it is stored: the trace then only colours it
     code: bool = False  # set every line as code: a plain completion of code
     goes_on_from: str = ""  # the text that a completion continues: a code fence may be open in it
 

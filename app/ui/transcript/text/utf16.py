@@ -20,5 +20,5 @@ def from_utf16(text: str, units: int) -> int:
 
 
 def _encoded(text: str) -> bytes:
-    # A codec rather than a loop over characters: every line of every repaint asks.
+    # A codec is faster than a loop over characters: every line asks at every repaint.
     return text.encode("utf-16-le", "replace")
