@@ -1,4 +1,4 @@
-"""What tests of the window share."""
+"""Fixtures of the tests of the window."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def collected_here(collector: Collector) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def mouse_let_go(qapp: QApplication) -> Iterator[None]:
-    """A double click made by a test leaves the button down, for whoever comes next."""
+    """A double click made by a test leaves the button down for the next test."""
     yield
     if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
         QTest.mouseRelease(QWidget(), Qt.MouseButton.LeftButton)
@@ -58,7 +58,7 @@ def windows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Windows]:
     """Whole windows over the tiny pair, on a home folder of their own."""
-    # A test process that never collects what was there keeps every window of every test.
+    # Without a collection, a test process keeps every window of every test.
     monkeypatch.setattr("app.wiring._settle_memory", lambda: None)
     made = Windows(qtbot, tmp_path / "home", pair_files)
     yield made
@@ -75,13 +75,13 @@ def homes(monkeypatch: pytest.MonkeyPatch) -> Homes:
 
 @pytest.fixture(scope="session")
 def slow_target(tiny_file: Callable[[Tiny], Path]) -> ModelOptions:
-    """Writes its whole context in seconds."""
+    """A target that fills its whole context in seconds."""
     return ModelOptions(str(tiny_file(Tiny(name="slow", n_layers=6, n_embd=128, n_ff=512, n_ctx=8192))))
 
 
 @pytest.fixture
 def slow(windows: Windows, slow_target: ModelOptions) -> Callable[..., Desk]:
-    """Opens a window whose answers take seconds."""
+    """A function that opens a window whose answers take seconds."""
 
     def make(engine: str = "thread", ready: bool = True) -> Desk:
         return windows.open(engine, ready, target=slow_target, draft=None, strategy="none", max_tokens=8000)

@@ -1,4 +1,4 @@
-"""An engine home that says what a test tells it to."""
+"""An engine home whose events a test chooses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.ui.traces import model
 
 
 class ScriptedHome:
-    """Keeps the commands it is sent; its events are put into it."""
+    """Keeps the commands it is sent; the test puts its events in."""
 
     def __init__(self) -> None:
         self.sent: list[AnyCommand] = []
@@ -40,7 +40,7 @@ class ScriptedHome:
 
 
 class Homes:
-    """Makes homes and remembers them; the latest one is the one in use."""
+    """Makes homes and remembers them; the latest one is in use."""
 
     def __init__(self, before: Callable[[], object] = lambda: None) -> None:
         self.made: list[ScriptedHome] = []

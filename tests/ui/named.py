@@ -1,4 +1,4 @@
-"""Widgets found as a screen reader finds them: by what they are called, and what stands in them."""
+"""Widgets found as a screen reader finds them: by accessible name and text."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Kind = TypeVar("Kind", bound=QWidget)
 
 
 def name_of(widget: QWidget) -> str:
-    """What a screen reader calls it; a button without another name is called by its words."""
+    """The name that a screen reader reads; for a button without one, its text."""
     described = QAccessible.queryAccessibleInterface(widget)
-    # Of a combo box Qt's own answer is the choice.
+    # Qt would name a combo box by its choice.
     return widget.accessibleName() or (described.text(QAccessible.Text.Name) if described is not None else "")
 
 
 def all_named(inside: QWidget, name: str, kind: type[Kind]) -> list[Kind]:
-    """Those of a kind that are shown and called that."""
+    """The visible widgets of a kind with a name."""
     return [widget for widget in inside.findChildren(kind) if widget.isVisible() and name_of(widget) == name]
 
 
 def named(inside: QWidget, name: str, kind: type[Kind]) -> Kind:
-    """The one of its kind that is shown and called that."""
+    """The only visible widget of a kind with a name."""
     found = all_named(inside, name, kind)
     there = sorted({name_of(widget) for widget in inside.findChildren(kind) if widget.isVisible()})
     assert len(found) == 1, f"{len(found)} are called {name!r}; there are {there}"
@@ -31,6 +31,6 @@ def named(inside: QWidget, name: str, kind: type[Kind]) -> Kind:
 
 
 def words_in(inside: QWidget) -> str:
-    """All that is written on it as it stands, a line for each text."""
+    """All visible texts in a widget, one per line."""
     found = [label.text() for label in inside.findChildren(QLabel) if label.isVisibleTo(inside)]
     return "\n".join(found).replace("\N{NO-BREAK SPACE}", " ")

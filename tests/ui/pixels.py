@@ -1,4 +1,4 @@
-"""The colours of a picture, all at once: asking Qt pixel by pixel takes seconds."""
+"""The colours of a picture, counted at once: asking Qt pixel by pixel takes seconds."""
 
 from __future__ import annotations
 

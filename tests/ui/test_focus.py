@@ -1,4 +1,4 @@
-"""Where typing goes: what closes gives the keyboard back, and what nothing takes goes into the prompt box."""
+"""Where typing goes: what closes returns the focus, and keys that no widget uses go into the prompt box."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def desk(windows: Windows) -> Iterator[Desk]:
 
 
 def type_somewhere(desk: Desk, text: str) -> None:
-    """Keys of a person, who does not know which control has the keyboard."""
+    """Type a text into whatever widget has the focus."""
     for letter in text:
         QTest.keyClick(QApplication.focusWidget() or desk.window, letter)
 

@@ -1,4 +1,4 @@
-"""Scripts that no font here may have: the window says nothing of them on standard error."""
+"""Scripts that no installed font may have: the window prints nothing about them on standard error."""
 
 from __future__ import annotations
 

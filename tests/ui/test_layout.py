@@ -1,4 +1,4 @@
-"""The window at every size: nothing is clipped, what has no room folds or gives way."""
+"""The window at every size: nothing is clipped; parts without room fold or shrink."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHADOW = QMargins(16, 16, 16, 16)  # around the card of a popover
 
 
 def clipped(window: QWidget) -> list[str]:
-    """What is on the screen and has less width than its words take, or lies beyond its parent."""
+    """The visible widgets that are narrower than their words, or lie beyond their parent."""
     found = []
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or isinstance(widget, (ElidedLabel, GivingLabel, Chip)):
@@ -154,7 +154,7 @@ def test_text_and_placeholder_of_the_prompt_box_follow_the_text_size(windows: Wi
 
 
 def test_a_header_that_is_short_of_room_is_laid_out_once(windows: Windows) -> None:
-    """Its buttons are words or icons, whichever fit; to try both each time would never end."""
+    """Its buttons show words or icons, whichever fit; trying both every time would never end."""
     desk = windows.open(ready=False, text_scale=2.0)
     desk.until_ready()
     asked: list[QEvent] = []
@@ -174,7 +174,7 @@ def test_a_header_that_is_short_of_room_is_laid_out_once(windows: Windows) -> No
     assert asked == []
 
 
-def test_large_text_leaves_the_plots_their_height_and_the_instruments_scroll(windows: Windows) -> None:
+def test_large_text_leaves_plots_their_height_and_instruments_scroll(windows: Windows) -> None:
     desk = windows.open(ready=False)
     resize(desk, 1920, 800)
     panel = desk.page.instruments

@@ -76,7 +76,7 @@ def make_round(
 ) -> Round:
     """A greedy round: `accepted` drafts, then `rejected` and `ignored` ones, then `emitted`.
 
-    `label` makes the last emitted token a control token. None emits nothing behind the drafts.
+    `label` makes the last emitted token a control token. None emits nothing after the drafts.
     """
     target = token_id(as_bytes(emitted or b""))
     drafts = [_drafted(piece, Verdict.ACCEPTED, 0.9, token_id(as_bytes(piece))) for piece in accepted]

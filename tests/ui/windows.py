@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001
-"""Whole windows over real engines, each in a home folder of its own, and what a person does with them."""
+"""Whole windows over real engines, each with its own home folder, and the actions of a user."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def settings_in_use(paths: Paths, **changes: object) -> SettingsInUse:
 
 
 class Desk:
-    """A window and a person in front of it."""
+    """A window, and the actions of its user."""
 
     def __init__(self, qtbot: QtBot, window: MainWindow, paths: Paths) -> None:
         self.qtbot = qtbot
@@ -57,7 +57,7 @@ class Desk:
         self.until(lambda: self.session.activity is Activity.READY)
 
     def until_laid_out(self) -> None:
-        """Nothing moves any more: layouts that lead to other layouts are done."""
+        """Wait until the layout is settled, with the layouts that it causes."""
         before: list[QRect] = []
 
         def same() -> bool:
@@ -69,7 +69,7 @@ class Desk:
         self.until(same)
 
     def until_streaming(self, tokens: int = 1) -> None:
-        """The answer on the screen has so many tokens, and more will come."""
+        """Wait until the answer on the screen has so many tokens and is still growing."""
         self.until(lambda: self.page.transcript.live and self.tokens() >= tokens)
         assert self.session.activity is Activity.GENERATING
 
@@ -108,7 +108,7 @@ class Desk:
         return self.answers()[-1]
 
     def load(self, target: Path | str | None = None, draft: Path | None = None, **changes: object) -> None:
-        """Apply a target or a draft from its panel, and wait for the end of it."""
+        """Apply a target or a draft from its panel, and wait until that has ended."""
         panel = self.header.target_panel if target is not None else self.header.draft_panel
         options = dataclasses.replace(ModelOptions(str(target or draft)), **changes)
         panel.applied.emit(options)
@@ -118,7 +118,7 @@ class Desk:
     # ------------------------------------------------------------------ looking
 
     def place(self, name: str) -> Any:
-        """A place that is made when it is first opened; None before that."""
+        """A place that is made when first opened; None before."""
         lazy = next(place.widget for place in self.window.places if place.name == name)
         assert isinstance(lazy, LazyPlace)
         return lazy.place
@@ -135,7 +135,7 @@ class Desk:
 
     @property
     def trace(self) -> Trace | None:
-        """Of the answer that the numbers are about."""
+        """The trace of the answer that the numbers are about."""
         answer = self.controller.shown.answer
         return answer.trace if answer is not None else None
 
@@ -153,11 +153,11 @@ class Desk:
         return [item.note.message for item in self.items() if item.note is not None]
 
     def error(self) -> str:
-        """What the prompt box complains of."""
+        """The error that the prompt box shows."""
         return " ".join(_words(notice) for notice in self.page.prompt.notices.strips)
 
     def offers(self) -> list[str]:
-        """The ways out that stand beside it."""
+        """The buttons beside the error."""
         return [notice.action for notice in self.page.prompt.notices.strips if notice.action]
 
     def panel_error(self, panel: QWidget) -> str:
@@ -169,7 +169,7 @@ class Desk:
         return json.loads(self.paths.settings.read_text())
 
     def chats(self) -> list[str]:
-        """Titles in the list of chats."""
+        """The titles in the list of chats."""
         rows = self.page.chats._rows
         return [rows.index(row).data() for row in range(rows.rowCount())]
 
@@ -179,14 +179,14 @@ def _words(notice: Notice) -> str:
 
 
 class Windows:
-    """Opens windows on one home folder and closes what is left open."""
+    """Opens windows on the same home folder and closes those left open."""
 
     def __init__(self, qtbot: QtBot, home: Path, pair: tuple[Path, Path]) -> None:
         self._qtbot = qtbot
         self._pair = pair
         self._open: list[Desk] = []
         self.paths = find_paths({"DRAFTSCOPE_HOME": str(home)})
-        # A theme takes the application's size as the system's, and other tests have no style sheet.
+        # A theme takes the application's font size as the system's, and other tests need no style sheet.
         self._look = QApplication.font(), QApplication.palette()
 
     def settings(self, **changes: object) -> None:
@@ -213,7 +213,7 @@ class Windows:
         return desk
 
     def close(self, desk: Desk) -> None:
-        """Close a window, as a person does."""
+        """Close a window as a user does."""
         self._open.remove(desk)
         theme = desk.window.look.theme
         desk.window.close()
@@ -221,7 +221,7 @@ class Windows:
         theme.deleteLater()
         for styler in QApplication.instance().findChildren(Styler):  # type: ignore[union-attr]
             styler.deleteLater()
-        # The window goes first: it need not follow the changes of the look.
+        # The window goes first, so that it does not follow the changes of the look.
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         font, palette = self._look
         QApplication.instance().setStyleSheet("")  # type: ignore[union-attr]
@@ -234,7 +234,7 @@ class Windows:
 
 
 def seconds_until(condition: Callable[[], object], limit: float) -> float:
-    """Seconds until a condition holds while the window lives on; `limit` where it does not by then."""
+    """Seconds until a condition holds while events are processed; `limit` where it does not hold by then."""
     began = time.perf_counter()
     while not condition() and time.perf_counter() - began < limit:
         QCoreApplication.processEvents()

@@ -1,4 +1,4 @@
-"""An answer that goes on: what its two parts come down to."""
+"""A continued answer: the totals of its two parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.ui.chat.answering import totals_of_both
 
 
 def part(reading: float, reading_in_rounds: float) -> Totals:
-    """A part whose draft read the prompt so long, of which in a round."""
+    """A part whose draft read the prompt for so many seconds, some of them in a round."""
     return Totals(
         finish_reason=FinishReason.LENGTH,
         text="",

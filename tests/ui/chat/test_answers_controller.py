@@ -1,4 +1,4 @@
-"""Answers as they come over a real engine: cut off by the context, by the engine, by the disk."""
+"""Answers of a real engine, cut off by the context, the engine or the disk."""
 
 from __future__ import annotations
 

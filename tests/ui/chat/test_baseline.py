@@ -1,4 +1,4 @@
-"""Measuring the baseline: two cold runs of the same request, and what may come between them."""
+"""Measuring the baseline: two cold runs of a request, and what may interrupt them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REQUEST = GenerationRequest(
 
 
 class Session:
-    """Takes requests; the test runs them."""
+    """Collects requests, which the test runs."""
 
     def __init__(self) -> None:
         self.requests: list[GenerationRequest] = []
@@ -125,7 +125,7 @@ def slow(windows: Windows, tiny_file: Callable[[Tiny], Path]) -> Callable[[str],
 
 
 def short_answer(desk: Desk) -> None:
-    """An answer that was stopped early: measuring it takes seconds."""
+    """Stop an answer early, so that measuring it takes only seconds."""
     desk.type("go")
     desk.until_streaming(20)
     desk.press(Qt.Key.Key_Escape)
@@ -133,7 +133,7 @@ def short_answer(desk: Desk) -> None:
 
 
 def measuring(desk: Desk) -> None:
-    """Measure an answer of `slow`; a tiny model is done between two looks."""
+    """Start measuring an answer of `slow`: with a tiny model it would be over at once."""
     desk.window.status.measure.click()
     desk.until(lambda: desk.session.activity is Activity.GENERATING)
 
@@ -145,7 +145,7 @@ def test_the_button_measures_and_shows_the_factor(windows: Windows) -> None:
     desk.ask("hello")
     texts = desk.texts()
     desk.until(status.measure.isEnabled)
-    # A tiny model is done between two looks: what the bar said is collected as it changes.
+    # A tiny model is over at once, so the texts of the bar are collected as they change.
     said: list[str] = []
     desk.session.changed.connect(lambda _now, _before: said.append(status.state.text()))
     status.measure.click()

@@ -78,7 +78,7 @@ def test_another_message_while_the_models_load_loses_none(windows: Windows) -> N
     desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
     desk.type("typed at length")
     desk.controller.send("suggested")
-    desk.until(lambda: desk.tokens() == 24)  # it may be done between two looks
+    desk.until(lambda: desk.tokens() == 24)  # it may be over already
     assert desk.texts()[0] == "suggested" and desk.page.prompt.text() == "typed at length"
 
 
@@ -137,7 +137,7 @@ def test_regenerate_and_edit(windows: Windows) -> None:
     desk.answered()
     assert desk.fates() == before, "greedy repeats itself"
     assert [desk.texts()[at] for at in (0, 2)] == ["one", "two"]
-    # The button of an answer further up: what stands behind it goes.
+    # The button of an earlier answer: the turns after it go.
     desk.page.transcript.regenerate_requested.emit(desk.items()[1].turn)
     desk.answered()
     assert desk.texts() == ["one", desk.texts()[1]] and desk.fates() == before[:1]
@@ -196,7 +196,7 @@ def test_leaving_the_chat_before_its_answer_begins_loses_nothing(windows: Window
     desk.controller.new_chat()
     desk.ask("there")
     there = desk.controller.chat_id
-    # The engine understands a request when events are looked at: these two come before.
+    # The engine answers only once events are processed: these two come before.
     desk.type("one more")
     desk.page.chats.chat_chosen.emit(here)
     assert desk.texts()[0] == "here"
@@ -224,7 +224,7 @@ def test_a_chat_that_another_window_changed_is_opened_again(windows: Windows) ->
 
 
 def test_a_system_prompt_that_is_just_typed_counts(windows: Windows) -> None:
-    """It is told when typing pauses; keys that ask, or leave the chat, do not wait for that."""
+    """It is reported after a pause in typing; keys that send, or leave the chat, do not wait for that."""
     desk = windows.open()
     desk.ask("hello")
     chat = desk.controller.chat_id

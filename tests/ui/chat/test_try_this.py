@@ -31,7 +31,7 @@ LOOK = "A sentence of some words, as long as those of the pair are, and one more
 
 @pytest.fixture
 def bundled(windows: Windows, tmp_path: Path, pair_files: tuple[Path, Path]) -> Windows:
-    """Windows for which the tiny pair is the one that comes with the app."""
+    """Windows that have the tiny pair as the bundled one."""
     resources = tmp_path / "resources"
     resources.mkdir()
     for path in windows.paths.resources.iterdir():

@@ -13,7 +13,7 @@ from tests.ui.windows import Desk
 
 
 def opened(desk: Desk, tokens: int = 16, repeats: int = 2, prompt: str = "abcabcabc") -> ComparePlace:
-    """The place with a short prompt of one's own."""
+    """The place, set up with a short prompt of the user's own."""
     desk.window.go("compare")
     place = desk.place("compare")
     assert place is not None
@@ -36,6 +36,6 @@ def measured(desk: Desk, place: ComparePlace) -> Report:
 
 
 def exports_of(place: ComparePlace) -> list[QAction]:
-    """What the menu behind Export offers now."""
+    """The visible actions of the Export menu."""
     place.head.export_menu.aboutToShow.emit()
     return [action for action in place.head.export_menu.actions() if action.isVisible()]

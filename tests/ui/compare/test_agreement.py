@@ -79,6 +79,6 @@ def test_bench_and_window_agree_token_for_token(
     assert [(run.lane, run.repeat, run.prompt_index) for run in window.runs] == places
     assert len(places) == 4 * 2 * 2
     assert [run.token_ids for run in window.runs] == [run.token_ids for run in bench.runs]
-    # They are answers, and drawn ones differ by prompt: the equality says something.
+    # The answers are long, and differ where they are sampled: the equality is not trivial.
     assert all(run.n_tokens == 20 for run in bench.runs)
     assert len({run.token_ids for run in bench.runs}) > 1

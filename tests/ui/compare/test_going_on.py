@@ -114,7 +114,7 @@ def test_a_window_that_was_closed_offers_to_go_on(windows: Windows) -> None:
     desk.until(lambda: again.works.session.done > len(before))
     again.works.session.cancel()
     desk.until(lambda: again.works.session.may_start)
-    for job, record in before.items():  # what was measured is not measured again
+    for job, record in before.items():  # finished runs are not measured again
         assert again.works.session.records[job].seconds == record.seconds
     desk.until_ready()
 
@@ -135,7 +135,7 @@ def test_a_measurement_that_is_complete_can_be_looked_at_again(windows: Windows)
     assert shown.runs == report.runs
     assert desk.session.activity is Activity.READY  # no engine was needed for that
     assert place.outcome.stage.race is not None
-    assert place.chips.setup.prompts == tuple(prompt for prompt in place.works.session.experiment.prompts)  # type: ignore[union-attr]
+    assert place.chips.setup.prompts == tuple(place.works.session.experiment.prompts)  # type: ignore[union-attr]
 
 
 def test_what_is_being_measured_is_locked(windows: Windows) -> None:

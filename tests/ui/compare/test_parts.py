@@ -250,9 +250,7 @@ def test_the_best_of_a_search_are_as_many_as_its_last_round_has(theme: Theme, qt
     assert wanted == [tuple(score.strategy for score in tried[:FINALISTS])]
 
 
-def test_the_table_fits_a_window_of_1280_and_keeps_its_lanes_in_a_narrow_one(
-    qtbot: QtBot, theme: Theme
-) -> None:
+def test_the_table_fits_1280_pixels_and_keeps_its_names_when_narrower(qtbot: QtBot, theme: Theme) -> None:
     report = made_report(4)
     lanes = [
         msgspec.structs.replace(lane, name=f"prompt-lookup:max_ngram_size={n}+draft-simple:n_max=4:p_min=0.5")

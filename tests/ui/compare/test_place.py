@@ -179,7 +179,7 @@ def test_exports_hold_the_same_report(windows: Windows, tmp_path: Path) -> None:
         for x in range(0, picture.width(), 3)
         for y in range(0, picture.height(), 3)
     }
-    assert len(colours) > 4  # and not the ground alone
+    assert len(colours) > 4  # not just the background
 
 
 def test_an_export_that_cannot_be_written_says_so(windows: Windows, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> N
     assert f"--ctx-size {desk.session.pair.target.n_ctx} " in QGuiApplication.clipboard().text()
 
 
-def test_a_pair_that_is_being_loaded_is_not_called_by_the_name_of_the_one_before(
+def test_a_pair_being_loaded_does_not_have_the_name_of_the_pair_before(
     windows: Windows, pair_files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     other = tmp_path / "other.gguf"

@@ -1,4 +1,4 @@
-"""Answers made up with a fixed seed, with times and chances as a real pair has them."""
+"""Answers made up with a fixed seed, with the times and probabilities of a real pair."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def totals(rounds: list[Round], reason: FinishReason = FinishReason.END) -> Tota
 def answer(
     rounds: int, *, k: int = 4, alpha: float = 0.86, seed: int = 3, sampled: bool = False
 ) -> list[Round]:
-    """`rounds` rounds of at most `k` drafted tokens, each judged one passing with about `alpha`."""
+    """`rounds` rounds of at most `k` drafted tokens; each judged token is accepted with probability about
+    `alpha`."""
     luck = random.Random(seed)
     made: list[Round] = []
     offset = position = 0.0
@@ -79,7 +80,7 @@ def trace(rounds: int, strategy: str = "draft-simple:n_max=4", **how: object) ->
 
 
 def begin(panel: InstrumentsPanel, head: TraceHeader) -> AnswerModel:
-    """Another answer begins."""
+    """Begin another answer."""
     model = AnswerModel(live=True)
     panel.set_answer(model)
     model.begin(head)
@@ -87,18 +88,18 @@ def begin(panel: InstrumentsPanel, head: TraceHeader) -> AnswerModel:
 
 
 def show(panel: InstrumentsPanel, whole: Trace) -> AnswerModel:
-    """An answer that is over."""
+    """Show a finished answer."""
     model = AnswerModel(whole)
     panel.set_answer(model)
     return model
 
 
 def measurement(speed_up: float = 2.0, rounds: int = 60) -> Measurement:
-    """The tokens of an answer of so many rounds: one every 10 ms without drafts, and `speed_up` times as fast
-    with them."""
+    """A measurement of an answer of so many rounds: a token every 10 ms without drafts, and `speed_up` times
+    as fast with them."""
 
     def even(made: list[Round], seconds: float) -> list[Round]:
-        """The rounds, each token of which takes so long."""
+        """The rounds with so many seconds per token."""
         offset, timed = 0.0, []
         for round in made:
             timed.append(replace(round, offset=offset, seconds=seconds * len(round.emitted)))

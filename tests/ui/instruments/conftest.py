@@ -1,4 +1,4 @@
-"""A light theme, and a panel that asks nobody where to save."""
+"""A light theme, and a panel whose save dialog is replaced."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from app.saved.chats.measurement import Measurement
 from app.ui.widgets.words import numbers
 from tests.ui.instruments.answers import answer, begin, header, measurement, totals
 
-ROUNDS = answer(60)  # the drafts of some are empty: passes over one token were measured
+ROUNDS = answer(60)  # some drafts are empty, so passes over a single token were measured
 
 
 def test_it_waits_in_words(panel) -> None:
@@ -33,7 +33,7 @@ def test_without_a_single_token_pass_it_asks_for_the_baseline(panel) -> None:
     panel.answer.add(drafted)
     panel.answer.end(totals(drafted))
     assert panel.cost.message.text().startswith("Needs a measured baseline")
-    assert panel.cost.advice.isHidden()  # it would say the same
+    assert panel.cost.advice.isHidden()  # it would not change
 
 
 def test_blocks_have_no_alpha_to_predict_from(panel) -> None:
@@ -46,7 +46,7 @@ def test_blocks_have_no_alpha_to_predict_from(panel) -> None:
     panel.answer.end(totals(rounds))
     assert "judged as blocks" in panel.cost.message.text()
     assert panel.cost.facts.isHidden()
-    assert panel.cost.advice.text()  # what drafting costs and saves is known all the same
+    assert panel.cost.advice.text()  # the cost of drafting and its gain are known all the same
 
 
 def test_curve_dot_and_numbers_are_the_cost_models(panel) -> None:
@@ -101,7 +101,8 @@ def test_a_measured_baseline_replaces_the_answers_own_costs(panel) -> None:
 
 
 def test_advice_goes_by_the_measurement_alone(panel) -> None:
-    """The answer itself came while the machine was busy: its times say nothing beside the measured ones."""
+    """The answer itself came while the machine was busy: its times must not count beside the measured
+    ones."""
     measured = measurement(2.0)
     slow = [
         replace(round, seconds=9 * round.seconds, verify_seconds=9 * round.verify_seconds)

@@ -136,7 +136,7 @@ def test_the_baseline_gives_a_line_and_a_speed_up(panel) -> None:
 
 
 def test_factor_number_and_lines_are_those_of_one_measurement(panel) -> None:
-    """The answer itself came at another speed: it says nothing about the factor."""
+    """The answer itself ran at another speed, which must not enter the factor."""
     show(panel, trace(64))
     own = panel.speed.value.text()
     panel.answer.measure(measurement(2.13, 64))
@@ -531,7 +531,7 @@ def test_no_file_where_the_dialog_is_dismissed(panel, dialog, tmp_path) -> None:
     assert not panel.speed.notice.isVisible()
 
 
-def test_a_folder_that_cannot_be_written_is_named_where_the_export_was_asked(panel, dialog, tmp_path) -> None:
+def test_a_failed_export_is_reported_where_it_was_asked(panel, dialog, tmp_path) -> None:
     show(panel, trace(50))
     dialog.folder = tmp_path / "missing"
     panel.speed.save_table()

@@ -1,4 +1,4 @@
-"""The one observable answer: folded once, shown up to its cursor, alike in every view."""
+"""The observable answer: folded once, shown up to its cursor, the same in every view."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE = simulate("Some words.\n\n```python\nx = 1\n```\n<think>why</think> And *
 
 
 def live(to: int, batch: int = 3) -> AnswerModel:
-    """An answer whose first rounds have come."""
+    """An answer whose first rounds have arrived."""
     model = AnswerModel(live=True)
     model.begin(WHOLE.header)
     for first in range(0, to, batch):
@@ -47,7 +47,7 @@ def test_scrubbed_to_a_round_looks_as_live_at_it(views, cursors: list[int]) -> N
     def pictures(model: AnswerModel) -> list[object]:
         transcript.scroller.to_end()
         transcript.refresh()
-        panel.answer.ended.emit()  # nothing of what is throttled is late
+        panel.answer.ended.emit()  # no throttled update is late
         return [view.grab().toImage() for view in (transcript, panel)]
 
     def put(model: AnswerModel) -> None:

@@ -1,4 +1,4 @@
-"""The session: whose event it is, what the engine does, and what happens when it dies."""
+"""The session: it routes events, follows the engine, and recovers when the engine dies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIRST, SECOND = ModelOptions("first.gguf"), ModelOptions("second.gguf")
 
 
 class Sink:
-    """Writes down what it is told."""
+    """A RunSink that records its events."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -57,7 +57,7 @@ class Sink:
 
 
 class Talk:
-    """A session over scripted homes, and what it told."""
+    """A session over scripted homes, with its recorded signals."""
 
     def __init__(self, qtbot: QtBot) -> None:
         self.qtbot = qtbot
@@ -325,7 +325,7 @@ def test_nothing_is_told_after_closing(qtbot: QtBot) -> None:
     talk.load()
     sink = talk.ask()
     talk.say(finished(talk.run))
-    time.sleep(0.05)  # it is announced, and the announcement is on its way
+    time.sleep(0.05)  # the signal is emitted but not yet delivered
     talk.session.close()
     qtbot.wait(80)
     assert sink.heard == [] and talk.homes.last.closed
@@ -366,13 +366,13 @@ def test_what_is_asked_to_be_loaded_meanwhile_is_loaded_afterwards(talk: Talk) -
     assert isinstance(again, Load) and (again.target, again.draft) == (SECOND, FIRST)
 
 
-def test_a_pair_that_was_still_loading_when_it_was_lent_is_loaded_afterwards(talk: Talk) -> None:
+def test_a_pair_still_loading_when_lent_is_loaded_afterwards(talk: Talk) -> None:
     talk.session.load(FIRST, None)
     run, home = talk.run, talk.homes.last
     talk.session.lend(lambda: None)
     talk.until(lambda: home.closed)
     assert Stop(run) in home.sent
-    home.say(loaded(run, FIRST.path))  # it was done before it heard of that
+    home.say(loaded(run, FIRST.path))  # it was done before the command arrived
     talk.session.take_back()
     talk.until(lambda: len(talk.homes.made) == 2 and bool(talk.homes.last.sent))
     again = talk.homes.last.sent[-1]

@@ -1,4 +1,4 @@
-"""What other threads say: nothing is lost, nothing is out of order, and the event loop is not buried."""
+"""Letters from other threads: none is lost or out of order, and the event loop is not flooded."""
 
 from __future__ import annotations
 

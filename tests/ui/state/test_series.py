@@ -1,4 +1,4 @@
-"""Running sums against plain counting."""
+"""Running sums compared with plain counting."""
 
 from __future__ import annotations
 

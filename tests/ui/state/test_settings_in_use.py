@@ -1,4 +1,4 @@
-"""The settings in use: who hears of a change, and when they are saved."""
+"""The settings in use: signals of changes, and when they are saved."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def last(view: TranscriptView) -> AnswerModel:
 
 
 def add(view: TranscriptView, rounds: list[Round]) -> None:
-    """Rounds come for the last answer."""
+    """Add rounds to the last answer."""
     model = last(view)
     if model.trace is None:
         model.begin(make_header())
@@ -34,7 +34,7 @@ def add(view: TranscriptView, rounds: list[Round]) -> None:
 
 
 def note(view: TranscriptView, told: Note | None) -> None:
-    """The first answer is over, and something is told below it."""
+    """End the first answer with a note below it."""
     model = turn(view, "a").answer
     model.end(model.totals, told)
 
@@ -56,13 +56,13 @@ def token(view: TranscriptView, text: str, fate: str, kind: str = "a") -> Token:
 
 
 def centre(view: TranscriptView, wanted: Token) -> QPoint:
-    """The middle of a token, in the viewport."""
+    """The middle of a token, in viewport coordinates."""
     rect = view.to_viewport(view.stack.token_rects(wanted)[0])
     return rect.center().toPoint()
 
 
 def position(view: TranscriptView, text: str, kind: str = "a", end: bool = False) -> Position:
-    """Where a text that stands in one block begins, or ends."""
+    """The position at which a text within a block begins, or ends."""
     index = view.stack.index_of(turn(view, kind))
     for row, block in enumerate(view.stack.items[index].blocks):
         at = block.text.find(text)
@@ -72,7 +72,7 @@ def position(view: TranscriptView, text: str, kind: str = "a", end: bool = False
 
 
 def point(view: TranscriptView, text: str, kind: str = "a", end: bool = False) -> QPoint:
-    """The left edge of a text (or the right one), in the viewport."""
+    """The left (or right) edge of a text, in viewport coordinates."""
     where = position(view, text, kind, end)
     if end:
         rect = view.stack.rects(where._replace(offset=where.offset - 1), where.offset)[0]

@@ -26,7 +26,7 @@ def test_finds_across_the_borders_of_tokens(chat: TranscriptView) -> None:
 def test_never_finds_rejected_or_ignored_drafts(chat: TranscriptView) -> None:
     assert chat.find("average") == (0, 0)
     assert chat.find("list") == (0, 0)
-    assert chat.find("the arithmetic") == (1, 1)  # as if the drafts between were not there
+    assert chat.find("the arithmetic") == (1, 1)  # as if there were no drafts in between
 
 
 def test_never_finds_labels_or_control_tokens(chat: TranscriptView) -> None:

@@ -105,7 +105,7 @@ def test_double_click_edits_and_enter_sends(qtbot: QtBot, chat: TranscriptView) 
         qtbot.keyClick(field.field, Qt.Key.Key_Return)
     assert told.args == [turn(chat, "u"), "Rewrite mean. Now\nplease"]
     assert editor(chat) is None
-    assert chat.text_of(turn(chat, "u")) == "Rewrite mean."  # what becomes of it is the owner's affair
+    assert chat.text_of(turn(chat, "u")) == "Rewrite mean."  # the owner decides what happens
 
 
 def test_escape_leaves_everything_as_it_was(qtbot: QtBot, chat: TranscriptView) -> None:
@@ -210,7 +210,7 @@ def test_the_menu_offers_what_can_be_done(chat: TranscriptView) -> None:
 
 
 def menu_by_key(view: TranscriptView) -> list[str]:
-    """What the menu key offers now."""
+    """The actions of the menu that the menu key opens."""
     middle = view.viewport().rect().center()
     asked = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, middle, view.mapToGlobal(middle))
     QGuiApplication.sendEvent(view, asked)

@@ -1,4 +1,4 @@
-"""What is read stays where it is; the end is followed only by those who are there."""
+"""The text being read keeps its place; the end is followed only from the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chat(view: TranscriptView) -> TranscriptView:
 
 
 def seen(view: TranscriptView) -> dict[tuple[int, int], float]:
-    """The blocks on the screen, and where their tops are."""
+    """The visible blocks and their tops."""
     top = view.scroller.top
     found = {}
     for index, item in view.stack.visible(top, top + view.viewport().height()):
@@ -50,7 +50,7 @@ def test_a_stored_chat_opens_at_its_end(chat: TranscriptView) -> None:
 
 
 def test_scrolling_up_moves_the_text_by_exactly_so_much(chat: TranscriptView) -> None:
-    """Heights of paragraphs above are only guessed before; that must not show."""
+    """Heights of paragraphs above are only estimated before; that must not show."""
     bar = chat.verticalScrollBar()
     for _ in range(60):
         before = seen(chat)

@@ -1,4 +1,4 @@
-"""Selecting and copying: only what was emitted."""
+"""Selecting and copying: only emitted text."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_triple_click_takes_a_long_line_whole(qtbot: QtBot, view: TranscriptView
 
 
 def test_every_place_of_a_long_line_is_found_again(view: TranscriptView) -> None:
-    """The paragraphs of one line share a line on the screen; a click there finds the right one."""
+    """The paragraphs of a long line share lines on the screen; a click there finds the right paragraph."""
     text = "wort " * 500
     view.set_turns(
         [AnswerTurn(AnswerModel(make_trace([make_round(0, [], word) for word in text.split(" ")])), "m")]

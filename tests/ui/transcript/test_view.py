@@ -59,7 +59,7 @@ def test_the_caption_says_why_it_ended(view, reason: FinishReason, caption: str)
 
 
 def live(view: TranscriptView, trace: Trace, batch: int = 3) -> None:
-    """Let a trace arrive."""
+    """Let a trace arrive in batches."""
     view.add_turn(AnswerTurn(AnswerModel(live=True), "demo 32M"))
     last(view).begin(trace.header)
     for start in range(0, len(trace.rounds), batch):
@@ -103,7 +103,7 @@ def test_a_stop_string_never_shows(view: TranscriptView) -> None:
 
 
 def test_totals_have_the_last_word(view: TranscriptView) -> None:
-    """Should the text differ from what was shown, the totals' text is what stays."""
+    """Where the text differs from what was shown, the totals' text stays."""
     live(view, Trace(make_header(), [make_round(0, ["a\n", "b\n"], "c\nd")]))
     last(view).end(make_totals("a\nb"))
     assert view.text_of(turn(view, "a")) == "a\nb"
@@ -175,7 +175,7 @@ def test_a_completion_goes_on_in_the_code_that_is_open(view: TranscriptView, ren
 
 
 def test_appending_costs_what_it_adds(view: TranscriptView) -> None:
-    """Whatever came before, a batch makes only a few paragraphs anew."""
+    """However long the answer, a batch changes only a few paragraphs."""
     trace = simulate(CODE * 60, seed=4)
     live(view, trace)
     before = list(answer(view).blocks)
@@ -200,4 +200,4 @@ def test_nothing_is_left_behind(qtbot: QtBot, theme: Theme) -> None:
     made.set_turns([AnswerTurn(AnswerModel(drawing(), Note("Broken.", "", "Again")), "m")])
     with qtbot.waitSignal(made.destroyed):
         made.deleteLater()
-    theme.set_mode("dark")  # reaches nobody
+    theme.set_mode("dark")  # no longer connected

@@ -1,4 +1,4 @@
-"""Signals that end the program: the window is closed as by hand."""
+"""Signals that end the program close the window as a user would."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.base.paths import find_paths
 from app.engine.types import ModelOptions
 from app.saved.settings import Settings, SettingsStore
 
-# Says so as soon as a setting was changed: less than its delay before it would be saved by itself.
+# Prints as soon as a setting has changed, before the delay after which it would be saved anyway.
 _WINDOW = """
 import signal, sys
 for name in ("SIGHUP", "SIGINT"):  # a run in the background may ignore them, and so would its children

@@ -30,7 +30,7 @@ on_posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def broken(
     tmp_path: Path, pair_files: tuple[Path, Path], tiny_file: Callable[[Tiny], Path]
 ) -> dict[str, Path]:
-    """Files that cannot be a target, by what is wrong with them."""
+    """Files that cannot be a target, by their fault."""
     whole = pair_files[0].read_bytes()
     contents = {
         "is not there": None,
@@ -166,7 +166,7 @@ def test_the_engine_is_killed_while_it_loads(windows: Windows) -> None:
 
 
 def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[Tiny], Path]) -> None:
-    """A real one: llama.cpp aborts on its metadata."""
+    """A real crash: llama.cpp aborts on the file's metadata."""
     desk = windows.open("process")
     desk.ask("before")
     desk.load(tiny_file(Tiny(name="hostile", experts=4)))
@@ -345,7 +345,7 @@ def test_closing_leaves_nothing_behind(windows: Windows) -> None:
     assert timers
     windows.close(desk)
     assert worker.isFinished()
-    # Python keeps a stand-in of every thread of Qt that waited for one of its own.
+    # Python keeps a dummy thread for every Qt thread that waited for a Python thread.
     left = [thread for thread in set(threading.enumerate()) - threads if not thread.name.startswith("Dummy-")]
     assert left == []
     assert QApplication.topLevelWidgets() == []

@@ -1,4 +1,4 @@
-"""The status bar told what the window tells it."""
+"""The status bar, fed as the window feeds it."""
 
 from __future__ import annotations
 

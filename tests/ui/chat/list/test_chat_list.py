@@ -99,7 +99,7 @@ def select(chats: ChatList, row: int) -> None:
 
 
 def test_chats_stand_with_title_and_time(chats: ChatList) -> None:
-    # Made now: the others are as old as the collection of the tests.
+    # Made now: the other heads are as old as the collection of the tests.
     chats.set_chats([head(1, "Haiku", 0), head(2, "Mean of a list", 5), HEADS[2]])
     assert titles(chats) == ["Haiku", "Mean of a list", "Could not be read"]
     assert [index(chats, row).data(TIME) for row in range(2)] == ["now", "5 min"]
@@ -178,7 +178,7 @@ def test_renaming_outlives_what_happens_meanwhile(qtbot: QtBot, chats: ChatList)
     with qtbot.waitSignal(chats.renamed) as told, qtbot.assertNotEmitted(chats.chat_chosen):
         qtbot.keyClick(editor, Qt.Key.Key_Return)
     assert told.args == [HEADS[1].id, "Halfway"]
-    qtbot.waitUntil(lambda: titles(chats)[0] == "Newer")  # what waited is shown now
+    qtbot.waitUntil(lambda: titles(chats)[0] == "Newer")  # the rows that waited are shown now
 
 
 @pytest.mark.parametrize(("title", "key"), [("Other", Qt.Key.Key_Escape), ("   ", Qt.Key.Key_Return)])

@@ -78,7 +78,7 @@ def test_shift_enter_breaks_the_line(qtbot: QtBot, box: PromptBox) -> None:
         qtbot.keyClicks(edit(box), "b")
     assert box.text() == "a\nb"
     with qtbot.waitSignal(box.submitted) as told:
-        qtbot.keyClick(edit(box), Qt.Key.Key_Enter)  # the one of the number pad
+        qtbot.keyClick(edit(box), Qt.Key.Key_Enter)  # Enter of the number pad
     assert told.args == ["a\nb"]
 
 
@@ -137,7 +137,7 @@ def test_busy_send_is_stop_and_enter_keeps_the_text(qtbot: QtBot, box: PromptBox
         qtbot.mouseClick(button(box, "Stop"), Qt.MouseButton.LeftButton)
     assert module.STOPPING_HINT in words(box)
     with qtbot.assertNotEmitted(box.stop_requested):
-        qtbot.keyClick(edit(box), Qt.Key.Key_Escape)  # it is stopping already
+        qtbot.keyClick(edit(box), Qt.Key.Key_Escape)  # the answer is stopping already
     box.set_busy(False)
     assert module.IDLE_HINT in words(box)
     with qtbot.waitSignal(box.submitted):
@@ -195,7 +195,7 @@ def test_a_megabyte_is_pasted_whole_and_stays_responsive(qtbot: QtBot, box: Prom
     qtbot.keyClicks(edit(box), "end")
     QApplication.processEvents()
     typed = time.process_time() - before - pasted
-    # Far above what it takes, far below the 20 s and more of one long line.
+    # Far above the usual time, far below the 20 s and more of a long line.
     assert pasted < 2
     assert typed < 0.5
     assert box.text() == text + "end"
@@ -319,7 +319,7 @@ def test_tab_leaves_the_field(qtbot: QtBot, box: PromptBox) -> None:
 
 
 def test_what_was_copied_outlives_the_program() -> None:
-    """The clipboard is emptied after Python has ended: an object of Python's in it is a crash."""
+    """The clipboard is emptied after Python has ended: an object made by Python would crash there."""
     script = (
         "from PySide6.QtWidgets import QApplication\n"
         "application = QApplication([])\n"
@@ -342,7 +342,8 @@ def test_what_was_copied_outlives_the_program() -> None:
 
 
 def test_the_row_of_buttons_gives_way_word_by_word(qtbot: QtBot, box: PromptBox) -> None:
-    """The hint, half a name, a word, and in the end the other word; what is hidden in text is still said."""
+    """First the hint goes, then half a name, then a word, then the other word; accessible names keep hidden
+    words."""
     box.set_system("Be brief.")
     box.set_try_offered(True)
     seen = []

@@ -1,4 +1,5 @@
-"""Thinking by the prompt box: there where the template listens, kept with the chat, used when asked."""
+"""Thinking beside the prompt box: offered where the template supports it, kept with the chat, used in
+requests."""
 
 from __future__ import annotations
 
@@ -103,7 +104,7 @@ def test_showing_options_tells_nobody_but_who_looks(qtbot: QtBot, theme: Theme) 
 @pytest.mark.parametrize("thinking", [ON, EFFORTS])
 @pytest.mark.parametrize("width", [328, 380, 460, 560, 800])
 def test_nothing_is_cut_at_any_width(qtbot: QtBot, theme: Theme, thinking: Thinking, width: int) -> None:
-    around = QWidget()  # a window of its own would not become narrower than it likes
+    around = QWidget()  # a top-level window keeps a minimum width
     qtbot.addWidget(around)
     around.resize(900, 400)
     box = PromptBox(theme, around)
@@ -134,7 +135,8 @@ def thinks(tiny_file: Callable[[Tiny], Path]) -> ModelOptions:
 
 
 def told(desk: Desk) -> tuple[dict[str, object], bool]:
-    """Of the answer that the instruments show."""
+    """The template options of the answer that the instruments show, and whether its prompt
+    ends with PREFILLED."""
     trace = desk.trace
     assert trace is not None and not recheck(trace)
     return trace.header.template_options, trace.header.prompt.endswith(PREFILLED)

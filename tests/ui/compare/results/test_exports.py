@@ -1,4 +1,4 @@
-"""What is saved of a measurement, and what saving must not do."""
+"""Exports of a measurement, and what exporting must not do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen: pixels of the tints and lines, at one and two device pixels a point."""
+"""Pixels of the tints and lines, at one and two device pixels per point."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def style(theme: Theme) -> TextStyle:
 
 
 def painted(fate: str, style: TextStyle, palette: Palette, ratio: float = 1) -> QImage:
-    """One token without letters."""
+    """The picture of a token without letters."""
     image = QImage(round(WIDTH * ratio), round(HEIGHT * ratio), QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(QColor(palette.ground))
@@ -62,7 +62,7 @@ def rows(image: QImage, x: int, colour: str) -> list[int]:
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("fate", ["accepted", "resampled", "bonus", "rejected"])
 def test_edges_are_crisp(fate: str, palette: Palette, ratio: int, style: TextStyle) -> None:
-    """Nothing but the ground, the tint and the line: no half-covered pixel."""
+    """Only the colours of ground, tint and line occur: no half-covered pixel."""
     found = names(painted(fate, style, palette, ratio))
     assert found == {palette.ground, palette.tint(fate), palette.fate(fate)}
 
@@ -72,7 +72,7 @@ def test_plain_has_nothing(style: TextStyle) -> None:
 
 
 def test_every_fate_has_a_line_of_its_own(style: TextStyle) -> None:
-    """The cue beside colour: told apart by shape alone."""
+    """The cue beside colour: fates differ in shape alone."""
 
     def column(fate: str, x: int = 30) -> list[int]:
         return rows(painted(fate, style, LIGHT), x, LIGHT.fate(fate))
@@ -238,7 +238,7 @@ def test_scrolling_paints_only_what_is_uncovered(view: TranscriptView, qtbot: Qt
 
     view.set_turns([AnswerTurn(AnswerModel(simulate("some words\n" * 200)), "m")])
     bar = view.verticalScrollBar()
-    bar.setValue(bar.maximum() // 2)  # the button that leads to the end lies over the text now
+    bar.setValue(bar.maximum() // 2)  # the button to the end covers the text now
     qtbot.wait(20)
     watch = Watch()
     view.viewport().installEventFilter(watch)
@@ -249,7 +249,7 @@ def test_scrolling_paints_only_what_is_uncovered(view: TranscriptView, qtbot: Qt
 
 
 def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot: QtBot) -> None:
-    """Scrolling and arriving rounds move what is painted; nothing may be left behind."""
+    """Scrolling and arriving rounds move painted pixels; none may be left behind."""
 
     def screen() -> QImage:
         return view.screen().grabWindow(view.winId()).toImage()
@@ -273,7 +273,7 @@ def test_screen_shows_what_painting_all_of_it_would(view: TranscriptView, qtbot:
 
 @pytest.mark.parametrize("width", range(90, 700, 25))
 def test_nothing_breaks_away_from_its_word(view: TranscriptView, width: int) -> None:
-    """Neither a full stop behind struck drafts nor a control token, in which Qt sees places to break."""
+    """Neither a full stop after struck drafts nor a control token, in which Qt would break lines."""
     rounds = [
         make_round(0, ["All", " of", " them", " are", " kept"], ".", " and", [" then", " sorted"]),
         make_round(1, [" None", " is", " lost", " here"], "!", " or", [" two"]),

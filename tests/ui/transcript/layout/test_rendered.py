@@ -1,4 +1,4 @@
-"""Answers shown as Markdown: the same place to scroll, select, copy and find."""
+"""Answers shown as Markdown: scrolling, selecting, copying and finding work as with tokens."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_live_answer_is_rendered_as_it_grows(qtbot: QtBot, view: TranscriptVie
     last(view).end(trace.totals)
     after = answer(view).blocks
     assert [block.text for block in after].count("A title") == 3
-    assert before[:8] == after[:8]  # what was settled is not made again
+    assert before[:8] == after[:8]  # finished blocks are not made again
     view.set_rendered(False)
     assert view.text_of(turn(view, "a")) == trace.totals.text
 

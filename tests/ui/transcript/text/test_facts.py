@@ -15,7 +15,7 @@ def facts(round: Round, fate: str, place: int) -> TokenFacts:
 
 
 def said(words: str) -> str:
-    """As shown: no line ends between a number and its unit."""
+    """The words as shown, with no-break spaces between numbers and units."""
     return words.replace(" %", f"{SPACE}%")
 
 
@@ -107,12 +107,12 @@ def test_a_sampled_draft_shows_its_q_and_its_draw() -> None:
 
 
 def joined(words: str) -> str:
-    """As shown: no line ends beside an equals sign."""
+    """The words as shown, with no-break spaces beside equals signs."""
     return words.replace(" = ", f"{SPACE}={SPACE}")
 
 
 def test_a_block_says_which_draw_decided() -> None:
-    """The second of four passes and takes the first along; the last cannot pass and was never judged."""
+    """The second of four tokens passes, and the first with it; the last cannot pass and was not judged."""
     drafts = [
         DraftedToken(1, b" a", Verdict.ACCEPTED, 0.8, p=0.4),
         DraftedToken(2, b" b", Verdict.ACCEPTED, 0.5, p=0.7, u=0.31, h=0.62),

@@ -53,7 +53,7 @@ def test_fences_make_code() -> None:
     assert kinds("    ```\nb") == "pp"  # indented too far
     assert kinds("```inline``` text\nb") == "pp"
     assert kinds("```py\nx\n```  \nb") == "fcfp"
-    assert kinds("```py\n``` x\n") == "fcc"  # a closing fence has nothing behind
+    assert kinds("```py\n``` x\n") == "fcc"  # a closing fence has nothing after it
 
 
 def test_a_fence_is_known_as_soon_as_it_is_there_and_not_before() -> None:
@@ -105,7 +105,7 @@ def test_a_line_without_spaces_is_continued_too() -> None:
 
 
 def test_struck_drafts_count_where_a_line_is_continued() -> None:
-    """What is laid out anew with every batch stays short, however much of it was refused."""
+    """The part laid out with every batch stays short, however many drafts in it were rejected."""
     builder = ParagraphBuilder()
     for place in range(300):
         builder.add([token(" refused", place, "rejected"), token(" taken", place)])
@@ -140,7 +140,7 @@ def test_growing_piece_by_piece_gives_the_same_as_all_at_once(parts: list[str], 
 
 
 def _lines(paragraphs: list[Paragraph]) -> list[tuple[str, Kind]]:
-    """Text and kind of the lines, wherever they are continued."""
+    """Text and kind of the lines, with continued paragraphs joined."""
     found: list[tuple[str, Kind]] = []
     before = False
     for paragraph in paragraphs:

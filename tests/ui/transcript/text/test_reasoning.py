@@ -1,4 +1,4 @@
-"""Reasoning: found whatever the tokens are, folded when it is over, never lost."""
+"""Reasoning: found however the tokens are cut, folded when it is over, never lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def spans(*texts: str) -> list[Span]:
 
 
 def read(texts: list[str], prompt: str = "") -> list[tuple[int, str]]:
-    """The text of each section, the spans given one by one."""
+    """The text of each section, with the spans added one at a time."""
     reader = ReasoningReader(prompt)
     parts = [part for span in spans(*texts) for part in reader.add([span])] + reader.finish()
     found: dict[int, str] = {}
@@ -53,7 +53,7 @@ def test_the_reasoning_and_the_answer_behind_it() -> None:
 def test_a_block_that_the_template_opened() -> None:
     prompt = "<|im_start|>assistant\n<think>\n"
     assert read(["Hm.", "\n</think>", " Yes."], prompt) == [(1, "Hm.\n</think> "), (2, "Yes.")]
-    # A template may as well close what it opened: then there is nothing to fold.
+    # A template may also close what it opened: then there is nothing to fold.
     assert read(["Yes."], prompt + "\n</think>\n\n") == [(0, "Yes.")]
 
 
@@ -139,7 +139,7 @@ def fold(view: TranscriptView) -> ReasoningFold:
 
 
 def line_at(view: TranscriptView) -> QPoint:
-    """A place on the first line that folds, in the viewport."""
+    """A point on the first fold line, in viewport coordinates."""
     row, _ = lines(view)[0]
     index = view.stack.index_of(turn(view, "a"))
     y = view.stack.block_top(index, row) - view.scroller.top + 6
@@ -147,7 +147,7 @@ def line_at(view: TranscriptView) -> QPoint:
 
 
 def shown(view: TranscriptView) -> str:
-    """The text that is not folded away."""
+    """The text that is not folded."""
     parts = [b.text + b.joint for b in answer(view).blocks if not b.hidden]
     return "".join(parts)
 
@@ -295,7 +295,7 @@ def test_the_readers_choice_stays(qtbot: QtBot, view: TranscriptView) -> None:
     view.folding.toggle_seen()
     assert shown(view) == ""
     stream(view, " and", " so\non")
-    assert shown(view) == ""  # more of it stays folded
+    assert shown(view) == ""  # more reasoning stays folded
     view.folding.toggle_seen()
     stream(view, "</think>", "Yes")
     last(view).end(make_totals("<think>Hm and so\non</think>Yes"))

@@ -42,7 +42,7 @@ def test_struck_drafts_stand_before_the_token_in_their_place() -> None:
     ]
 
 
-def test_places_count_drafted_tokens_where_struck_and_emitted_ones_elsewhere() -> None:
+def test_places_count_drafted_tokens_where_struck_else_emitted_ones() -> None:
     spans = spans_of(make_trace([make_round(4, ["a", "b"], "e", "c", ["d"])]))
     assert [(span.text, span.round, span.place) for span in spans] == [
         ("a", 4, 0),
@@ -162,7 +162,7 @@ def test_spans_hold_exactly_the_text_of_the_totals(trace: Trace) -> None:
 
 @given(traces())
 def test_what_was_shown_live_never_has_to_be_taken_back(trace: Trace) -> None:
-    """Round by round, the spans are a beginning of the final ones."""
+    """After every round, the spans are a prefix of the final ones."""
     builder = SpanBuilder(trace.header.stop)
     live: list[Span] = []
     for round in trace.rounds:
