@@ -68,10 +68,10 @@ def why_not(activity: Activity) -> tuple[str, str]:
     if activity in BUSY:
         return "The engine is still at work.", "Stop it, or wait until it is done."
     if activity is Activity.LOADING:
-        return "The models are still loading.", "Send it again when they are there."
+        return "The models are still loading.", "Send it again when they are loaded."
     if activity is Activity.LENT:
         return (
             "Compare is measuring, and nothing else may run beside it.",
-            "Wait until it is done, or cancel it there. The models come back by themselves.",
+            "Wait until it is done, or cancel it there. The models are then loaded again.",
         )
     return "No model is loaded.", "Choose a target with the chip on top."

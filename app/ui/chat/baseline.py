@@ -12,7 +12,7 @@ from app.engine.types import GenerationRequest, Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement
 from app.ui.state.engine_session import EngineSession
 
-ANOTHER_PROMPT = "The chat's system prompt, mode or messages are not those of this answer any more."
+ANOTHER_PROMPT = "The chat's system prompt, mode or messages have changed since this answer."
 
 
 class BaselineMeasurement:

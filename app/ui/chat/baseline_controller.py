@@ -49,8 +49,8 @@ class BaselineController(QObject):
         trace = answer.trace
         if self._session.pair is None or not loaded_alike(self._session.pair, trace.header.pair):
             self._page.prompt.show_error(
-                "This answer was made with another pair, or loaded in another way.",
-                "Load it as it was, or answer again with this one.",
+                "This answer was made with another pair, or with other load options.",
+                "Load that pair with those options, or answer again with this pair.",
             )
             return
         chat_id, stored = self._chat.chat_id, self._chat.shown.stored

@@ -93,7 +93,7 @@ class ChatController(QObject):
             self._waiting = text
             self._page.prompt.set_busy(True)
             self._page.transcript.set_empty_words(
-                "Loading the models", "The prompt is sent as soon as they are there."
+                "Loading the models", "The prompt is sent as soon as they are loaded."
             )
             return
         self._ask(len(self.shown.chat.turns), text)
@@ -136,13 +136,13 @@ class ChatController(QObject):
         if self._session.activity is not Activity.READY:
             show_error(*why_not(self._session.activity))
         elif at != len(self.shown.chat.turns) - 1:
-            show_error("Only the last answer of a chat can go on.", "Ask for more of it in a message.")
+            show_error("Only the last answer of a chat can be continued.", "Ask for more of it in a message.")
         elif trace is None or not _can_go_on(self.shown.chat, trace):
-            show_error("The tokens of this answer are not all known.", "Ask for more of it in a message.")
+            show_error("Not all tokens of this answer are known.", "Ask for more of it in a message.")
         elif pair is None or not loaded_alike(pair, trace.header.pair):
             show_error(
-                "This answer was made with another pair, or loaded in another way.",
-                "Load it as it was, or ask for more in a message.",
+                "This answer was made with another pair, or with other load options.",
+                "Load that pair with those options, or ask for more in a message.",
             )
         else:
             request = request_to_go_on(trace, self._settings.now)
@@ -199,7 +199,7 @@ class ChatController(QObject):
     def _stop_overdue(self) -> None:
         self._page.prompt.notices.tell(
             "The engine has not stopped yet.",
-            "Ending it keeps every word that came. A new engine then loads the same pair.",
+            "Ending it keeps the answer so far. A new engine then loads the same pair.",
             WayOut("End the engine now", self._session.end_engine),
             STOP,
         )
@@ -267,9 +267,8 @@ class ChatController(QObject):
             return
         self.shown.show(chat, live)
         if chat.head.damaged:
-            hint = (
-                "" if chat.head.newer else "What goes on from here is saved anew, beside a copy of that file."
-            )
+            kept = "The next change saves the chat anew and keeps a copy of the damaged file."
+            hint = "" if chat.head.newer else kept
             self._page.prompt.show_error(chat.head.damaged, hint)
 
     def _is_stale(self) -> bool:

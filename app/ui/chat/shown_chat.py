@@ -276,7 +276,7 @@ def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:
     if found.trace is None:
         return Note("The tokens of this answer are lost; its text is not.", why)
     if why or _letters(found.text) < _letters(turn.text or ""):
-        return Note("Only the first tokens of this answer are known; its text is whole.", why)
+        return Note("Only the first tokens of this answer are known; its text is complete.", why)
     return None
 
 

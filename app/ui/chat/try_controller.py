@@ -162,7 +162,7 @@ class TryController(QObject):
             hint = change_words(self._before, self._set)
             offer = WayOut(PUT_BACK, self._put_back) if hint else None
         elif not self._wanted(demo, settings).in_use(settings):
-            hint = f"Made for {manner_words(demo)}. Choose it in “Try this” to have that set."
+            hint = f"Made for {manner_words(demo)}. Choose it in “Try this” to use these settings."
         box.remark.tell(f"What to look for: {demo.look}", hint, offer)
 
 

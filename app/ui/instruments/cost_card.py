@@ -121,7 +121,7 @@ class CostCard(PlotCard):
 
     def _show_message(self, known: bool) -> None:
         answer = self.answer
-        text = "" if known else "Needs a measured baseline: passes over single tokens to compare with."
+        text = "" if known else "Needs a measured baseline, to compare with passes over single tokens."
         if answer.header is None:
             text = self.empty
         elif not answer.drafts:
@@ -129,7 +129,7 @@ class CostCard(PlotCard):
         elif not known and answer.statistics.drafted == 0:
             text = "Nothing was drafted yet." if answer.live else "Nothing was drafted."
         elif not known and answer.statistics.alpha is None:
-            text = "Drafts are judged as blocks: no α of single tokens to predict from."
+            text = "Drafts are judged as blocks, so there is no α of single tokens to predict from."
         if text != self.message.text():
             self.set_message(text)
 

@@ -149,7 +149,7 @@ class EngineSession(QObject):
         self._leaving.leave()
         self._set(activity=Activity.LENT, pair=None, reading=None)
         for run, told in asked.items():
-            told(Failed(run, "The engine is lent to Compare.", "Ask again when it has measured."))
+            told(Failed(run, "Compare is using the engine.", "Ask again when its measurement is over."))
 
     def take_back(self) -> None:
         """Start the engine again, and load the pair that was last asked for."""

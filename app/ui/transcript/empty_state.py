@@ -27,7 +27,7 @@ class EmptyState(QWidget):
         self.title = QLabel("Ask, and watch the draft being judged", self)
         self.line = QLabel(
             "Every token of the answer shows where it came from: drafted and accepted,"
-            " put right by the target, or a bonus.",
+            " corrected by the target, or a bonus.",
             self,
         )
         set_role(self.line, role="secondary")

@@ -79,7 +79,7 @@ def test_a_damaged_set_up_is_set_aside_and_said(windows: Windows, damage: bytes)
     again = desk.place("compare")
     assert again is not None
     assert again.chips.setup.source is Source.SUITE
-    assert "What was set up in Compare could not be read" in again.notice.message
+    assert "The set-up of Compare could not be read" in again.notice.message
     assert [path.read_bytes() for path in folder.glob("setup.json.*")] == [damage]
 
 

@@ -27,7 +27,7 @@ from app.ui.widgets.popover import Popover
 MODES = ("chat", "completion")
 MODE_HELP = (
     "chat: your text is one message, wrapped by the model's template.\n"
-    "completion: the model goes on from exactly the text in this box.\n"
+    "completion: the model continues exactly the text in this box.\n"
     "Earlier texts and the system prompt are not sent with it."
 )
 TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"

@@ -14,7 +14,7 @@ from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.fields.switch import QuietSwitch
 
 WORD = "Thinking"
-KEPT = "Kept with this chat; holds from the next answer on."
+KEPT = "Kept with this chat; applies from the next answer on."
 SWITCH_HELP = f"Whether the model thinks before it answers.\n{KEPT}"
 EFFORT_HELP = f"How much the model thinks before it answers.\n{KEPT}"
 _BESIDE = 8  # pixels

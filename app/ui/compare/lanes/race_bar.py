@@ -66,7 +66,7 @@ class RaceBar(QWidget):
         self._words.setProperty("role", "secondary")
         self.speed = QuietCombo()
         self.speed.setAccessibleName("Speed of the race")
-        self.speed.setToolTip("True speed is as recorded; slower shows what is too fast to be seen")
+        self.speed.setToolTip("True speed is as recorded; slower speeds show what is too fast to see")
         self.speed.addItems(list(SPEEDS))
         self.speed.activated.connect(self._speed_chosen)
         self.slider = QSlider(Qt.Orientation.Horizontal)

@@ -28,7 +28,7 @@ TITLES = (
     ("logit gap", "Between the baseline's logits of the two tokens"),
     (
         "moved by",
-        "How far that gap is from the one in this lane's own pass: what rounding in other batches changes",
+        "The difference from that gap in this lane's own pass, caused by rounding in another batch size",
     ),
     ("why", "A near-tie is a difference that rounding alone explains"),
 )

@@ -116,7 +116,7 @@ class SetupBar(QObject):
         try:
             self._kept.save(self.setup)
         except (UserError, OSError):
-            log.warning("What is set up in Compare could not be kept", exc_info=True)
+            log.warning("The set-up of Compare could not be saved", exc_info=True)
 
     def _first(self) -> CompareSetup:
         named = {suite.name: suite for suite in self._suites}

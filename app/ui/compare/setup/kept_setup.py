@@ -51,7 +51,7 @@ class KeptSetup:
         except FileNotFoundError:
             return None, ""
         except (OSError, ValueError) as error:
-            return None, put_aside(self._path, "What was set up in Compare", error)
+            return None, put_aside(self._path, "The set-up of Compare", error)
         suite = next((suite for suite in self._suites if suite.name == kept.suite), self._suites[0])
         return CompareSetup(suite, **{name: getattr(kept, name) for name in _FIELDS}), ""
 

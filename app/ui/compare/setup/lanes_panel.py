@@ -162,7 +162,7 @@ class LanesPanel(QWidget):
             self._list.addWidget(self._row(index, lane))
         full = len(self._setup.lanes) >= MOST_LANES - 1
         self.add.setEnabled(not full)
-        self._room.setText(f"{MOST_LANES} lanes with the baseline are the most." if full else "")
+        self._room.setText(f"At most {MOST_LANES} lanes, the baseline included." if full else "")
 
     def _row(self, index: int, lane: Lane) -> QWidget:
         words = f"{lane.label}   {lane.strategy}" if lane.label else lane.strategy

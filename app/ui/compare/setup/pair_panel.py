@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 WORDS = (
-    "Lanes run on the chat's pair, with the same load options. Choose another one there, or give a lane a "
-    "pair of its own. During a measurement the chat's models are unloaded; they come back by themselves."
+    "Lanes run on the chat's pair, with the same load options. Choose another pair there, or give a lane a "
+    "pair of its own. During a measurement the chat's models are unloaded; they are loaded again afterwards."
 )
 
 

@@ -147,7 +147,7 @@ class PromptsPanel(QWidget):
                 f"{numbers.count(setup.max_tokens, 'token')}.".strip()
             )
         else:
-            self._about.setText("A JSON list, or text with one prompt a line.")
+            self._about.setText("A JSON list, or text with one prompt per line.")
         self._about.setVisible(setup.source is not Source.OWN)
 
     def _change(self, **changes: object) -> None:

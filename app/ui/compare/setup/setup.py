@@ -41,11 +41,11 @@ class Amount:
         high=100,
     )
     per_category: int = param(
-        1, "Prompts taken of each category, from the front; 0 takes all.", low=0, high=10_000
+        1, "Prompts taken from each category, in order; 0 takes all.", low=0, high=10_000
     )
     max_tokens: int = param(
         0,
-        "An answer ends after so many tokens; 0 takes what the prompts themselves ask for.",
+        "An answer ends after so many tokens; 0 takes the length that the prompts come with.",
         low=0,
         high=1_000_000,
         unit="tokens",

@@ -20,8 +20,8 @@ from app.ui.widgets.fields.typing import Typing
 
 Sweep = tuple[Experiment, SweepFacts]
 WORDS = (
-    "Measures a strategy with every pair of two settings' values, on the prompts that are chosen here. "
-    "Separate values with commas; whole numbers also as 1..8."
+    "Measures a strategy with all combinations of values of two settings, on the prompts chosen here. "
+    "Separate values with commas; 1..8 stands for all whole numbers from 1 to 8."
 )
 _STEPS = {int: ("1", "2", "4", "8"), float: ("0", "0.25", "0.5", "0.75"), bool: ("0", "1"), str: ()}
 

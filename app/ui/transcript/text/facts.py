@@ -126,7 +126,7 @@ def _place(round: Round, place: int) -> tuple[str, str]:
     drafted = len(round.drafted)
     if not drafted:
         return "Round", f"{round.index}"
-    where = f"{place + 1} of {drafted}" if place < drafted else f"behind {drafted} of {drafted}"
+    where = f"{place + 1} of {drafted}" if place < drafted else f"after {drafted} of {drafted}"
     return "Round · place", f"{round.index} · {where}"
 
 
@@ -212,14 +212,14 @@ def _nothing_rejected(round: Round, token: EmittedToken) -> str:
 def _ignored(round: Round, place: int) -> Iterator[str]:
     rejected = [token for token in round.drafted if token.verdict is Verdict.REJECTED]
     if rejected:
-        where = f"behind {visible(rejected[0].piece, rejected[0].label)}, which was rejected"
+        where = f"after {visible(rejected[0].piece, rejected[0].label)}, which was rejected"
     else:
-        where = "behind the end of the answer"
+        where = "after the end of the answer"
     if round.drafted[place].p is None:
-        yield f"Never judged: it stands {where}."
+        yield f"Never judged: it comes {where}."
     else:
         yield _block_judgement(round, place)
-        yield f"It stands {where}."
+        yield f"It comes {where}."
 
 
 def _alternatives(

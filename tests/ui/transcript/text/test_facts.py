@@ -54,12 +54,10 @@ def test_rejected_and_ignored() -> None:
     assert ("Emitted instead", "·arithmetic") in rejected.rows
     assert rejected.verdict == shown_instead.verdict
     ignored = facts(round, "ignored", 3)
-    assert ignored.verdict == ("Never judged: it stands behind ·average, which was rejected.",)
+    assert ignored.verdict == ("Never judged: it comes after ·average, which was rejected.",)
     assert not any(name.startswith("p ") for name, _ in ignored.rows)
     behind_end = make_round(0, ["."], None, None, ["x"], label="<|end|>")
-    assert facts(behind_end, "ignored", 1).verdict == (
-        "Never judged: it stands behind the end of the answer.",
-    )
+    assert facts(behind_end, "ignored", 1).verdict == ("Never judged: it comes after the end of the answer.",)
 
 
 def speculative(u: float, p: float, q: float, accepted: bool) -> str:
@@ -137,7 +135,7 @@ def test_a_block_says_which_draw_decided() -> None:
         refused,
         "Drawn from the residual: u 0.500 in [0.400, 0.700).",
     )
-    assert facts(round, "ignored", 3).verdict == ("Never judged: it stands behind ·c, which was rejected.",)
+    assert facts(round, "ignored", 3).verdict == ("Never judged: it comes after ·c, which was rejected.",)
 
 
 def test_an_ignored_token_of_a_block_was_judged() -> None:
@@ -150,7 +148,7 @@ def test_an_ignored_token_of_a_block_was_judged() -> None:
     assert ("p (target)", "0.600") in shown.rows
     assert shown.verdict == (
         joined("Block acceptance h = 0.375, u = 0.720: u ≥ h, does not pass."),
-        "It stands behind ·a, which was rejected.",
+        "It comes after ·a, which was rejected.",
     )
 
 
@@ -192,7 +190,7 @@ def test_a_chance_is_none_or_all_only_when_it_is() -> None:
 def test_bonus(accepted: int, words: str) -> None:
     shown = facts(make_round(7, ["a"] * accepted, "b"), "bonus", accepted)
     assert shown.verdict == (f"{words} accepted.", said("Target wanted b (72 %)."))
-    assert shown.rows[0] == ("Round · place", f"7 · behind {accepted} of {accepted}")
+    assert shown.rows[0] == ("Round · place", f"7 · after {accepted} of {accepted}")
 
 
 def test_plain_says_why_there_was_no_draft() -> None:
