@@ -142,7 +142,7 @@ def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
     kill_engine(desk, signal.SIGSTOP)
     desk.page.prompt.stop()
     desk.until(lambda: "End the engine now" in desk.offers())
-    assert "keeps every word" in desk.error()
+    assert "keeps the answer so far" in desk.error()
     came = desk.answers()[0].text
     (notice,) = desk.page.prompt.notices.strips
     desk.qtbot.mouseClick(button(notice, "End the engine now"), Qt.MouseButton.LeftButton)
