@@ -11,10 +11,12 @@ from PySide6.QtWidgets import QLabel
 
 from app.engine.explain.advice import Finding
 from app.engine.explain.cost import LONGEST
+from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
 from app.ui.instruments.canvas import Tick
 from app.ui.instruments.plot_card import PlotCard
 from app.ui.instruments.plots import nice_above
+from app.ui.instruments.remedies import Remedies
 from app.ui.widgets.export import Cell
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers
@@ -33,6 +35,8 @@ class CostCard(PlotCard):
     def set_up(self) -> None:
         self.facts = GivingLabel()
         self.facts.setToolTip(self.tooltip)
+        self.models: tuple[ModelOptions | None, ModelOptions | None] = (None, None)
+        """Target and draft as they are loaded, where the answer was made with them."""
         self.advice = QLabel()
         self.advice.setWordWrap(True)
         self.advice.setAccessibleName("Advice")
@@ -40,6 +44,8 @@ class CostCard(PlotCard):
         assert column is not None
         column.addWidget(self.facts)
         column.addWidget(self.advice)
+        self.remedies = Remedies(self._theme)
+        column.addWidget(self.remedies)
         self._line = pg.PlotCurveItem(antialias=True)
         self._best = pg.ScatterPlotItem(size=9, brush=None)
         self._here = pg.ScatterPlotItem(size=8, pen=None)
@@ -61,6 +67,7 @@ class CostCard(PlotCard):
         self.facts.setStyleSheet(f"color: {palette.secondary}")
         self.advice.setFont(self._theme.sans(-1))
         self.advice.setStyleSheet(f"color: {palette.text}")
+        self.remedies.apply_theme()
 
     def draw(self, first: int, last: int) -> None:
         """Show the current cost model; the range of rounds does not matter."""
@@ -93,11 +100,12 @@ class CostCard(PlotCard):
         else:
             self.facts.setText("")
         self.facts.setVisible(bool(self.facts.text()))
-        advice = self.answer.advice()
+        advice = self.answer.advice(*self.models)
         if advice is not None and advice.finding is Finding.NO_BASELINE:
             advice = None  # the plot says so
         self.advice.setText(advice.text if advice is not None else "")
         self.advice.setVisible(advice is not None)
+        self.remedies.show_remedies(advice.remedies if advice is not None else ())
 
     def read(self, index: int) -> str:
         factors = self._factors()

@@ -6,12 +6,13 @@ from __future__ import annotations
 from app.ui.theme import Palette
 
 
-def flat_button(palette: Palette) -> str:
-    """A style sheet for one tool button or push button."""
+def flat_button(palette: Palette, framed: bool = False) -> str:
+    """A style sheet for one tool button or push button; `framed` draws its edge at all times."""
+    edge = palette.line if framed else "transparent"
     return f"""
         QAbstractButton {{
             color: {palette.secondary}; background: transparent;
-            border: 1px solid transparent; border-radius: 4px; padding: 1px 6px;
+            border: 1px solid {edge}; border-radius: 4px; padding: 1px 6px;
         }}
         QAbstractButton:hover {{ color: {palette.text}; background: {palette.panel};
             border-color: {palette.line}; }}

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import SettingError
-from app.engine.explain.advice import Advice, advise
+from app.engine.explain.advice import Advice, AnswerSetup, advise
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
-from app.engine.types import Round, Totals, TraceHeader
+from app.engine.types import ModelOptions, Round, Totals, TraceHeader
 from app.saved.chats.measurement import Measurement
 from app.ui.state.series import RoundSeries, RunClock
 
@@ -137,17 +137,20 @@ class AnswerModel(QObject):
         """The measured factor; None where no baseline was measured."""
         return self.measurement.factor if self.measurement is not None else None
 
-    def advice(self) -> Advice | None:
+    def advice(self, target: ModelOptions | None = None, draft: ModelOptions | None = None) -> Advice | None:
         """Advice on the strategy; None where it drafts nothing or is no longer known. Where a baseline was
-        measured, the advice uses that measurement alone, since the answer itself ran at another speed."""
-        if self.header is None:
+        measured, the advice uses that measurement alone, since the answer itself ran at another speed.
+        `target` and `draft` are how the pair is loaded, for advice that would load it in another way."""
+        if self.trace is None:
             return None
+        header = self.trace.header
         try:
-            spec = StrategySpec.parse(self.header.strategy)
+            spec = StrategySpec.parse(header.strategy)
         except SettingError:  # its drafter was removed, or the trace came from elsewhere
             return None
         statistics = self.measurement.statistics if self.measurement is not None else self.statistics
-        return advise(spec, statistics, self.cost, self.speed_up)
+        setup = AnswerSetup(header.pair, target, draft, self.trace.token_ids)
+        return advise(spec, statistics, self.cost, self.speed_up, setup)
 
     def _fold(self) -> None:
         if self._folded > self.cursor:

@@ -18,6 +18,7 @@ from app.engine.record.trace import Trace
 from app.engine.types import ModelOptions
 from app.saved.chats.store import ChatStore
 from app.saved.presets import PresetStore
+from app.ui.chat.advice_controller import AdviceController
 from app.ui.chat.baseline_controller import BaselineController
 from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
@@ -105,6 +106,7 @@ class MainWindow(QMainWindow):
         self.trying = TryController(
             prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
         )
+        self.advice = AdviceController(page, self.controller.shown, session, settings, self.chips.apply)
         self.presets = PresetsController(
             header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
         )

@@ -1,0 +1,72 @@
+"""Puts into use what an advice on the answer on the screen names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Slot
+
+from app.engine.errors import UserError
+from app.engine.explain.advice import Remedy
+from app.saved.presets import Preset
+from app.ui.chat.asking import loaded_alike
+from app.ui.chat.chat_page import ChatPage
+from app.ui.chat.shown_chat import ShownChat
+from app.ui.state.engine_session import EngineSession
+from app.ui.state.settings_in_use import SettingsInUse
+
+
+class AdviceController(QObject):
+    """Between the buttons below the advice and the settings."""
+
+    def __init__(
+        self,
+        page: ChatPage,
+        shown: ShownChat,
+        session: EngineSession,
+        settings: SettingsInUse,
+        apply: Callable[[Preset], None],
+    ) -> None:
+        """`apply` puts a preset into use, or raises UserError."""
+        super().__init__(page)
+        self._page = page
+        self._card = page.instruments.cost
+        self._shown = shown
+        self._session = session
+        self._settings = settings
+        self._apply = apply
+        self._card.remedies.applies = self._applies
+        self._card.remedies.chosen.connect(self._use)
+        for signal in (shown.answer_shown, session.changed, settings.changed):
+            signal.connect(self._refresh)
+
+    def _applies(self, remedy: Remedy) -> bool:
+        """It would change the settings; nothing is offered on a recording."""
+        return self._shown.recording is None and not self._wanted(remedy).in_use(self._settings.now)
+
+    def _wanted(self, remedy: Remedy) -> Preset:
+        """What is in use, except for what the remedy names."""
+        now = Preset.of("", self._settings.now)
+        return dataclasses.replace(
+            now,
+            strategy=str(remedy.spec) if remedy.spec is not None else now.strategy,
+            target=remedy.target or now.target,
+            draft=remedy.draft or now.draft,
+        )
+
+    @Slot()
+    def _refresh(self) -> None:
+        answer, pair = self._shown.answer, self._session.pair
+        header = answer.header if answer is not None else None
+        alike = header is not None and pair is not None and loaded_alike(pair, header.pair)
+        now = self._settings.now
+        self._card.models = (now.target, now.draft) if alike else (None, None)
+        self._card.show_numbers()
+
+    @Slot(object)
+    def _use(self, remedy: Remedy) -> None:
+        try:
+            self._apply(self._wanted(remedy))
+        except UserError as error:
+            self._page.prompt.show_error(error.message, error.hint)

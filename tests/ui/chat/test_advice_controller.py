@@ -1,0 +1,52 @@
+"""The buttons below the advice: what each names is in use after a click."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QPushButton
+
+from app.engine.record.trace import Trace
+from app.ui.state.answer import AnswerModel
+from tests.ui.instruments.answers import header, totals, trace
+from tests.ui.traces import make_round
+from tests.ui.windows import Desk, Windows
+
+
+def offered(desk: Desk) -> dict[str, QPushButton]:
+    buttons = desk.page.instruments.cost.remedies.findChildren(QPushButton)
+    return {button.text(): button for button in buttons if button.isVisibleTo(desk.page)}
+
+
+def show(desk: Desk, shown: Trace) -> None:
+    """An answer that is over, in the instruments."""
+    desk.page.instruments.set_answer(AnswerModel(shown))
+
+
+def nothing_accepted(strategy: str) -> Trace:
+    rounds = [make_round(index, [], "a", "b", ["c"]) for index in range(20)]
+    return Trace(header(strategy), rounds, totals(rounds))
+
+
+def test_an_advice_is_taken_by_a_click(windows: Windows) -> None:
+    desk = windows.open(strategy="prompt-lookup")
+    show(desk, nothing_accepted("prompt-lookup"))
+    assert list(offered(desk)) == ["Use none", "Use suffix in place of prompt-lookup"]
+    offered(desk)["Use suffix in place of prompt-lookup"].click()
+    assert desk.window.settings.now.strategy == "suffix"
+    assert list(offered(desk)) == ["Use none"], "what is in use is offered no more"
+    offered(desk)["Use none"].click()
+    assert desk.window.settings.now.strategy == "none"
+
+
+def test_a_good_answer_has_no_buttons(windows: Windows) -> None:
+    desk = windows.open()
+    show(desk, trace(5))
+    assert offered(desk) == {}
+
+
+def test_a_recording_offers_no_change(windows: Windows, tmp_path: Path) -> None:
+    desk = windows.open(strategy="prompt-lookup")
+    desk.window.show_trace(nothing_accepted("prompt-lookup"), tmp_path / "a.jsonl")
+    assert "None of the 40 drafted tokens" in desk.page.instruments.cost.advice.text()
+    assert offered(desk) == {}
