@@ -168,15 +168,15 @@ class PresetStore:
 def _sorted(entries: Sequence[Any], known: Presets = ()) -> tuple[Presets, list[Any]]:
     """(presets that are usable or `known`, the first of each name; all other entries)"""
     found: dict[str, Preset] = {}
-    others = []
+    unusable = []
     for entry in entries:
         try:
             preset = msgspec.convert(entry, Preset)
             if preset not in known:
                 preset.check()
         except (msgspec.ValidationError, SettingError):
-            others.append(entry)
+            unusable.append(entry)
             continue
         if found.setdefault(preset.name, preset) is not preset:
-            others.append(entry)
-    return tuple(found.values()), others
+            unusable.append(entry)
+    return tuple(found.values()), unusable

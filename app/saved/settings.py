@@ -58,8 +58,8 @@ class Settings:
 
     def with_recent(self, path: str) -> Settings:
         """These settings with `path` as the last used model file."""
-        others = (recent for recent in self.recent_models if recent != path)
-        return dataclasses.replace(self, recent_models=(path, *others)[:RECENT_MODELS])
+        earlier = (recent for recent in self.recent_models if recent != path)
+        return dataclasses.replace(self, recent_models=(path, *earlier)[:RECENT_MODELS])
 
 
 @dataclass(frozen=True, slots=True)

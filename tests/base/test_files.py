@@ -1,4 +1,4 @@
-"""Atomic writes, files set aside, files of people's own, and what can be wrong with a file of ours."""
+"""Atomic writes, files set aside, private files, and what can be wrong with a file of ours."""
 
 from __future__ import annotations
 
@@ -215,6 +215,6 @@ files.write_atomic(Path({str(tmp_path / "deep" / "presets.json")!r}), b"half")
     assert sorted(file.name for file in tmp_path.rglob("*.partial*")) == sorted(
         (ours.name, "a.partial", "notes.1.partial.txt")
     )
-    os.utime(ours, (1, 1))  # the number was given out again since
+    os.utime(ours, (1, 1))  # the process id was reused since
     remove_partials(tmp_path)
     assert not ours.exists()

@@ -1,13 +1,13 @@
-"""What block verification gains on the token-wise rule: sampled drafts of the bundled pair.
+"""The gain of block verification over the token-wise rule, with sampled drafts of the bundled pair.
 
     python tests/benchmarks/block.py [--seeds 10] [--prompts 12] [--tokens 128]
 
 tau is 1 + accepted / rounds with a draft, tokens per pass is emitted / rounds; both are free of timing noise.
-They are pooled over all prompts of a seed; shown are the mean over seeds and, behind ±, its standard error.
-"same drafts" is the gain in tau that block's own drafts promise: the mean over its rounds of the sum of the
-chances to get up to each token under the one rule and under the other, with no luck in the verdicts. The
-rules take turns prompt by prompt, cold, one thread. The last column is block's tokens/s over speculative's:
-median over seeds and range.
+They are pooled over all prompts of a seed; shown are the mean over seeds and, after ±, its standard error.
+"same drafts" is the expected gain in tau on block's own drafts, without the luck of the verdicts: it
+compares, under both rules, the sum of the chances to accept up to each token, averaged over rounds. The rules
+take turns prompt by prompt, cold, one thread. The last column is block's tokens/s over speculative's: median
+and range over seeds.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ def _cells(seeds: Sequence[tuple[Sequence[Round], Sequence[Round], float]]) -> s
 
 
 def _promised(rounds: Iterable[Round]) -> float:
-    """By how many per cent tau is larger for block, by the chances alone."""
+    """The percentage by which tau is larger for block, by the chances alone."""
     single = block = drafts = 0.0
     for round in rounds:
         reach = chance = 1.0
         drafts += bool(round.drafted)
         for token in round.drafted:
             if token.p is None:
-                break  # no token behind can pass
+                break  # no later token can pass
             reach = block_reach(reach, token.p, token.q)
             chance *= min(1.0, token.p / token.q)
             block += reach

@@ -1,10 +1,10 @@
-"""A pair on which speculation pays, made of one model: a target that is costly, a draft that is near it.
+"""A pair on which speculation pays, made of one model: a costly target, and a draft that is close to it.
 
-The target has layers added that change nothing: where all weights are zero nothing comes to the residual
-stream, but the layer costs what a layer costs. They are in half precision: like those of a large model, and
-unlike small quantised ones that stay in the processor's cache, they cost mostly memory traffic, which a pass
-over several tokens shares. The draft is the model itself with noise in its weights, rounded to four bits: it
-agrees often but not always.
+The target has added layers that change nothing: with zero weights, a layer adds nothing to the residual
+stream but costs as much as any layer. The added layers are in half precision: like those of a large model,
+and unlike small quantised layers that stay in the processor's cache, they cost mostly memory traffic, which a
+pass over several tokens shares. The draft is the model itself with noise in its weights, rounded to four
+bits: it agrees often but not always.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tensors = Iterator[tuple[str, np.ndarray, gguf.GGMLQuantizationType | None]]
 
 
 def costly_copy(source: Path, folder: Path = FOLDER) -> Path:
-    """Path of the costly target made of a llama file; it is written where it is not there yet or older."""
+    """The path of the costly target made of a llama file, which is written if it is missing or outdated."""
     reader = gguf.GGUFReader(source)
     weights = sum(int(tensor.n_elements) for tensor in _first_layer(reader))
     layers = round(ADDED * 1e6 / (2 * weights))
@@ -34,7 +34,7 @@ def costly_copy(source: Path, folder: Path = FOLDER) -> Path:
 
 
 def noisy_copy(source: Path, folder: Path = FOLDER) -> Path:
-    """Path of the draft made of a llama file, likewise."""
+    """The path of the draft made of a llama file, written in the same way."""
     return _made(source, folder / f"noisy-{NOISE}.gguf", lambda: _noisy(gguf.GGUFReader(source)))
 
 
@@ -48,7 +48,7 @@ def _made(source: Path, path: Path, tensors: Callable[[], Tensors], layers: int 
 
 
 def _write(reader: gguf.GGUFReader, path: Path, tensors: Tensors, layers: int) -> None:
-    """These tensors under the source's metadata, with so many layers more."""
+    """Write these tensors with the source's metadata, for so many more layers."""
     writer = gguf.GGUFWriter(path, "llama")
     for field in reader.fields.values():
         if field.name.startswith("GGUF.") or field.name == "general.architecture":

@@ -1,19 +1,19 @@
-"""What drafting without a model costs: reading a prompt, and proposing and learning in every round.
+"""The cost of drafting without a model: reading a prompt, and proposing and learning in every round.
 
     python tests/benchmarks/drafting.py [--strategy NAME ...] [--history 1000 10000 100000] [--repeats 3]
 
 The text is Python's own standard library, in tokens of the bundled pair's vocabulary. An answer of 3,000
-tokens follows the history; half of it goes on with the library, half of it rewrites stretches of the history,
-in which one token of 50 is another. Every strategy drafts with its default settings and sees the same text;
-a draft's tokens are accepted as far as they are those of the answer.
+tokens follows the history; half of it continues the library, half of it repeats stretches of the history with
+one token of 50 changed. Every strategy drafts with its default settings and sees the same text; a draft's
+tokens are accepted as far as they equal the answer.
 
-"begin" is `begin` and the first `propose`: some read the prompt only then. A round, from the second one on,
-is `propose` and `observe`. Goal: 50 µs a round and 10 µs a drafted token; "of the goal" is a round's time
-over its own goal. Each round is the median of the repeats, in which the strategies take turns; then median
-and 99th percentile over the rounds. Memory is what Python allocated for the largest history.
+"begin" is `begin` and the first `propose`: some strategies read the prompt only then. A round, from the
+second on, is `propose` and `observe`. Goal: 50 µs a round plus 10 µs a drafted token; "of the goal" is a
+round's time over its own goal. Each round is the median of the repeats, in which the strategies take turns;
+then median and 99th percentile over the rounds. Memory is what Python allocated for the largest history.
 
 "suffix, warm" remembers 100,000 tokens of earlier answers as well. The last line is llama-cpp-python's
-LlamaPromptLookupDecoding, which scans the text, with prompt-lookup's settings; it has nothing to read or to
+LlamaPromptLookupDecoding with prompt-lookup's settings: it scans the text, and has nothing to read or to
 learn.
 """
 
@@ -65,7 +65,7 @@ class Peer(Drafter):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One answer: seconds until the first draft is there, seconds and drafted tokens of every other round."""
+    """One answer: seconds until the first draft, and seconds and drafted tokens of every other round."""
 
     begin: float
     rounds: Sequence[float]
@@ -126,7 +126,7 @@ def _library(vocabulary: Vocabulary, count: int) -> np.ndarray:
 
 
 def _text(library: np.ndarray, history: int) -> np.ndarray:
-    """The history and the answer behind it."""
+    """The history, and the answer after it."""
     chance = np.random.default_rng(0)
     fresh = library[history : history + ANSWER]
     parts = [library[:history]]
@@ -142,7 +142,7 @@ def _text(library: np.ndarray, history: int) -> np.ndarray:
 def answer(drafter: Drafter, text: np.ndarray, history: int) -> Run:
     """Draft along a text whose first `history` tokens are the prompt."""
     clock = time.perf_counter
-    gc.collect()  # what the one before left behind is not this one's cost
+    gc.collect()  # garbage of the previous drafter is not this one's cost
     began = clock()
     drafter.begin(text[:history], _around(history))
     drafter.propose(text[:history], ROOM)
@@ -177,7 +177,7 @@ def _around(prompt_length: int) -> RunContext:
 
 
 def _megabytes(make: Callable[[], Drafter], text: np.ndarray) -> float:
-    """What a drafter holds once it has read `text`."""
+    """The memory that a drafter holds after reading `text`."""
     gc.collect()
     tracemalloc.start()
     drafter = make()

@@ -1,12 +1,12 @@
-"""What length=auto and length=ewma are worth: against the baseline, and against the best fixed length.
+"""The gain of length=auto and length=ewma over the baseline, and over the best fixed length.
 
     python tests/benchmarks/length.py [--repeats 5] [--tokens 256] [--prompts 5] [--case NAME ...]
 
-Every answer starts cold, one thread, greedy, and goes on behind its end; its time holds the draft's reading
-of the prompt, and is the processor's, so that other work on the machine counts little. The settings take
-turns on a prompt, in another order each time, and a figure is the median of the ratios within a repeat.
-"Lost" is what an answer took more than its baseline (goal of auto: at most 3 % on every prompt); "of best"
-the speed over all prompts relative to the fixed length that was best on them in hindsight, none included
+Every answer starts cold, one thread, greedy, and ignores the end of generation. Its time includes the draft's
+reading of the prompt, and is processor time, so that other work on the machine counts little. The settings
+take turns on a prompt, in another order each time, and a figure is the median of the ratios within a repeat.
+"Lost" is the extra time of an answer over its baseline (goal of auto: at most 3 % on every prompt); "of best"
+is the speed over all prompts relative to the fixed length that was best on them in hindsight, none included
 (goal: at least 97 %).
 """
 
@@ -39,7 +39,7 @@ class Case:
     turns: int = 1  # in a repeat: answers of a fraction of a second are measured more often
 
     def settings(self) -> dict[str, str]:
-        """What is measured: label -> strategy."""
+        """The settings to measure: label -> strategy."""
         longest = f"{self.strategy}{FIXED[-1]}"
         return {
             BASELINE: "none",
@@ -62,7 +62,7 @@ def cases() -> dict[str, Case]:
 
 @dataclass(slots=True)
 class Measured:
-    """Seconds of every repeat by (setting, prompt), and how the drafts were."""
+    """Seconds of every repeat by (setting, prompt), and counts of the drafts."""
 
     seconds: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
     drafted: dict[int, float] = field(default_factory=dict)  # by auto, a round
@@ -72,12 +72,12 @@ class Measured:
         return sum(times[repeat] for (key, _), times in self.seconds.items() if key == label)
 
     def ratio(self, over: str, under: str, prompt: int) -> float:
-        """Median of the ratios of their times on a prompt."""
+        """The median ratio of two settings' times on a prompt."""
         pairs = zip(self.seconds[over, prompt], self.seconds[under, prompt], strict=True)
         return statistics.median(a / b for a, b in pairs)
 
     def total_ratio(self, over: str, under: str) -> float:
-        """The same of the sums over all prompts."""
+        """The median ratio of two settings' times over all prompts."""
         repeats = range(len(self.seconds[over, 0]))
         return statistics.median(self.total(over, repeat) / self.total(under, repeat) for repeat in repeats)
 

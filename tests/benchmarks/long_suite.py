@@ -1,11 +1,11 @@
-"""A long suite whose engine is killed twice on the way: every run must be there at its end.
+"""A long suite whose engine is killed twice: every run must be there at the end.
 
     python tests/benchmarks/long_suite.py [--tokens 96] [--repeats 1] [--prompts 40]
 
 Three lanes (the baseline among them) answer the prompts of the bundled suite with the bundled pair, in an
 engine process of its own, with a journal. In the middle of a run at one third, and again at two thirds, that
-process is killed. Printed are the runs that came, how often the engine was replaced, and whether answers
-equal the baseline's. Exit code 1 where a run is missing or failed.
+process is killed. It prints the runs that were done, how often the engine was replaced, and whether answers
+equal the baseline's. The exit code is 1 where a run is missing or failed.
 """
 
 from __future__ import annotations

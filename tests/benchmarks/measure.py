@@ -1,4 +1,4 @@
-"""What the engine benchmarks share: the bundled pair, one measured answer, how a median is shown."""
+"""What the engine benchmarks share: the bundled pair, one measured answer, the text of a median."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEMO_PAIR = ROOT / "resources" / "demo_pair"
 
 
 def demo_entries(count: int) -> list[dict[str, str]]:
-    """The first prompts that the bundled pair comes with, each with its category."""
+    """The first demo prompts of the bundled pair, each with its category."""
     entries: list[dict[str, str]] = json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]
     return entries[:count]
 
@@ -34,7 +34,7 @@ def one_thread(path: Path) -> ModelOptions:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer, and the seconds it took from the start of round 0 on."""
+    """One answer, and the seconds that it took from the start of round 0."""
 
     rounds: Sequence[Round]
     totals: Totals
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def loop_seconds(self) -> float:
-        """Inside the rounds: without what the one who asked does between them."""
+        """Seconds inside the rounds, without the caller's work between them."""
         return sum(round.seconds for round in self.rounds)
 
 

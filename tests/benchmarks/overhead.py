@@ -1,10 +1,10 @@
-"""What the loop around llama.cpp costs: engine overhead with recording on, as METRICS.md defines it.
+"""The cost of the loop around llama.cpp: engine overhead with recording on, as METRICS.md defines it.
 
     python tests/benchmarks/overhead.py [--repeats 5] [--tokens 128] [--pair bundled|large|both]
 
 Overhead is 1 - (time in native decode calls) / wall time of generation: "loop" is the wall time inside the
-rounds, everything that is recorded included; "and trace file" is all of it, each round written to a file as
-it comes. Medians over repeats, with the range. One thread; the settings take turns within every repeat.
+rounds, with all recording; "and trace file" is the whole wall time, with each round written to a file as it
+comes. Medians over repeats, with the range. One thread; the settings take turns within every repeat.
 """
 
 from __future__ import annotations

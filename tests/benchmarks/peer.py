@@ -4,8 +4,8 @@
 
 Both draft four tokens a round with one thread, end of generation ignored, and only decoding counts: on our
 side from the start of round 0, with everything recorded, on the peer's side its own "decoded" line. The two
-take turns on every prompt; a ratio is one of our runs over the peer's run beside it. The peer goes on to the
-end of the round in which it has enough; its texts are compared as far as ours go.
+take turns on every prompt; a ratio is one of our runs over the peer's next run. The peer finishes the round
+in which it reaches the length; its texts are compared as far as ours go.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def run_peer(engine: Engine, prompt: str, tokens: int) -> Run:
             log = done.stderr + done.stdout
             speed = re.search(r"decoded .* speed: +([\d.]+) t/s", log)
             share = re.search(r"accept += +([\d.]+)%", log)
-            # Now and then llama.cpp leaves before its log thread has written everything.
+            # Sometimes llama.cpp exits before its log thread has written everything.
             if done.returncode or (speed and share):
                 break
     if done.returncode or not speed or not share:

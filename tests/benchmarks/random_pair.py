@@ -40,7 +40,7 @@ SHORT = Shape("random-short-target", 256, 2, 512, 4)  # 79M, all but 1M the voca
 
 
 def random_pair(folder: Path, target: Shape = TARGET) -> tuple[Path, Path]:
-    """Paths of target and draft; written (650 MB, with `SHORT` 130 MB) where they are not there."""
+    """The paths of target and draft, which are written if missing (650 MB, with `SHORT` 130 MB)."""
     folder.mkdir(parents=True, exist_ok=True)
     shapes = target, DRAFT
     paths = folder / f"{target.name}.gguf", folder / f"{DRAFT.name}.gguf"
@@ -111,7 +111,7 @@ def _tensors(shape: Shape) -> list[tuple[str, np.ndarray]]:
 
 
 def _q8_0(random: np.random.Generator, rows: int, columns: int, size: float) -> np.ndarray:
-    """Random weights of a standard deviation as Q8_0 bytes: per block a half-precision scale, 32 bytes."""
+    """Random weights of this standard deviation in Q8_0: per block a half-precision scale and 32 bytes."""
     blocks = np.empty((rows, columns // _BLOCK, 2 + _BLOCK), np.uint8)
     blocks[:, :, 2:] = np.frombuffer(random.bytes(rows * columns), np.uint8).reshape(rows, -1, _BLOCK)
     scale = np.float16(size / np.sqrt((256**2 - 1) / 12))  # of uniform signed bytes

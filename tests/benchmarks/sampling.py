@@ -1,15 +1,15 @@
-"""What a row of logits costs from the model's memory to a drawn token, against llama.cpp's own sampler chain.
+"""The time from a row of logits in the model's memory to a drawn token, beside llama.cpp's own sampler chain.
 
     python tests/benchmarks/sampling.py [--repeats 30] [--rounds 5] [--folder DIR]
 
-Rows of three vocabularies under seven settings, each drawn from by both, in turns, in one process; medians in
-milliseconds. llama.cpp's chain is its default one with the same settings; its array of candidates, like our
-row, was written just before, which is not counted. Logits have a standard deviation of 4, so that some
-hundred tokens make up most of a row.
+Both draw from rows of three vocabularies under seven settings, in turns, in one process; medians in
+milliseconds. llama.cpp's chain is its default chain with the same settings; its array of candidates, like our
+row, is written just before, which is not counted. Logits have a standard deviation of 4, so that some hundred
+tokens have most of the probability.
 
-Then whole rounds on a pair with 151,936 tokens and small random weights, whose passes are about as short as
-a GPU's: the milliseconds of a round outside llama.cpp, everything that is recorded included, and those
-inside. Medians of answers of 48 tokens, the settings in turns.
+Then whole rounds on a pair with 151,936 tokens and small random weights, whose passes are about as short as a
+GPU's: the milliseconds of a round outside llama.cpp, with all recording, and those inside. Medians of answers
+of 48 tokens, the settings in turns.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def rows(repeats: int) -> None:
             ours, theirs = _ours(row, sampling), _Chain(row, sampling)
             times: tuple[list[float], list[float]] = ([], [])
             for repeat in range(-3, repeats):
-                # What each starts from was just written, as by a pass of the model.
+                # The input of each was just written, as by a pass of the model.
                 for which, (write, draw) in enumerate(
                     ((partial(np.copyto, row, kept), ours), (theirs.refill, theirs.draw))
                 ):

@@ -1,4 +1,4 @@
-"""A screen for benchmarks of the window: the one that is there, else an Xvfb of their own."""
+"""A screen for benchmarks of the window: the current display, or else a new Xvfb."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def screen(width: int = 1920, height: int = 1080) -> Iterator[str]:
-    """Make sure that Qt finds a screen, and say which one it is. Before the first import of Qt."""
+    """Make sure that Qt finds a screen, and print which. Must be called before the first import of Qt."""
     if os.environ.get("QT_QPA_PLATFORM") or sys.platform != "linux":
         yield os.environ.get("QT_QPA_PLATFORM", sys.platform)
         return

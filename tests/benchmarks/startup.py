@@ -1,11 +1,12 @@
-"""From the start of the process to the window on the screen, and to the models being there.
+"""The time from the start of the process to the window on the screen, and to the loaded models.
 
     python tests/benchmarks/startup.py [--repeats 7]
 
 The product is started as a person starts it, without a command, in a home folder of its own; a wrapper around
-Qt's event loop looks at the clock when the window was first painted. Goal: 1.5 s, with everything in the
-system's cache. "event loop" is when it begins, before the first picture. On a busy machine the processor time
-of the window's process is the better number; it is a little below what an idle machine takes by the clock.
+Qt's event loop reads the clock when the window was first painted. Goal: 1.5 s, with everything in the
+system's cache. "event loop" is the time until it begins, before the first frame. On a busy machine the
+processor time of the window's process is the better number; it is a little below the wall time of an idle
+machine.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def child(began: float) -> None:
 
 
 def measure_once(home: Path) -> dict[str, tuple[float, float]]:
-    """Until each of COLUMNS: seconds by the clock, and of the window process's processor time."""
+    """For each of COLUMNS: seconds of wall time, and of the window process's processor time."""
     # Compiled modules are kept as anywhere, but not in the working tree.
     environment = os.environ | {"DRAFTSCOPE_HOME": str(home), "PYTHONPYCACHEPREFIX": str(home / "compiled")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)

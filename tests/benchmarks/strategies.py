@@ -1,17 +1,17 @@
-"""Every strategy on every category of prompt: how much faster than no speculation, and what was accepted.
+"""Every strategy on every category of prompt: its speed-up over no speculation, and its acceptance.
 
     python tests/benchmarks/strategies.py [--pair bundled|costly ...] [--repeats 5] [--tokens 192]
                                           [--prompts 12] [--only NAME ...]
 
 A figure is the median, over the prompts of a category and the repeats, of tokens/s over those of strategy
-`none` on the same prompt in the same repeat. Every run is cold and greedy, one thread, its seconds are the
-processor's, so that other work on the machine counts little, and hold the draft's reading of the prompt; all
-strategies take turns on a prompt, in another order each time. "same" counts answers whose text is `none`'s;
-where one parts, the gap between the baseline's two best logits is a near-tie or it is an error (`make verify`
+`none` on the same prompt in the same repeat. Every run is cold and greedy, with one thread. Its seconds are
+processor time, so that other work on the machine counts little, and include the draft's reading of the
+prompt. All strategies take turns on a prompt, in another order each time. "same" counts answers whose text is
+`none`'s; where one parts, it is a near-tie of the baseline's two best logits, or an error (`make verify`
 tells which).
 
-The costly pair is the bundled one with layers added to the target that change nothing: as dear, for its
-draft, as a real target.
+The costly pair is the bundled pair with layers added to the target that change nothing, so that the target
+costs as much as a real one, relative to its draft.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MIXED = ("ngram-mod:n_match=4:n_min=1:n_max=16+draft-simple:n_max=4", "draft-sim
 
 @dataclass(slots=True)
 class Row:
-    """What a strategy did: factors by category, and sums over everything."""
+    """A strategy's results: factors by category, and sums over everything."""
 
     factors: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     drafted: int = 0

@@ -1,13 +1,12 @@
-"""How long the transcript takes to paint: scrolling through 20,000 tokens, and while they arrive.
+"""The time to paint the transcript: while scrolling through 20,000 tokens, and while they arrive.
 
     python tests/benchmarks/transcript_scroll.py [--tokens 20000] [--rate 1000]
 
-Prints median, p99 and slowest time of a frame in milliseconds, by the clock and in processor time. A frame
-is everything the window does for it: taking the rounds in, laying out what came into view, painting.
+Prints median, p99 and slowest time of a frame in milliseconds, as wall time and as processor time. A frame is
+everything that the window does for it: taking in the rounds, layout of what came into view, painting.
 
-Beside it stands the longest pause of Python's garbage collector: it falls into some frame, and its length
-depends on all that the process has loaded; `--freeze` takes what is there before the first frame out of
-its reach.
+It also prints the longest pause of Python's garbage collector: it falls into some frame, and its length
+depends on all that the process has loaded; `--freeze` exempts everything that exists before the first frame.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ class Bench:
             self._longest_pause = max(self._longest_pause, pause)
 
     def frames(self, changes: Iterable[Callable[[], object]]) -> list[tuple[float, float]]:
-        """For each change, with the painting that follows: milliseconds by the clock, and of this
+        """For each change, with the painting that follows: milliseconds of wall time, and of this
         thread's processor time (the same on an idle machine)."""
         times = []
         for change in changes:
@@ -128,20 +127,20 @@ class Bench:
             yield lambda batch=batch: self.answer.add(batch)
 
     def scrolling(self, step: int) -> Iterator[Callable[[], object]]:
-        """From the end to the beginning: everything is laid out on the way."""
+        """Scroll from the end to the beginning, which lays everything out."""
         bar = self.view.verticalScrollBar()
         bar.setValue(bar.maximum())
         while bar.value() > 0:
             yield lambda: bar.setValue(bar.value() - step)
 
     def jumping(self) -> Iterator[Callable[[], object]]:
-        """To places all over the chat, as when the handle is dragged far."""
+        """Jump to places all over the chat, as when the handle is dragged far."""
         bar = self.view.verticalScrollBar()
         for place in range(200):
             yield lambda place=place: bar.setValue(bar.maximum() * (place * 37 % 101) // 100)
 
     def repainting(self) -> Iterator[Callable[[], object]]:
-        """The whole viewport, nothing moved: what a hover or a selection costs at most."""
+        """Paint the whole viewport without moving it: the highest cost of a hover or a selection."""
         for _ in range(200):
             yield self.view.viewport().update
 

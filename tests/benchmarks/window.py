@@ -1,15 +1,15 @@
-"""What the window costs the engine, and how long it is deaf while tokens stream.
+"""The window's cost for the engine, and how long its thread is busy while tokens stream.
 
     python tests/benchmarks/window.py [--repeats 9] [--tokens 500] [--rate 1000] [--seconds 20]
                                       [--only cost|frames]
 
 "cost": tokens/s of the bundled pair in a process of its own, draft-simple:n_max=4, one thread, with the
-real window before it against a consumer that only receives; both take turns, the ratio is taken pair by
-pair. Goal: at least 0.97.
+real window over that with a consumer that only receives; both take turns, and a ratio is of two neighbouring
+runs. Goal: at least 0.97.
 
-"frames": rounds of a real answer, repeated, come in at a steady rate through the real session, store and
-views. A frame is what the window's thread does from one turn of its event loop to the next, painting
-included. Goal: none above 50 ms. On a busy machine its processor time is the better number.
+"frames": the rounds of a real answer, repeated, arrive at a steady rate through the real session, store and
+views. A frame is the work of the window's thread in one turn of its event loop, painting included. Goal: no
+frame above 50 ms. On a busy machine its processor time is the better number.
 
 Without a display, an Xvfb is started.
 """
@@ -55,7 +55,7 @@ PATIENCE = 300.0  # seconds
 
 
 class Headless:
-    """Asks an engine process and throws away what it says."""
+    """A consumer that asks an engine process and discards its events."""
 
     def __init__(self) -> None:
         self._home = ProcessHome()
@@ -87,14 +87,14 @@ class Headless:
 
 
 def request_of(prompt: str, tokens: int) -> GenerationRequest:
-    """Cold and as long as asked for: both sides do the same work."""
+    """A cold request that ignores the end of generation, so that both sides do the same work."""
     return GenerationRequest(
         messages=as_user(prompt), strategy=STRATEGY, max_tokens=tokens, ignore_eos=True, cold=True
     )
 
 
 def speed(events: list[Event]) -> float:
-    """Tokens a second from the start of round 0."""
+    """The tokens per second from the start of round 0."""
     tokens = sum(len(event.round.emitted) for event in events if isinstance(event, RoundFinished))
     last = events[-1]
     assert isinstance(last, Finished)
@@ -102,7 +102,7 @@ def speed(events: list[Event]) -> float:
 
 
 class Replay:
-    """An engine home that says the rounds of one answer again and again, at a steady rate."""
+    """An engine home that sends the rounds of one answer again and again, at a steady rate."""
 
     def __init__(self, header: TraceHeader, rounds: list[Round], tokens: int, rate: float) -> None:
         self._header = header
@@ -153,7 +153,7 @@ class Replay:
 
 
 def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
-    """Rounds over and over until so many tokens came, each with the number of tokens by then."""
+    """Rounds repeated up to so many tokens, each with the number of tokens up to its end."""
     count, index, offset = 0, 0, 0.0
     while count < tokens:
         for round in rounds:
@@ -169,7 +169,7 @@ def _repeated(rounds: list[Round], tokens: int) -> Iterator[tuple[int, Round]]:
 
 
 def make_bench_window(folder: Path, home: Callable[[], object] | None) -> object:
-    """The real window on settings of its own; `home` in place of an engine process."""
+    """The real window with settings of its own; `home` replaces the engine process."""
     from PySide6.QtWidgets import QApplication
 
     from app import wiring
@@ -209,7 +209,7 @@ def turn(done: Callable[[], bool]) -> None:
 
 
 def ask_window(window: object, request: GenerationRequest) -> float:
-    """Send the prompt through the prompt box's way, and take tokens/s from the rounds that came."""
+    """Send the prompt as the prompt box does, and compute tokens/s from the rounds."""
     session, controller = window.session, window.controller  # type: ignore[attr-defined]
     generate = session.generate
     session.generate = lambda _request, sink: generate(request, sink)
@@ -224,7 +224,7 @@ def ask_window(window: object, request: GenerationRequest) -> float:
 
 
 def report_cost(repeats: int, tokens: int) -> None:
-    """Print what the window costs the engine."""
+    """Print the window's cost for the engine."""
     with tempfile.TemporaryDirectory() as folder:
         headless = Headless()
         window = make_bench_window(Path(folder), None)
@@ -232,7 +232,7 @@ def report_cost(repeats: int, tokens: int) -> None:
         pairs: list[tuple[float, float]] = []
         for number in range(-1, repeats):  # the first is a warm-up
             request = requests[number % len(requests)]
-            first = number % 2 == 0  # who begins takes turns, too
+            first = number % 2 == 0  # the sides take turns to begin
             shown = ask_window(window, request) if first else 0.0
             bare = speed(headless.ask(request))
             shown = shown or ask_window(window, request)
@@ -248,12 +248,12 @@ def report_cost(repeats: int, tokens: int) -> None:
 
 
 class FrameClock:
-    """A timer that looks how long the event loop was away between two of its ticks."""
+    """A timer that measures how long the event loop was busy between two of its ticks."""
 
     def __init__(self) -> None:
         from PySide6.QtCore import Qt, QTimer
 
-        self.frames: list[tuple[float, float]] = []  # milliseconds by the clock, and of processor time
+        self.frames: list[tuple[float, float]] = []  # milliseconds of wall time, and of processor time
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)

@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes, and by which code it ends."""
+"""The command line: what it prints and writes, and its exit codes."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def finished(process: subprocess.Popen[bytes]) -> Ended:
 
 @pytest.fixture
 def pair(pair_files: tuple[Path, Path]) -> list[object]:
-    """The arguments that every run here has."""
+    """The arguments of every run here."""
     target, draft = pair_files
     return ["run", "--target", target, "--draft", draft, "--prompt", "abcabcabd abc", "--seed", 7]
 
 
 @pytest.fixture
 def slow(tiny_file: Callable[[Tiny], Path]) -> list[object]:
-    """A run that ends in some seconds by itself."""
+    """A run that would take some seconds."""
     target = tiny_file(Tiny(name="slow", n_ctx=8192))
     return ["run", "--target", target, "--prompt", "abc", "--ignore-eos", "--max-tokens", 8000]
 
@@ -345,7 +345,7 @@ def test_wrong_usage_is_one_line_and_two(command: Command, words: str, said: str
 
 
 def refused(ended: Ended, said: str) -> None:
-    """It failed with one line that says why."""
+    """The command failed, with one line that says why."""
     assert ended.code == 1
     assert ended.err.startswith("draftscope") and ended.err.count("\n") == 1
     assert said in ended.err
@@ -437,7 +437,7 @@ def test_a_bug_in_the_engine_costs_one_line(
 
 
 def test_the_record_of_an_engine_that_died_holds(command: Command, recorded: Path) -> None:
-    """Also where the answer's end might have become a stop text."""
+    """Also where the answer ends in the beginning of a stop text."""
     trace = read_trace(recorded)
     recorder = RunRecorder(None)
     recorder.begin(msgspec.structs.replace(trace.header, stop=(f"{trace.text[-1]} and never this",)))
@@ -467,7 +467,7 @@ def test_files_that_cannot_be_written_are_refused_at_once(
 ) -> None:
     before = {tmp_path / "file", *tmp_path.iterdir()}
     (tmp_path / "file").touch()
-    # The target is not there either: it is not even looked for.
+    # The target is missing too, but it is not looked for.
     words = ["run", "--target", tmp_path / "gone.gguf", "--prompt", "a", option]
     for place in (tmp_path, tmp_path / "no" / "folder.json", tmp_path / "file" / "x.json"):
         refused(command(*words, place), f"{place} cannot be written")
@@ -609,7 +609,7 @@ def test_a_compositor_that_answers_is_a_display(tmp_path: Path) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
-    """What the window was opened with, without a window."""
+    """The arguments that the window was opened with; no window opens."""
     calls: list[dict[str, object]] = []
 
     class Wiring:

@@ -1,4 +1,4 @@
-"""What a terminal gets to see of texts that come from files: characters, never commands."""
+"""Texts from files reach a terminal as characters, never as commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def on_terminal(*words: object, home: Path) -> str:
-    """What the command writes to a terminal that is both of its outputs; line ends as they were written."""
+    """The command's output, with a terminal for both streams; line ends as they were written."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "app", *map(str, words)],

@@ -25,7 +25,7 @@ def six(tiny_file: Callable[[Tiny], Path]) -> Path:
 
 
 def assert_ruled(header: str, rule: str) -> None:
-    """Every column of a table has a rule of its own, as wide as the column."""
+    """Every column of a table has a rule as wide as the column."""
     rules = [match.span() for match in re.finditer("-+", rule)]
     names = [match.span() for match in re.finditer(r"\S+", header)]
     assert len(rules) == len(names)
@@ -64,7 +64,7 @@ def test_workers_memory_and_fit(command: Command, six: Path, pair_files: tuple[P
         numbers = json.loads(command("devices", *words, "--json").out)
         assert [device["name"] for device in numbers["devices"]] == ["RPC0", "RPC1", "CPU"]
         assert numbers["target"]["most_layers"] == 7 and numbers["draft"] is not None
-        # What was told can be run.
+        # The printed options work.
         run = command("run", *words, "--prompt", "abc", "--max-tokens", 4, "--strategy", "draft-simple")
         assert run.code == 0 and run.out.strip()
 

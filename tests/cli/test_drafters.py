@@ -1,4 +1,4 @@
-"""`draftscope run --drafter FILE`: a drafter of one's own on the command line."""
+"""`draftscope run --drafter FILE`: a plug-in drafter on the command line."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def start(server: FakeHub, home: Path, tmp_path: Path) -> Start:
 
 @pytest.fixture
 def command(start: Start) -> Command:
-    """Runs a command as a process of its own, with no secret in what it says."""
+    """Runs a command as a process; its output holds no secret."""
 
     def run(*words: object, **more: str) -> Ended:
         process = start(*words, **more)

@@ -139,7 +139,7 @@ def test_lanes_from_a_file_with_another_draft(
 def test_a_journal_is_gone_on_with_from_another_folder(
     command: Command, pair_files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Models are written down by where they lie, however they were named."""
+    """The journal holds the models' absolute paths, however they were named."""
     target, draft = pair_files
     words = ["bench", "--prompt", "abcabc", "--strategy", "draft-simple", "--repeat", 1, "--max-tokens", 4]
     words += ["--engine", "thread", "--seed", 7, "--journal", tmp_path / "j.jsonl"]
@@ -181,7 +181,7 @@ def test_a_baseline_alone_is_no_success(measure: Command, tmp_path: Path) -> Non
 def test_an_error_on_the_way_leaves_what_came(
     measure: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a disk that is full."""
+    """Fails as on a full disk."""
     add = Journal.add
 
     def until_full(journal: Journal, line: RunLine | PairLine) -> None:

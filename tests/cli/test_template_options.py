@@ -1,4 +1,4 @@
-"""--no-thinking and --template-option: what reaches the chat template, and what is said where it does not."""
+"""--no-thinking and --template-option: what the chat template gets, and what is reported if it does not."""
 
 from __future__ import annotations
 

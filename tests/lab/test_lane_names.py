@@ -1,4 +1,4 @@
-"""What lanes are called beside each other."""
+"""The names of lanes beside each other."""
 
 from __future__ import annotations
 

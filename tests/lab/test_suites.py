@@ -1,4 +1,4 @@
-"""Suites: those that come along, and people's own files."""
+"""Suites: the built-in ones, and people's own files."""
 
 from __future__ import annotations
 

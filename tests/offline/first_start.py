@@ -1,4 +1,4 @@
-"""What `tests/test_offline.py` runs where there is no network: a first start, a chat, a comparison."""
+"""Run by `tests/test_offline.py` without a network: a first start, a chat, a comparison."""
 
 from __future__ import annotations
 

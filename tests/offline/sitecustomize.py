@@ -1,4 +1,4 @@
-"""Writes down what every Python process of a test would ask of the network: one line each.
+"""Logs the network access that every Python process of a test tries, a line each.
 
 Python itself imports a module of this name at its start, from the folders in PYTHONPATH.
 """
@@ -18,7 +18,7 @@ def _write(words: str) -> None:
 
 
 def _listen(event: str, arguments: tuple[object, ...]) -> None:
-    # Paths, and none at all, are sockets of this machine.
+    # A path, or no address at all, is a socket of this machine.
     if event in _NAMES or (event in _ADDRESSES and isinstance(arguments[1], tuple)):
         _write(f"{event} {arguments[0 if event in _NAMES else 1]}")
 

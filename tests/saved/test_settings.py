@@ -1,4 +1,4 @@
-"""Settings come back as they were, and nothing wrong in the file costs more than itself."""
+"""Settings come back as they were, and a wrong value in the file costs only itself."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ def _search(arguments: argparse.Namespace, asked: Experiment, interrupt: Interru
         for event in tuner.run():
             if isinstance(event, RungBegun):
                 progress.end()
-                what = numbers.count(len(event.strategies), "candidate")
-                say(f"Round {event.rung + 1} of {event.of}: {what}, {numbers.duration(event.seconds)}.")
+                candidates = numbers.count(len(event.strategies), "candidate")
+                say(f"Round {event.rung + 1} of {event.of}: {candidates}, {numbers.duration(event.seconds)}.")
             elif isinstance(event, RungDone):
                 progress.end()
             else:

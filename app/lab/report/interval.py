@@ -88,13 +88,14 @@ class Speedup(msgspec.Struct, frozen=True):
 
 
 def _half_width(logs: Sequence[Sequence[float]]) -> float | None:
-    """Half the 95 % interval of the mean of `logs`, rows of repeats and columns of prompts; None where they
-    have fewer than _FEWEST_DEGREES.
+    """Half the width of the 95 % interval of the mean of `logs`, rows of repeats and columns of prompts; None
+    below _FEWEST_DEGREES degrees of freedom.
 
     Two-way random effects without replication: a value is the mean, what its prompt adds, what its repeat
     adds, and noise. The variance of the mean is (prompts' + repeats' - residual mean square) / values, with
     Satterthwaite's degrees of freedom (1946), so that two repeats that agree do not count as one observation.
-    The difference is never taken below the larger of the two, which it estimates where the other is noise.
+    The numerator is never taken below the larger of the first two, which it estimates where the smaller is
+    noise.
     """
     rows, columns = len(logs), len(logs[0]) if logs else 0
     if max(rows, columns) < 2:
@@ -127,8 +128,8 @@ def _reach(variance_of_mean: float, degrees: float) -> float | None:
 
 
 def mean_factor(ratios: Iterable[tuple[int, float]]) -> float | None:
-    """The geometric mean of (prompt, ratio): a prompt weighs the same however often it was measured. None
-    without any."""
+    """The geometric mean of (prompt, ratio), each prompt weighing the same however often it was measured.
+    None without any."""
     logs: dict[int, list[float]] = {}
     for prompt, ratio in ratios:
         logs.setdefault(prompt, []).append(math.log(ratio))

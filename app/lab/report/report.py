@@ -88,14 +88,14 @@ class Report(msgspec.Struct, frozen=True):
     created_at: str  # ISO 8601, UTC
     complete: bool  # False where it was cancelled
     system: SystemFacts
-    pair: PairFacts | None  # the experiment's own; None where nothing was loaded
+    pair: PairFacts | None  # the experiment's own pair; None where nothing was loaded
     pairs: tuple[PairFacts, ...]
     settings: ReportSettings
     lanes: tuple[ReportLane, ...]
     prompts: tuple[ReportPrompt, ...]
     runs: tuple[RunRecord, ...]
-    summary: tuple[Summary, ...]  # one a lane, in order
-    by_category: tuple[Summary, ...]  # one a lane and category, where there are categories
+    summary: tuple[Summary, ...]  # one for each lane, in order
+    by_category: tuple[Summary, ...]  # one for each category and lane
     sweep: SweepFacts | None = None
 
     @property
@@ -121,7 +121,7 @@ def report_prompts(experiment: Experiment) -> tuple[ReportPrompt, ...]:
 
 
 def now() -> str:
-    """ISO 8601, UTC."""
+    """The current time, ISO 8601, UTC."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 

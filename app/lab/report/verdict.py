@@ -41,9 +41,9 @@ def verdict(report: Report) -> str:
         case SpeedFinding.SLOWER:
             return f"Nothing was faster than {none}; the nearest, {name}, was {shown} as fast."
         case SpeedFinding.SAME:
-            what = "setting" if report.sweep else "lane"
+            noun = "setting" if report.sweep else "lane"
             return (
-                f"No {what} is shown to be faster than {none}: the best, {name}, measured {shown}, and the "
+                f"No {noun} is shown to be faster than {none}: the best, {name}, measured {shown}, and the "
                 "interval includes 1×."
             )
         case SpeedFinding.UNSURE:

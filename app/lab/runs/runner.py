@@ -314,15 +314,15 @@ class Runner:
 
     def _compare_others(self, job: Job) -> tuple[RunRecord, ...]:
         """Compare the runs that waited for `job`, their baseline; returns their records."""
-        others = [
+        jobs = [
             waiting
             for lane in range(len(self.experiment.lanes))
             if (waiting := Job(job.repeat, job.prompt, lane)) in self._records and waiting != job
             if self.experiment.baseline_job(waiting) == job
         ]
-        for waiting in others:
+        for waiting in jobs:
             self._records[waiting] = self._compared(waiting)
-        return tuple(self._records[waiting] for waiting in others)
+        return tuple(self._records[waiting] for waiting in jobs)
 
     def _trace(self, job: Job) -> Trace | None:
         return self._latest.get(job) or self.traces.readable(job)

@@ -26,8 +26,8 @@ def rungs_left(candidates: int) -> int:
 
 def time_share(candidates: int, left: float) -> float:
     """Seconds for the next rung, of `left` seconds: an equal part for each rung, more for the last."""
-    others = rungs_left(candidates) - 1
-    return left / (others + _FINAL_SHARE) if others else left
+    before_last = rungs_left(candidates) - 1
+    return left / (before_last + _FINAL_SHARE) if before_last else left
 
 
 def survivors(scores: Mapping[str, float], keep: int) -> tuple[str, ...]:

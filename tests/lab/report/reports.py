@@ -1,4 +1,4 @@
-"""Reports made up of few numbers, for the tests of what is written from them."""
+"""Small made-up reports, for the tests of their exports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def made_experiment(lanes: int = 3, repeats: int = 3) -> Experiment:
 
 
 def made_records(experiment: Experiment) -> dict[Job, RunRecord]:
-    """Speeds by lane, with a little of repeat and prompt in them."""
+    """Speeds by lane, with small effects of repeat and prompt."""
     records = {}
     for job in experiment.jobs():
         seconds = 100 / (SPEEDS[job.lane % 4] * (1 + 0.01 * job.repeat * job.lane + 0.02 * job.prompt))

@@ -97,14 +97,14 @@ def test_at_a_temperature_the_gap_is_of_logits_before_it(some_trace: Trace) -> N
     trace = _trace(some_trace, (2,), {1: 0.6, 2: 0.3}, temperature=0.5)
     found = first_divergence((2,), (1,), trace, baseline)
     assert found is not None and found.logit_gap == pytest.approx(0.5 * math.log(2))
-    assert found.near_tie is None  # nothing was drawn that could be held against an edge
+    assert found.near_tie is None  # nothing was drawn, so there is no edge to compare with
 
 
 @pytest.mark.parametrize(
     ("distance", "there", "near"),
     [
         (0.01, {1: 0.41, 2: 0.4}, True),
-        (0.06, {1: 0.41, 2: 0.4}, True),  # as far as 0.25 a logit move an edge at temperature 0.5
+        (0.06, {1: 0.41, 2: 0.4}, True),  # less than logits that move by 0.25 move an edge at temperature 0.5
         (0.07, {1: 0.41, 2: 0.4}, False),
         (0.01, {1: 0.2, 2: 0.6}, False),  # the logits themselves moved further
     ],
@@ -120,7 +120,7 @@ def test_a_draw_on_two_sides_of_an_edge_is_a_near_tie_within_rounding(
 
 
 def _drawn(trace: Trace, draw: Draw) -> Trace:
-    """The trace by rule `match`, its tokens drawn so."""
+    """The trace with rule `match`, and with this draw for its tokens."""
     emitted = tuple(msgspec.structs.replace(token, draw=draw) for token in trace.rounds[0].emitted)
     header = msgspec.structs.replace(trace.header, verification=Verification.MATCH)
     return Trace(header, [msgspec.structs.replace(trace.rounds[0], emitted=emitted)])

@@ -38,7 +38,7 @@ def test_over_one_prompt_or_one_repeat_the_interval_is_students(turned: bool) ->
 
 
 def test_repeats_do_not_narrow_the_interval_of_prompts_that_differ() -> None:
-    """Ten repeats of three prompts are three prompts: another prompt may be as far off as these are."""
+    """Ten repeats of three prompts are still three prompts: a fourth may differ as much as these do."""
     found = Speedup.of({n: {0: 1.0, 1: 2.0, 2: 4.0} for n in range(10)})
     assert found is not None and found.low is not None and found.high is not None
     logs = [math.log(value) for value in (1.0, 2.0, 4.0)]
@@ -48,7 +48,7 @@ def test_repeats_do_not_narrow_the_interval_of_prompts_that_differ() -> None:
 
 
 def test_two_repeats_over_eight_prompts_are_more_than_two_measurements() -> None:
-    """Of these 16 noisy pairs Student's t over the two repeats makes 0.69 to 4.32."""
+    """Student's t over the two repeats of these 16 noisy pairs gives 0.69 to 4.32."""
     dice = random.Random(58)
     of_prompts = [dice.gauss(0, 0.15) for _ in range(8)]
     pairs = {
@@ -95,9 +95,9 @@ def test_where_all_hangs_on_one_difference_there_is_no_interval(ratios: dict[int
 def test_the_interval_holds_the_truth_as_often_as_it_says(
     prompts: int, repeats: int, of_prompts: float, of_repeats: float, noise: float
 ) -> None:
-    """Simulated: what prompts add, what repeats add (a machine that was slower then), and noise.
+    """Simulated measurements: effects of prompts, of repeats (a machine that was slower then), and noise.
 
-    One repeat cannot tell what another would add, and one prompt not what another would: the truth is then
+    One repeat says nothing of the effect of repeats, one prompt nothing of that of prompts: the truth is then
     the mean of that repeat, or of that prompt.
     """
     dice = random.Random(5)

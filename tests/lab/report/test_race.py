@@ -25,7 +25,7 @@ def first(_lane: int) -> int:
 
 
 def paced(trace: Trace, seconds: float) -> Trace:
-    """Its rounds at an even pace."""
+    """The trace with rounds of equal length."""
     rounds = [
         msgspec.structs.replace(round, offset=at * seconds, seconds=seconds)
         for at, round in enumerate(trace.rounds)

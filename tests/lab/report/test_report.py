@@ -124,7 +124,7 @@ def test_block_verification_has_no_alpha(report: Report) -> None:
 
 
 class Page(HTMLParser):
-    """The page as a browser would take it: elements and rows of tables."""
+    """The page as a browser parses it: elements and rows of tables."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class Page(HTMLParser):
 def test_every_number_is_recomputed_from_the_embedded_data(report: Report) -> None:
     page = html_page(report)
     inside = Report.from_json(embedded_json(page))
-    # Nothing but the runs is believed: summaries anew, and the page from them.
+    # The summaries are recomputed from the runs alone, and the page from the summaries.
     whole, parts = summaries([lane.strategy for lane in inside.lanes], inside.runs, inside.categories)
     bare = msgspec.structs.replace(inside, summary=whole, by_category=parts)
     assert html_page(bare) == page
@@ -210,7 +210,7 @@ def test_verdicts() -> None:
 
 
 def with_speedups(report: Report, *speedups: Speedup) -> Report:
-    """The lanes behind the baseline measured these."""
+    """The report with these speed-ups of the lanes after the baseline."""
     changed = [
         msgspec.structs.replace(summary, speedup=speedup)
         for summary, speedup in zip(report.summary[1:], speedups, strict=True)

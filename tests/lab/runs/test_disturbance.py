@@ -1,4 +1,4 @@
-"""A busy machine and a baseline that drifts are noticed, and said wherever the numbers are."""
+"""A busy machine and a baseline that drifts are noticed, and reported with the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of lanes: nobody gains by when it runs."""
+"""The order of lanes: no lane gains by when it runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_orders_are_drawn_by_the_seed() -> None:
 
 
 def test_with_many_lanes_none_stands_always_behind_the_same() -> None:
-    """Where lanes only moved on, lane 1 of a sweep was always behind lane 0, the baseline."""
+    """If the order only rotated, lane 1 of a sweep would always follow lane 0, the baseline."""
     order = TurnOrder(range(65), 2)
     before = {(row := order.turns(0, prompt))[row.index(1) - 1] for prompt in range(24)}
     assert len(before) > 12

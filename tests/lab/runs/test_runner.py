@@ -62,7 +62,7 @@ def test_every_run_is_done_cold_and_compared(pair_files: Files) -> None:
 
 
 def test_the_tokens_are_those_of_the_engine_itself(pair_files: Files, engine: Engine) -> None:
-    """Bench and window agree on the same seeds: both ask the same engine the same thing."""
+    """Bench and window agree on the same seeds: both send the same engine the same request."""
     experiment = small(pair_files, f"{DRAFT}:verify=speculative", sampling=Sampling(temperature=0.9, seed=11))
     runner, _ = finished(experiment)
     for job, record in runner.records.items():
@@ -255,7 +255,7 @@ def test_a_lane_that_always_kills_the_engine_fails_and_the_others_go_on(pair_fil
 
 
 def test_a_lane_alone_that_kills_the_engine_ends(pair_files: Files) -> None:
-    """Also where its warm-up was the only one left, nothing goes round in circles."""
+    """The run ends, also where its warm-up was the only one left."""
     homes = 0
 
     def make() -> AlwaysGone:
@@ -381,7 +381,7 @@ def test_a_journal_is_gone_on_with(pair_files: Files, tmp_path: Path) -> None:
     for event in first.run():
         if isinstance(event, RunDone) and event.done == 3:
             control.cancel()
-    # As after a hard end: half a line more.
+    # As after a crash: an incomplete last line.
     with file.open("ab") as out:
         out.write(b'{"type":"run","job":{"rep')
 
@@ -402,7 +402,7 @@ def test_a_journal_is_gone_on_with(pair_files: Files, tmp_path: Path) -> None:
 
 
 def test_a_last_line_that_lacks_its_end_is_broken_off(pair_files: Files, tmp_path: Path) -> None:
-    """Or the next line would be written behind it, and the journal would be lost."""
+    """Otherwise the next line would be appended to it, and the journal would be lost."""
     file = tmp_path / "suite.jsonl"
     experiment = small(pair_files)
     finished(experiment, journal=file)
@@ -445,9 +445,9 @@ def test_a_journal_whose_model_is_another_file_now_is_refused(
     file = tmp_path / "suite.jsonl"
     experiment = small((target, draft))
     broken_off(experiment, file)
-    os.utime(draft, (1, 1))  # a copy of the same is the same
+    os.utime(draft, (1, 1))  # a copy counts as the same file
     Runner(experiment, ThreadHome, journal=file).close()
-    # As many bytes, other weights.
+    # The same size, other weights.
     shutil.copyfile(tiny_file(Tiny(name="draft", n_ctx=1024, noise=0.3, noise_seed=8)), draft)
     assert draft.stat().st_size == pair_files[1].stat().st_size
     before = file.read_bytes()
@@ -489,7 +489,7 @@ def test_a_journal_of_another_version_or_machine_is_refused(
 
 
 def test_runs_of_a_pair_that_is_loaded_otherwise_are_not_pooled(pair_files: Files, tmp_path: Path) -> None:
-    """As where the number of threads is left open, and the machine has other cores now."""
+    """The number of threads can be left open, and the number of cores can have changed."""
     file = tmp_path / "suite.jsonl"
     experiment = small(pair_files)
     broken_off(experiment, file)
@@ -512,7 +512,7 @@ def test_a_complete_journal_needs_its_models_no_more(pair_files: Files, tmp_path
 
 
 def test_runs_that_failed_are_tried_again(pair_files: Files, tmp_path: Path) -> None:
-    """Here another pair's file was missing; the runs that came stay."""
+    """Here another pair's file was missing; the other runs are kept."""
     late = tmp_path / "late.gguf"
     experiment = small(pair_files, lanes=(Lane(DRAFT), Lane(LOOKUP, "late", Pair(ModelOptions(str(late))))))
     file = tmp_path / "suite.jsonl"

@@ -30,7 +30,7 @@ STRATEGIES = [f"draft-simple:n_max={n}" for n in (1, 2, 4, 5, 6, 7, 8, 9)]
 
 
 class Clock:
-    """Stands still, but for what the runs say they took."""
+    """A clock that advances only by the times of the runs."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -40,7 +40,7 @@ class Clock:
 
 
 class Paced:
-    """An engine whose tokens take the time that their strategy decides, on the clock and on the record."""
+    """An engine whose tokens take a time that depends on the strategy, on the clock and in the record."""
 
     def __init__(self, clock: Clock, pace: dict[str, float]) -> None:
         self.inner, self.clock, self.pace = ThreadHome(), clock, pace
@@ -220,7 +220,7 @@ def test_it_says_that_it_does_not_pay_only_where_that_is_shown(
 
 
 def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> list[dict[int, RunRecord]]:
-    """One group a (repeat, prompt): the first candidate's speed-up there."""
+    """A group for each (repeat, prompt), with the first candidate's speed-up there."""
     groups = []
     for (repeat, prompt), ratio in ratios.items():
         runs = {lane: RunRecord.of_failed(experiment, Job(repeat, prompt, lane), "") for lane in (0, 1)}
@@ -229,7 +229,7 @@ def groups_of(experiment: Experiment, ratios: dict[tuple[int, int], float]) -> l
 
 
 def test_repeats_of_a_prompt_are_no_further_prompts(pair_files: tuple[Path, Path]) -> None:
-    """However often two prompts are repeated, they stay two measurements of prompts like these."""
+    """Two prompts remain two measurements of similar prompts, however often they are repeated."""
     experiment = make_experiment(asked(pair_files).with_lanes([Lane("suffix")]))
     ratios = {(repeat, prompt): (1.2, 1.8)[prompt] for repeat in range(50) for prompt in range(2)}
     rung = scored(experiment, groups_of(experiment, ratios), 1.0)

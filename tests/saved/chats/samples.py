@@ -1,4 +1,4 @@
-"""Small answers to record: three rounds with every verdict, and how they ended."""
+"""Small answers to record: three rounds with every verdict, and their totals."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Clock:
         self.now = datetime(2030, 1, 1, tzinfo=UTC)
 
     def __call__(self) -> datetime:
-        # Every look is a little later, so that what happens in order is told apart.
+        # Every reading is a little later, so that events in order have different times.
         self.now += timedelta(milliseconds=1)
         return self.now
 

@@ -1,4 +1,4 @@
-"""What the model is told of a chat, and what a chat is called."""
+"""The messages that the model gets of a chat, and a chat's title."""
 
 from __future__ import annotations
 

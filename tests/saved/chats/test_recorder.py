@@ -1,4 +1,4 @@
-"""An answer on its way to disk, and the ways in which it ends."""
+"""The recording of an answer, and the ways in which it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.saved.chats.samples import TEXT, header, rounds, totals
 
 
 class Chat:
-    """Stands for the store: remembers the answer it was given."""
+    """A fake store that remembers the answer it was given."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []

@@ -43,7 +43,7 @@ def answered(store: ChatStore, prompt: str = "Count to three", text: str = TEXT)
 
 
 def whole_trace(store: ChatStore, chat: Conversation) -> Trace:
-    """The trace of a chat's first answer, which nothing is wrong with."""
+    """The trace of a chat's first answer, undamaged."""
     answer = chat.turns[1]
     assert isinstance(answer, Answer)
     found = store.load_trace(chat.id, answer)
@@ -130,7 +130,7 @@ def test_a_crash_in_mid_answer_keeps_what_came(store: ChatStore) -> None:
     chat, recorder = store.begin_answer(chat, header())
     for round in rounds()[:2]:
         recorder.add(round)
-    # The process is gone here: neither finish nor close. Another one starts.
+    # The process dies here: neither finish nor close. Another process starts.
     after = ChatStore(store.folder).load(chat.id)
     answer = after.turns[1]
     assert isinstance(answer, Answer)
@@ -208,7 +208,7 @@ def test_a_replaced_trace_is_kept_for_a_while(store: ChatStore, clock: Clock) ->
 
 
 def measured() -> Measurement:
-    """The answer's rounds as both runs."""
+    """A measurement whose runs both have the answer's rounds."""
     run = Trace(header(), rounds(), totals())
     return Measurement(run, run)
 
@@ -561,7 +561,7 @@ def test_an_empty_name_changes_nothing(store: ChatStore) -> None:
 
 
 def test_a_thousand_long_chats_are_listed_fast(store: ChatStore) -> None:
-    """A guard against reading whole chats for the list, not a benchmark: 200 MB would take long."""
+    """The list must not read whole chats: 200 MB would take too long. Not a benchmark."""
     text = "x" * 100_000
     for number in range(1000):
         chat_id = f"{number:08x}"

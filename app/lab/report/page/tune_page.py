@@ -14,7 +14,7 @@ _e = html.escape
 
 
 def tune_html(report: TuneReport) -> str:
-    """The whole document."""
+    """The report of a search as an HTML document."""
     return document(
         report.title or "Draftscope search",
         [
