@@ -17,8 +17,9 @@ from app.engine.native.header import FileHeader
 PROG = "draftscope lookup-cache"
 _DESCRIPTION = """\
 Count which token follows each pair of tokens in texts, in the target's vocabulary, and write the counts in
-llama.cpp's format: for ngram-cache:lookup_cache_static=FILE here, and for its own --lookup-cache-static.
-Control tokens spelled out in a text are read as plain text. The file is valid for one vocabulary only."""
+llama.cpp's format. They serve ngram-cache:lookup_cache_static=FILE here, and --lookup-cache-static in
+llama.cpp. Control tokens spelled out in a text are read as plain text. The file is valid for one vocabulary
+only."""
 
 
 def lookup_cache(argv: list[str]) -> int:

@@ -43,7 +43,9 @@ def worker(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     if not 0 <= arguments.threads <= 1024:
-        parser.error("argument --threads: Allowed: a whole number from 0 to 1,024")
+        parser.error(
+            f"argument --threads: cannot be {arguments.threads}. Allowed: a whole number from 0 to 1,024."
+        )
     try:
         endpoint = Endpoint.parse(f"{arguments.host}:{arguments.port}")
     except WorkerError as error:

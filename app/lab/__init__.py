@@ -1,6 +1,6 @@
 """Experiments: what is measured in runs, and the files they are reported in. No Qt.
 
 `Experiment` → `Runner` (one engine home; journal and traces on disk) → `RunRecord` → `Report`. CSV, Markdown
-and HTML are functions of a `Report`, and every number in the page can be computed again from the runs that
-are embedded in it.
+and HTML are functions of a `Report`, and every number in the page can be recomputed from the runs that are
+embedded in it.
 """

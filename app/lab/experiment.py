@@ -158,7 +158,9 @@ def make_experiment(experiment: Experiment, most_lanes: int = MOST_LANES) -> Exp
     """The experiment with its baselines and a seed, checked; raises SettingError."""
     lanes = with_baselines([Lane(NONE), *experiment.lanes], experiment.pair)
     if len(lanes) < 2:
-        raise SettingError("There is nothing to compare with strategy none.", "Give at least one strategy.")
+        raise SettingError(
+            "There is nothing to compare with strategy none.", "Give at least one other strategy."
+        )
     if len(lanes) > most_lanes:
         raise SettingError(
             f"{len(lanes)} lanes are too many.", f"Allowed: {most_lanes}, including each target's baseline."

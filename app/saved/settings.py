@@ -53,7 +53,7 @@ class Settings:
     splitters: Mapping[str, str] = field(default_factory=dict)  # name -> state, base64
     last_chat: str = ""
     recent_models: tuple[str, ...] = ()
-    drafters: tuple[str, ...] = ()  # files of drafters from outside
+    drafters: tuple[str, ...] = ()  # files of plug-in drafters
     offline: bool = False  # the network is not used
 
     def with_recent(self, path: str) -> Settings:

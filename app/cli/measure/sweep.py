@@ -41,13 +41,13 @@ def sweep(argv: list[str]) -> int:
     parser = Parser(PROG, _DESCRIPTION, _USAGE, strategy_help())
     grid = parser.add_argument_group("the grid")
     grid.add_argument("--strategy", metavar="SPEC", required=True, help="The strategy, see below")
-    for name, where in (("--x", "across"), ("--y", "down")):
+    for name, where in (("--x", "along a row"), ("--y", "down a column")):
         grid.add_argument(
             name,
             metavar="KEY=VALUES",
             required=True,
-            help=f"The setting {where} and its values: n_max=1,2,4 or n_max=1..8; where several parts have "
-            "it, PART.n_max=…",
+            help=f"The setting that varies {where}, with its values: n_max=1,2,4 or n_max=1..8; PART.n_max=… "
+            "where several parts have it",
         )
     add_measure_options(parser)
     add_output_options(parser)

@@ -46,7 +46,7 @@ def tune(argv: list[str]) -> int:
         metavar="N",
         type=_seconds,
         default=DEFAULT_SECONDS,
-        help=f"How long it may take, without loading (default {DEFAULT_SECONDS:g})",
+        help=f"Time budget in seconds, without loading (default {DEFAULT_SECONDS:g})",
     )
     search.add_argument(
         "--strategy",

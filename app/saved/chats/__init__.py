@@ -1,11 +1,11 @@
 """Saved chats: what was said, and the trace of every answer. No Qt, no models.
 
-The chat's file holds the words; the trace says which token is whose, as far as it can be read. A question is
-in `chat.jsonl` before the engine is asked, and is taken out again where the engine refuses it. Every change
-of a chat touches `.changed` beside the chats, which each window checks once a second. The trash goes by a
-clock that moves on by a day at most from start to start (`trash.py`), so that a wrong computer clock empties
-nothing. `measurement.py` is a measured baseline: two more traces beside an answer's. What a chat template is
-told (`template_options`) belongs to the chat, as the system prompt does.
+The chat's file holds the text; the trace, as far as it can be read, holds the tokens and their fates. A
+question is written to `chat.jsonl` before the engine is asked, and removed if the engine refuses it. Every
+change of a chat touches `.changed` beside the chats, which each window checks once a second. The trash has a
+clock that advances by a day at most from start to start (`trash.py`), so that a wrong computer clock empties
+nothing. `measurement.py` is a measured baseline: two more traces beside an answer's. The options of the chat
+template (`template_options`) belong to the chat, as the system prompt does.
 """
 
 from app.saved.chats.conversation import Answer, ChatHead, Conversation, Question, Turn

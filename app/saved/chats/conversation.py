@@ -52,7 +52,7 @@ class Conversation(msgspec.Struct, frozen=True):
     head: ChatHead
     system_prompt: str = ""
     turns: tuple[Turn, ...] = ()
-    template_options: TemplateOptions = {}  # what the chat template is told beside the messages
+    template_options: TemplateOptions = {}  # for the chat template
 
     @property
     def id(self) -> str:

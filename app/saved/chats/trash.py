@@ -80,7 +80,7 @@ class SteadyClock:
             return min(begin or computer, computer)
 
     def wind(self, begin: datetime | None) -> datetime:
-        """At a start: write down what time it is, and return it. Raises OSError."""
+        """At start: save and return the steady time. Raises OSError."""
         now = self.now(begin)
         write_atomic(self._file, msgspec.json.encode(_Wound(self._computer(), now)))
         return now
@@ -90,5 +90,5 @@ def _deleted(entry: Path) -> datetime:
     try:
         return datetime.strptime(entry.name.rpartition("@")[2], _STAMP).replace(tzinfo=UTC)
     except ValueError:
-        # Not named by us: its own time is the best there is.
+        # The name has no time stamp of ours: the entry's own time is the best estimate.
         return datetime.fromtimestamp(entry.stat().st_mtime, UTC)
