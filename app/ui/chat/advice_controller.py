@@ -66,6 +66,7 @@ class AdviceController(QObject):
 
     @Slot(object)
     def _use(self, remedy: Remedy) -> None:
+        self._page.prompt.setFocus()  # the button goes, and Qt would go on to just anything
         try:
             self._apply(self._wanted(remedy))
         except UserError as error:

@@ -35,6 +35,7 @@ def test_an_advice_is_taken_by_a_click(windows: Windows) -> None:
     offered(desk)["Use suffix in place of prompt-lookup"].click()
     assert desk.window.settings.now.strategy == "suffix"
     assert list(offered(desk)) == ["Use none"], "what is in use is offered no more"
+    assert desk.prompt.hasFocus()
     offered(desk)["Use none"].click()
     assert desk.window.settings.now.strategy == "none"
 
