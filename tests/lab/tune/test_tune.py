@@ -312,7 +312,7 @@ def test_cancel_ends_it_with_what_was_found(pair_files: tuple[Path, Path]) -> No
             control.cancel()
     assert tuner.result is not None
     assert not tuner.result.complete
-    assert "not over" in tuner.result.reason
+    assert "not finished" in tuner.result.reason
 
 
 def test_strategies_that_cannot_be_used_are_refused(pair_files: tuple[Path, Path]) -> None:
