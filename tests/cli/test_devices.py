@@ -109,7 +109,7 @@ def test_ctrl_c_ends_a_worker() -> None:
         (("--host", "::1"), 2, "IPv4"),
         (("--threads", "-1"), 2, "whole number"),
         (("--device", "XPU9"), 2, "There is no device XPU9"),
-        (("--host", "nowhere.invalid"), 1, "no address of this machine"),
+        (("--host", "nowhere.invalid"), 1, "not an address of this machine"),
     ],
 )
 def test_what_a_worker_refuses(command: Command, words: tuple[str, ...], code: int, said: str) -> None:
