@@ -20,18 +20,19 @@ from app.engine.process.messages import (
 )
 from app.engine.types import GenerationRequest, ModelOptions
 
-_LOOK = 0.05  # seconds between two looks at `stopping`
-_STOP_SECONDS = 5.0  # that a stopped command may take: nobody can be asked whether to end its engine
+_LOOK = 0.05  # seconds between two checks of `stopping`
+_STOP_SECONDS = 5.0  # that a stopped command may take before its engine is ended: nobody can be asked
 
 
 class EngineError(UserError):
-    """A command failed; where `gone`, its engine is gone too."""
+    """A command failed; with `gone`, its engine has ended too."""
 
     gone = False
 
     @classmethod
     def of(cls, failed: Failed) -> EngineError:
-        """In one line: of a bug, whose details are a traceback, the place in the code."""
+        """Make the error in one line: for a bug, whose details are a traceback, with the place in the
+        code."""
         places = re.findall(r'File "(.+)", line (\d+)', failed.details)
         error = cls(failed.message, f"({':'.join(places[-1])})" if places else failed.hint)
         error.gone = failed.gone
@@ -39,22 +40,22 @@ class EngineError(UserError):
 
 
 class EngineClient:
-    """Loads pairs and generates answers in one engine home, for one thread."""
+    """An engine home for use by one thread: loads pairs and generates answers."""
 
     def __init__(self, home: EngineHome, stopping: Callable[[], bool]) -> None:
-        """As soon as `stopping` says so, the command at hand is stopped."""
+        """The current command is stopped as soon as `stopping` returns True."""
         self._home = home
         self._stopping = stopping
         self._run = 0
         self.stopped = False
-        """The command at hand, or the last one, was told to stop."""
+        """Whether the current or last command was asked to stop."""
 
     def load(self, target: ModelOptions, draft: ModelOptions | None) -> Iterator[Event]:
-        """The events of loading a pair, Loaded last. Raises EngineError."""
+        """Yield the events of loading a pair, Loaded last. Raises EngineError."""
         return self._ask(Load(self._next(), target, draft))
 
     def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
-        """The events of one answer, Finished last. Raises EngineError."""
+        """Yield the events of one answer, Finished last. Raises EngineError."""
         return self._ask(Generate(self._next(), request, drafters))
 
     def close(self) -> None:
@@ -66,7 +67,7 @@ class EngineClient:
         return self._run
 
     def _ask(self, command: AnyCommand) -> Iterator[Event]:
-        """An engine that does not stop is ended."""
+        """Send a command and yield its events. An engine that does not stop is ended."""
         self._home.send(command)
         self.stopped, deadline = False, 0.0
         while True:

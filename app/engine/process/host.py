@@ -1,7 +1,7 @@
-"""The engine behind one interface with two homes: a process of its own, or a thread of this one.
+"""The engine's two homes behind one interface: a separate process, or a thread of this process.
 
-Commands go in, events come out (messages.py). In the process home native code can abort, fault or run out
-of memory: the process dies, `receive` says so, and whoever owns the home makes a new one.
+Commands go in, events come out (messages.py). In the process home native code can abort, fault or run out of
+memory: the process dies, `receive` reports it, and the owner of the home makes a new one.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ _DAMAGED = (
     "What came before is kept, and a new engine loads the same pair.",
 )
 _NO_UNICODE = (
-    "A file name or a text holds characters that are no Unicode: the engine cannot be told of it.",
-    "Rename the file, or take the characters that are not shown out of the text.",
+    "A file name or a text has characters that are not valid Unicode: it cannot be sent to the engine.",
+    "Rename the file, or remove the characters that are not shown from the text.",
 )
-_ENDS = (Loaded, DevicesListed, Measured, Finished, Failed)  # of a command
+_ENDS = (Loaded, DevicesListed, Measured, Finished, Failed)  # the events that end a command
 
 
 class EngineHome(Protocol):
-    """Where an engine lives."""
+    """The interface of both homes."""
 
     def send(self, command: AnyCommand) -> None:
-        """Hand over a command; Stop acts at once, the others wait for their turn."""
+        """Send a command; Stop acts at once, other commands wait for their turn."""
 
     def receive(self, timeout: float) -> Event | None:
         """The next event, or None when none came within `timeout` seconds.
@@ -75,7 +75,7 @@ class EngineHome(Protocol):
         """
 
     def end(self) -> None:
-        """Give the engine up, one that answers to nothing too: `receive` says next that it is gone. Safe from
+        """Abandon the engine, even if it does not respond: `receive` next reports that it is gone. Safe from
         any thread."""
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class EngineHome(Protocol):
 
 
 class ThreadHome:
-    """The engine on a thread of this process. Native crashes take the process along."""
+    """The engine on a thread of this process, which a native crash ends too."""
 
     def __init__(self) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -101,7 +101,8 @@ class ThreadHome:
             return None
 
     def end(self) -> None:
-        """Nothing can end a thread from outside: it goes on until it looks up, and nobody listens."""
+        """Abandon the thread, which cannot be ended from outside: it runs on until its next check, and its
+        events are dropped."""
         self._server.submit(Shutdown(0))
         self._events.put(Failed(-1, *_ENDED, gone=True))
 
@@ -111,7 +112,7 @@ class ThreadHome:
 
 
 class ProcessHome:
-    """The engine in a process of its own."""
+    """The engine in a separate process."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -121,17 +122,17 @@ class ProcessHome:
         self._process.start()
         theirs.close()
         self._run = -1
-        self._waiting: AnyCommand | None = None  # the command whose end has not come yet
+        self._waiting: AnyCommand | None = None  # the command that has not ended yet
         self._loaded: Load | None = None
-        self._pair: PairInfo | None = None  # that is loaded
-        self._loading: LoadProgress | None = None  # the latest, while a pair is loaded
+        self._pair: PairInfo | None = None  # the loaded pair
+        self._loading: LoadProgress | None = None  # the latest progress, while a pair is being loaded
         self._last_words = ""
         self._gone = False
         self._closed = False
-        self._ending = threading.Lock()  # held while the process is ended, and while it is forgotten
-        self._ended = False  # because somebody wanted it
-        self._damaged = False  # because of what it said
-        # Sent by a thread: an engine that hangs reads nothing, and its pipe fills up.
+        self._ending = threading.Lock()  # held while the process is ended or released
+        self._ended = False  # the process was ended on purpose
+        self._damaged = False  # the process sent an unreadable message
+        # A thread sends: a hanging engine reads nothing, and its pipe fills up.
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._sender = threading.Thread(target=self._send_all, name="to the engine", daemon=True)
         self._sender.start()
@@ -165,9 +166,9 @@ class ProcessHome:
             if not self._connection.poll(timeout):
                 return None
             event: AnyEvent = _decode_event(self._connection.recv_bytes(_LONGEST_EVENT))
-        except (EOFError, OSError, ValueError) as error:  # what cannot be decoded is a ValueError
+        except (EOFError, OSError, ValueError) as error:  # an undecodable message is a ValueError
             self._gone = True
-            # A length that cannot be is an OSError without a number.
+            # An impossible length is an OSError without a number.
             self._damaged = not (isinstance(error, EOFError) or getattr(error, "errno", None))
             self._await_end(0 if self._damaged else _GOODBYE_SECONDS)
             return self._explain()
@@ -175,7 +176,7 @@ class ProcessHome:
         return None if isinstance(event, LastWords) else event
 
     def _follow(self, event: AnyEvent) -> None:
-        """Keep in mind what an end would mean."""
+        """Remember the state that would explain an end of the process."""
         if isinstance(event, LastWords):
             self._last_words = event.text
         elif isinstance(event, LoadProgress):
@@ -187,7 +188,7 @@ class ProcessHome:
                 self._waiting, self._loading = None, None
 
     def _explain(self) -> Failed:
-        """What the end of the process was, in words."""
+        """Describe why the process ended."""
         if self._ended or self._damaged:
             return Failed(self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True)
         waiting = self._waiting
@@ -198,7 +199,8 @@ class ProcessHome:
             rpc += f",{waiting.rpc}"
         code = self._process.exitcode
         lost, loading = lost_workers(split_list(rpc)), self._loading
-        # A worker is the pair's, and of two files that are read at the same time either may be to blame.
+        # A lost worker concerns the whole pair, and of two files read at the same time either may be to
+        # blame.
         role = None if loading is None or loading.beside or lost else loading.role
         told = explain_death(
             Death(
@@ -239,15 +241,15 @@ class ProcessHome:
                 self._process.kill()
 
     def _await_end(self, seconds: float) -> None:
-        """Wait for the end of the process; after `seconds` it is ended."""
+        """Wait up to `seconds` for the process to end, then end it."""
         self._process.join(seconds)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
 
     def _drain(self) -> None:
-        """Take what the engine still has to say: in a full pipe it would wait for ever. If it does not leave,
-        end it."""
+        """Read the engine's remaining messages, because it would wait for ever on a full pipe. End it if it
+        does not exit."""
         until = time.monotonic() + _GOODBYE_SECONDS
         try:
             while time.monotonic() < until:
@@ -259,7 +261,7 @@ class ProcessHome:
 
 
 def _serve(connection: Connection) -> None:
-    """The engine process: commands are read on a thread, so that Stop gets through at once."""
+    """The engine process: commands are read on a thread, so that Stop acts at once."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the window to handle
     go_first()
 
@@ -268,13 +270,13 @@ def _serve(connection: Connection) -> None:
     def emit(event: AnyEvent) -> None:
         data = _encode(event)
         try:
-            with sending:  # last words come from any thread
+            with sending:  # last words may come from any thread
                 connection.send_bytes(data)
         except OSError:
-            os._exit(0)  # the window is gone, and nobody waits for an answer
+            os._exit(0)  # the window is gone
 
     def before_load() -> None:
-        # Imported here: the window makes homes and must never load the native library itself.
+        # Imported here: the window makes homes, but must never load the native library.
         from app.engine.native import on_abort
 
         on_abort(lambda text: emit(LastWords(-1, text)))
@@ -289,21 +291,21 @@ def _serve(connection: Connection) -> None:
         except (EOFError, OSError):
             os._exit(0)
         except BaseException:
-            # A command that cannot be read: better gone, which is noticed, than deaf.
+            # An unreadable command: better to exit, which is noticed, than to ignore commands.
             traceback.print_exc()
             os._exit(1)
 
     threading.Thread(target=read, name="commands", daemon=True).start()
     server.run()
-    # Daemon threads and native libraries do not always part in peace; everything is freed already.
+    # Skips the normal exit, where daemon threads and native libraries may crash; everything is freed already.
     os._exit(0)
 
 
 def _files(loading: LoadProgress) -> str:
-    """The names of the files that are being read, each of which may end the engine."""
+    """The names of the files that are being read, each of which may crash the engine."""
     return " or ".join(filter(None, (loading.file, loading.beside)))
 
 
 def make_home(kind: str) -> EngineHome:
-    """`kind` is "process" or "thread"."""
+    """Make a home; `kind` is "process" or "thread"."""
     return ThreadHome() if kind == "thread" else ProcessHome()

@@ -1,4 +1,4 @@
-"""What an engine process may take of main memory, so that it goes before the system does. Linux only."""
+"""Limits on an engine process's main memory, so that it fails before the system does. Linux only."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_LEFT = 1 / 16  # of what is free, for others
+_LEFT = 1 / 16  # share of the free memory left for other programs
 _ROOT = Path("/")
 
 
 def go_first() -> None:
-    """Where the system runs out of memory, it is to end this process, and its children, before all others."""
+    """Make the system end this process and its children first when it runs out of memory."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def limit_memory() -> None:
-    """Let this process take what is free now, but for a little, and refuse what goes beyond.
+    """Limit this process to nearly all memory that is free now.
 
-    Private memory is what counts (RLIMIT_DATA). Weights that are mapped are pages of their file, and a GPU's
-    driver reserves more addresses than any machine has memory: a limit on addresses would refuse both. What a
-    driver takes on the GPU is the driver's to refuse; a software device's memory is private memory.
+    Private memory is limited (RLIMIT_DATA). Mapped weights are pages of their file, and a GPU's driver
+    reserves more addresses than any machine has memory: a limit on addresses would refuse both. Memory on the
+    GPU is limited by its driver; a software device's memory is private memory.
     """
     try:
         import resource
@@ -40,8 +40,8 @@ def limit_memory() -> None:
 
 
 def free_memory(root: Path = _ROOT) -> tuple[int, int]:
-    """Bytes of main memory, and of swap, that this process can still have: the system's, or less where a
-    control group (a container, a service) holds it to less. Raises OSError where this is not Linux."""
+    """The bytes of main memory and of swap still available to this process: the system's, or less if a
+    control group (a container, a service) limits it. Raises OSError if this is not Linux."""
     memory, swap = (1024 * size for size in _numbers(root / "proc/meminfo", "MemAvailable:", "SwapFree:"))
     for group in _groups(root):
         with contextlib.suppress(OSError):  # the root group has no limits
@@ -53,8 +53,8 @@ def free_memory(root: Path = _ROOT) -> tuple[int, int]:
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """The control groups (version 2) that this process is in, innermost first. In a container the path may
-    name some that cannot be seen from there."""
+    """The control groups (version 2) of this process, innermost first. In a container the path may name
+    groups that are not visible there."""
     mount = root / "sys/fs/cgroup"
     with contextlib.suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
@@ -65,14 +65,14 @@ def _groups(root: Path) -> Iterator[Path]:
 
 
 def _left(group: Path, resource: str) -> int:
-    """Bytes that a control group has left of a resource; raises OSError where it does not count that."""
+    """The bytes of a resource left to a control group; raises OSError if the group does not count it."""
     most = (group / f"{resource}.max").read_text(encoding="ascii").strip()
     taken = int((group / f"{resource}.current").read_text(encoding="ascii"))
     return sys.maxsize if most == "max" else int(most) - taken
 
 
 def _numbers(path: Path, *names: str) -> list[int]:
-    """Those that stand behind these names in a file of the kernel; raises OSError where one is not there."""
+    """The numbers after these names in a kernel file; raises OSError if one is missing."""
     lines = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     found = {words[0]: int(words[1]) for words in lines if words[0] in names}
     if len(found) < len(names):

@@ -1,8 +1,8 @@
-"""What is said to an engine (commands) and what it answers (events).
+"""The messages to an engine (commands) and from it (events).
 
-Both are tagged structs: the same bytes go through a pipe to the engine process and through a queue to
-an engine on a thread. Every event carries the run id of the command that it answers; an event whose
-run is no longer the current one is stale and dropped by the receiver.
+Both are tagged structs: the same bytes go through a pipe to the engine process and through a queue to an
+engine on a thread. Every event carries the run id of its command; the receiver drops events of runs that are
+no longer current.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ class Command(msgspec.Struct, frozen=True, tag=True):
 
 
 class Load(Command, frozen=True, tag=True):
-    """Load a pair, replacing the one that is loaded."""
+    """Load a pair in place of the loaded one."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
 
 
 class Generate(Command, frozen=True, tag=True):
-    """Generate an answer with the loaded pair. `drafters` are the files of the plug-ins in use: an engine
-    that was replaced learns them so too."""
+    """Generate an answer with the loaded pair. `drafters` are the files of the plug-ins in use, sent every
+    time because the engine may be new."""
 
     request: GenerationRequest
     drafters: tuple[str, ...] = ()
 
 
 class ListDevices(Command, frozen=True, tag=True):
-    """Which devices there are; `rpc` names workers as in ModelOptions."""
+    """List the devices; `rpc` names workers as in ModelOptions."""
 
     rpc: str = ""
 
 
 class Measure(Command, frozen=True, tag=True):
-    """What a pair would need; with `fit`, with as many layers on devices as fit there."""
+    """Measure what a pair would need; with `fit`, with as many layers on devices as fit."""
 
     target: ModelOptions
     draft: ModelOptions | None = None
@@ -57,7 +57,7 @@ class Measure(Command, frozen=True, tag=True):
 
 
 class Stop(Command, frozen=True, tag=True):
-    """Stop the run of that id; its Finished follows."""
+    """Stop the run with this id; its Finished follows."""
 
 
 class Shutdown(Command, frozen=True, tag=True):
@@ -69,21 +69,21 @@ class Event(msgspec.Struct, frozen=True, tag=True):
 
 
 class LoadStage(StrEnum):
-    """What loading is about."""
+    """The stages of loading a file."""
 
     READING = "reading"  # the file
-    TESTING = "testing"  # a first pass of each kind, so that kernels that fault do so now
+    TESTING = "testing"  # a first pass of each kind, so that faulty kernels crash now
 
 
 class LoadProgress(Event, frozen=True, tag=True):
     """A model file is being read; `fraction` in [0, 1]."""
 
     role: Role
-    file: str  # its name: both files of a pair may have the same
+    file: str  # its name, which both files of a pair may share
     fraction: float
     stage: LoadStage = LoadStage.READING
     beside: str = ""  # another file that is being read at the same time
-    on_devices: bool = False  # where it is tested: whether layers of it are on devices besides the CPU
+    on_devices: bool = False  # while testing: whether some of its layers are on devices besides the CPU
 
 
 class Loaded(Event, frozen=True, tag=True):
@@ -94,14 +94,14 @@ class Loaded(Event, frozen=True, tag=True):
 
 
 class DevicesListed(Event, frozen=True, tag=True):
-    """What ListDevices asked for: those that hold layers first, the CPU last."""
+    """The devices: those that hold layers first, the CPU last."""
 
     devices: tuple[Device, ...]
     backends: tuple[str, ...]  # of this build, such as "CUDA", "RPC", "CPU"
 
 
 class Measured(Event, frozen=True, tag=True):
-    """What Measure asked for, and the options that it is for: with `fit`, those to load."""
+    """The measured memory, and the options that it holds for: with `fit`, the options to load."""
 
     memory: PairMemory
     target: ModelOptions
@@ -117,13 +117,13 @@ class PromptProgress(Event, frozen=True, tag=True):
 
 
 class Started(Event, frozen=True, tag=True):
-    """The request is understood; the trace begins."""
+    """The request was accepted; the trace begins."""
 
     header: TraceHeader
 
 
 class RoundFinished(Event, frozen=True, tag=True):
-    """One more round. `text` is what became readable by it: whole characters, stop strings held back."""
+    """A round. `text` is the text that became readable: whole characters, stop strings held back."""
 
     round: Round
     text: str
@@ -131,19 +131,19 @@ class RoundFinished(Event, frozen=True, tag=True):
 
 
 class Finished(Event, frozen=True, tag=True):
-    """The run is over, also where it was stopped."""
+    """The run ended or was stopped."""
 
     totals: Totals
 
 
 class LastWords(Event, frozen=True, tag=True):
-    """llama.cpp ends the process, because a check of its own failed: which one."""
+    """llama.cpp's last message: one of its own checks failed and ends the process."""
 
     text: str
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """The next safer setting: what is different about it, in a few words, and the pair to load."""
+    """A safer setting: what differs, in a few words, and the pair to load."""
 
     words: str  # for a button: "Load with safe kernels"
     target: ModelOptions
@@ -151,10 +151,10 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Failed(Event, frozen=True, tag=True):
-    """The run could not be done (`expected`: a UserError) or broke (a bug, `details` has the traceback).
+    """The run was refused (`expected`: a UserError) or failed (a bug, `details` has the traceback).
 
-    `gone` says that the engine itself is gone and will be started anew. `offer` is there where another way
-    of loading the pair may help. `role` is the model that could not be loaded, where it is known which.
+    `gone` says that the engine itself has ended and will be restarted. `offer` is another way of loading the
+    pair that may help. `role` is the model that could not be loaded, if known.
     """
 
     message: str

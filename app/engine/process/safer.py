@@ -1,4 +1,4 @@
-"""What to say when an engine died or found no room, and the next safer way to load the same pair."""
+"""Explanations for an engine that died or ran out of memory, and the next safer way to load its pair."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _DRIVER = "Layers are on devices: if it stops again, their driver is the likely 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """What is known of an engine process that is gone."""
+    """The known facts about an engine process that ended."""
 
     code: int | None  # as multiprocessing gives it: the negative number of a signal
     words: str  # the code in words
-    load: Load | None = None  # the pair that was there, or was being loaded
-    n_ctx: int = 0  # tokens of the target's context; 0 where that is not known
-    file: str = ""  # the name of the one that was being loaded
+    load: Load | None = None  # the pair that was loaded or being loaded
+    n_ctx: int = 0  # tokens of the target's context; 0 if not known
+    file: str = ""  # the name of the file that was being loaded
     testing: bool = False  # in the self-test after loading it
     on_devices: bool = False  # layers are on devices besides the CPU
-    last_words: str = ""  # llama.cpp's, where a check of its own failed
-    lost: tuple[str, ...] = ()  # workers that answer no more
+    last_words: str = ""  # llama.cpp's, if one of its checks failed
+    lost: tuple[str, ...] = ()  # workers that no longer answer
 
     @property
     def is_fault(self) -> bool:
@@ -42,8 +42,8 @@ class Death:
 
     @property
     def is_device_fault(self) -> bool:
-        """Whether a device's driver is the likely cause: it computes most of a pass over its layers. Illegal
-        instructions are the CPU's kernels'."""
+        """Whether a device's driver is the likely cause: the device computes most of a pass over its layers.
+        Illegal instructions come from CPU kernels."""
         return self.is_fault and self.on_devices and not self.is_illegal
 
     @property
@@ -52,21 +52,21 @@ class Death:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the numbers in a file are to blame, and not the machine: a check of llama.cpp's own refused
-        them, or one of them is divided by and is zero."""
+        """Whether the numbers in a file are to blame, not the machine: one of llama.cpp's checks refused
+        them, or a divisor among them is zero."""
         if self.last_words:
             return not _DEVICE.search(self.last_words)
         return self.code is not None and -self.code == _DIVISION
 
     @property
     def reason(self) -> str:
-        """In words: llama.cpp's own without the folder that it was built in, or how the process ended."""
+        """The reason in words: llama.cpp's message without its build folder, or how the process ended."""
         return re.sub(r"^\S*[/\\]", "", self.last_words) or self.words
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What to tell people."""
+    """The message to show."""
 
     message: str
     hint: str
@@ -74,7 +74,7 @@ class Explanation:
 
 
 def explain_death(death: Death) -> Explanation:
-    """Why the engine is gone, as far as can be told, and what may help."""
+    """Explain why the engine ended, as far as known, and what may help."""
     load = death.load
     if death.lost:
         gone = " and ".join(death.lost)
@@ -86,7 +86,7 @@ def explain_death(death: Death) -> Explanation:
     if death.file and death.is_refusal:
         return Explanation(
             f"{death.file} holds values that llama.cpp cannot compute with ({death.reason}).",
-            "The file is damaged or was made wrong: download it again, or choose another one.",
+            "The file is damaged or was converted wrongly: download it again, or choose another file.",
         )
     if death.testing:
         return _faulty_test(death)
@@ -96,7 +96,7 @@ def explain_death(death: Death) -> Explanation:
 
 
 def _faulty_test(death: Death) -> Explanation:
-    """The first passes ended the process, and llama.cpp did not say why."""
+    """Explain a process that ended in its first passes without a message from llama.cpp."""
     offer = _after_fault(death)
     way_out = f"{offer.words}, or build llama.cpp again." if offer else "Build llama.cpp again."
     if death.is_illegal:
@@ -118,7 +118,7 @@ def _faulty_test(death: Death) -> Explanation:
 def _next(death: Death) -> Offer | None:
     if death.load is None:
         return None
-    if death.code is not None and -death.code == _KILLED:  # the system's, where main memory ran out
+    if death.code is not None and -death.code == _KILLED:  # by the system, when main memory ran out
         return smaller_context(death.load, death.n_ctx)
     if death.is_fault:
         return _after_fault(death)
@@ -135,7 +135,8 @@ def _after_fault(death: Death) -> Offer | None:
 
 
 def without_workers(load: Load, lost: tuple[str, ...]) -> Offer | None:
-    """The pair without the workers in `lost`. Their devices' names and shares go too: they are counted."""
+    """The pair without the workers in `lost`, and without names and shares of workers' devices, whose numbers
+    change."""
 
     def change(options: ModelOptions) -> ModelOptions:
         rest = [endpoint for endpoint in options.endpoints if endpoint not in lost]
@@ -150,8 +151,8 @@ def safe_kernels(load: Load) -> Offer | None:
 
 
 def without_flash_attention(load: Load) -> Offer | None:
-    """For the models whose layers may be on devices, where their cache can do without: llama.cpp reads a
-    quantised V cache by flash attention alone."""
+    """The pair without flash attention, for models that may be on devices and do not need it: llama.cpp can
+    read a quantised V cache only with flash attention."""
 
     def change(options: ModelOptions) -> ModelOptions:
         needed = options.n_gpu_layers == 0 or options.cache_type_v not in UNQUANTISED
@@ -161,16 +162,16 @@ def without_flash_attention(load: Load) -> Offer | None:
 
 
 def on_the_cpu(load: Load) -> Offer | None:
-    """Without devices, and not only without layers there: llama.cpp sends long batches of the CPU's layers to
-    a device that it knows of."""
+    """The pair without any device, not only without layers there: llama.cpp would send long batches of the
+    CPU's layers to a device that it knows."""
     return _offer(
         load, "Load on the CPU alone", lambda options: replace(options, n_gpu_layers=0, device=NO_DEVICE)
     )
 
 
 def smaller_context(load: Load, n_ctx: int = 0) -> Offer | None:
-    """Half the context, down to 512 tokens. `n_ctx` is what it was; where that is not known (0), and no size
-    was asked for, it is the file's, which is hardly ever below 2,048."""
+    """The pair with half the context, but at least 512 tokens. `n_ctx` is the context so far; if it is
+    unknown (0) and no size was asked for, it is the file's, which is hardly ever below 2,048."""
     half = (n_ctx or load.target.ctx_size or _SMALL_CTX) // 2
     if half < _LEAST_CTX:
         return None
@@ -181,8 +182,8 @@ def smaller_context(load: Load, n_ctx: int = 0) -> Offer | None:
 
 
 def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
-    """What needs less: the layers that should fit; half of the target's, where all that were asked for should
-    have; and where none of them is on devices, half the context."""
+    """The pair with less memory: the layers that should fit; if all layers asked for should have fitted, half
+    of the target's; if no layers are on devices, half the context."""
     if fitting is None:
         return on_the_cpu(load) or smaller_context(load)
     n_ctx = fitting.memory.target.n_ctx
@@ -203,12 +204,12 @@ def less_memory(load: Load, fitting: Measured | None) -> Offer | None:
 
 
 def _layers(options: ModelOptions, model: ModelMemory) -> int:
-    """How many layers the options ask for on devices."""
+    """The number of layers that the options ask for on devices."""
     return min(options.n_gpu_layers, model.most_layers) if options.n_gpu_layers >= 0 else model.most_layers
 
 
 def _offer(load: Load, words: str, change: Callable[[ModelOptions], ModelOptions]) -> Offer | None:
-    """None where the change changes nothing."""
+    """The offer of a changed pair; None if nothing changes."""
     target, draft = change(load.target), load.draft and change(load.draft)
     return Offer(words, target, draft) if (target, draft) != (load.target, load.draft) else None
 

@@ -1,4 +1,4 @@
-"""What an engine does with commands, one after another; the same in both homes."""
+"""The engine's command loop, the same in both homes."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 _PROGRESS_STEP = 0.01
 _NO_MEMORY = (
     "The engine has taken all the memory that was free when its pair was loaded.",
-    "End other programs and load the pair again, or load it with a smaller context.",
+    "Close other programs and load the pair again, or load it with a smaller context.",
 )
 
 
 class Server:
-    """Runs commands one after another against an engine; the same in both homes."""
+    """Runs commands one after another with an engine; the same in both homes."""
 
     def __init__(
         self, emit: Callable[[AnyEvent], None], before_load: Callable[[], None] = lambda: None
@@ -58,13 +58,13 @@ class Server:
         self._engine: Engine | None = None
         self._templates: Templates | None = None
         self._stopped: set[int] = set()
-        self._current = -1  # the run at work
+        self._current = -1  # the current run
         self._closing = False
-        # Held while the run at work changes and while it is stopped: no Stop hits the run behind its own.
+        # Held while the current run changes and while it is stopped, so that no Stop hits the next run.
         self._turn = threading.Lock()
 
     def submit(self, command: AnyCommand) -> None:
-        """Take a command; safe from any thread."""
+        """Queue a command; safe from any thread."""
         if isinstance(command, Stop):
             self._stopped.add(command.run)
             self._stop_current(command.run)
@@ -83,7 +83,7 @@ class Server:
         return self._closing or run in self._stopped
 
     def run(self) -> None:
-        """Serve until Shutdown; commands that still wait by then are dropped."""
+        """Serve until Shutdown; commands still queued then are dropped."""
         while not isinstance(command := self._inbox.get(), Shutdown) and not self._closing:
             with self._turn:
                 self._current = command.run
@@ -95,7 +95,7 @@ class Server:
                 self._emit(
                     Failed(
                         command.run,
-                        f"The engine met an error it does not know: {error}.",
+                        f"The engine met an unexpected error: {error}.",
                         "The next prompt may work; the details help to report it.",
                         expected=False,
                         details=traceback.format_exc(),
@@ -128,9 +128,9 @@ class Server:
         from app.engine.templates.process import Templates
 
         self._templates = self._templates or Templates()
-        with contextlib.suppress(PromptError):  # the first question says why
-            self._templates.start()  # its time passes while the files are read
-        # Imported here: the window makes homes and must never load the native library itself.
+        with contextlib.suppress(PromptError):  # the first use reports the error
+            self._templates.start()  # it starts up while the files are read
+        # Imported here: the window makes homes, but must never load the native library.
         from app.engine.engine import Engine
 
         self._before_load()
@@ -159,16 +159,16 @@ class Server:
                 self._make_room(load, command)
         except UserError:
             if self._is_stopped(command.run):
-                kept = "The pair from before is still there." if self._engine else "No model is loaded."
+                kept = "The previous pair is still loaded." if self._engine else "No model is loaded."
                 raise UserError("Loading was stopped.", kept) from None
             raise
         seconds = time.perf_counter() - started
-        with contextlib.suppress(PromptError):  # the first question says why
+        with contextlib.suppress(PromptError):  # the first use reports the error
             self._engine.read_template()
         self._emit(Loaded(command.run, self._engine.pair, seconds))
 
     def _make_room(self, load: Callable[..., Engine], command: Load) -> None:
-        """Load once more, without the pair from before; where that fails too, it comes back."""
+        """Load again after freeing the previous pair; if that fails too, load the previous pair again."""
         assert self._engine is not None
         before = self._engine.options
         self._engine.close()
@@ -203,7 +203,7 @@ class Server:
         self._emit(Measured(command.run, memory, target, draft))
 
     def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:
-        """Another way to load the pair, where that was what failed."""
+        """Another way to load the pair, if loading failed."""
         if not isinstance(command, Load) or self._is_stopped(command.run):
             return None
         if isinstance(error, WorkerError) and error.endpoint:
@@ -213,7 +213,7 @@ class Server:
         return None
 
     def _held(self, target: ModelOptions) -> tuple[ModelMemory, ...]:
-        """What the loaded pair takes of the devices that another one asks for."""
+        """The memory that the loaded pair holds on the devices that a new target asks for."""
         return self._engine.memory_beside(target) if self._engine else ()
 
     def _generate(self, command: Generate) -> None:
@@ -222,14 +222,13 @@ class Server:
         _know_drafters(command)
         for event in self._engine.generate(command.request, command.run):
             self._emit(event)  # type: ignore[arg-type]
-            # A Stop that came before the run began: its flag was cleared by the start.
+            # A Stop may have come before the run began, which cleared its flag.
             if self._is_stopped(command.run):
                 self._engine.stop()
 
 
 def fitting(command: Load, loaded: tuple[ModelMemory, ...] = ()) -> Measured | None:
-    """The pair with those of its layers that should fit beside what is `loaded`; None where even that cannot
-    be told."""
+    """The pair with the layers that should fit beside what is `loaded`; None if that cannot be measured."""
     from app.engine.devices.offload import fit_pair
 
     try:
@@ -239,8 +238,8 @@ def fitting(command: Load, loaded: tuple[ModelMemory, ...] = ()) -> Measured | N
 
 
 def _know_drafters(command: Generate) -> None:
-    """Know the plug-ins in use. One that cannot be used is told to those who ask for a strategy that is not
-    there; the others lose nothing by it."""
+    """Register the plug-ins in use. The error of an unusable plug-in is reported only to a request for a
+    missing strategy."""
     problems = use_drafters(command.drafters)
     try:
         StrategySpec.parse(command.request.strategy)

@@ -1,7 +1,7 @@
-"""What the parts of a trace say of each other: names, tokens, probabilities, times and counts.
+"""Whether the parts of a trace agree with each other: names, tokens, probabilities, times and counts.
 
-Together with the verdicts (`recheck.py`) this is everything that a record determines by itself. What it does
-not determine stands in tests/engine/record/test_recheck_every_field.py, with the reason.
+Together with the verdicts (`recheck.py`) these are all checks possible on a record alone. The fields that
+cannot be checked are listed in tests/engine/record/test_recheck_every_field.py, with reasons.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from app.engine.types import (
 
 _TICK = 1e-6  # seconds: times are differences of a clock's readings
 _ROUNDING = 1e-9  # sums in double precision
-_WIDTH = 1e-4  # single precision, added up over a row
+_WIDTH = 1e-4  # single precision, summed over a row
 _COPIES = {
     "prompt-lookup": True,
     "ngram-simple": True,
@@ -38,7 +38,7 @@ _COPIES = {
     "ngram-map-k4v": True,
     "suffix": False,
 }
-"""The strategies whose drafts are copied from where `match` says -> whether every draft says so."""
+"""The strategies whose drafts are copied from place `match` -> whether every draft has a `match`."""
 _JUDGED_BY: Mapping[Verification, frozenset[str]] = {
     Verification.GREEDY: frozenset({"target_id"}),
     Verification.SPECULATIVE: frozenset({"u"}),
@@ -52,11 +52,11 @@ _SINCE = {
     "accept_seconds": (1, 6),
     "begin_seconds": (1, 6),
 }
-"""The format that a field came with."""
+"""The format version that introduced a field."""
 
 
 def header_problems(header: TraceHeader) -> Iterator[str]:
-    """The settings against each other, and against the pair."""
+    """Compare the settings with each other and with the pair."""
     sampling, pair = header.sampling, header.pair
     try:
         check_params(sampling)
@@ -75,7 +75,7 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
     if bool(pair.vocabulary) != (pair.draft is not None):
         yield "the pair's vocabularies were compared without a draft, or not with one"
     if not 1 <= header.prompt_tokens <= pair.target.n_ctx:
-        yield f"a prompt of {header.prompt_tokens} tokens does not go into a context of {pair.target.n_ctx}"
+        yield f"a prompt of {header.prompt_tokens} tokens does not fit into a context of {pair.target.n_ctx}"
     if not 0 <= header.cached_tokens < header.prompt_tokens:
         yield f"{header.cached_tokens} of {header.prompt_tokens} prompt tokens were cached"
     if header.cold and header.cached_tokens:
@@ -83,7 +83,7 @@ def header_problems(header: TraceHeader) -> Iterator[str]:
 
 
 def _spec(header: TraceHeader) -> StrategySpec | None:
-    """None for a strategy of another version, or of a plug-in that is not here."""
+    """The parsed strategy; None for one of another version or of a missing plug-in."""
     try:
         return StrategySpec.parse(header.strategy)
     except SettingError:
@@ -91,7 +91,7 @@ def _spec(header: TraceHeader) -> StrategySpec | None:
 
 
 class Consistency:
-    """Checks rounds in their order; each is held against those before."""
+    """Checks rounds in order, each against the rounds before."""
 
     def __init__(self, header: TraceHeader) -> None:
         self._header = header
@@ -100,17 +100,17 @@ class Consistency:
         self._longest = {
             part.name: part.longest
             for part in (spec.parts if spec is not None else ())
-            if not isinstance(KINDS[part.name], ForeignKind)  # may draft as much as there is room for
+            if not isinstance(KINDS[part.name], ForeignKind)  # may draft as many tokens as there is room for
         }
         self._format = tuple(int(part) for part in header.format.split(".")[:2] if part.isdigit())
         self._answer: list[int] = []
         self._texts: dict[int, bytes] = {}
         self._labels: dict[int, str] = {}
         self._draft_texts: dict[int, bytes] = {}
-        self._end = 0.0  # of the round before
+        self._end = 0.0  # of the previous round
 
     def problems(self, round: Round) -> Iterator[str]:
-        """What does not go with the rounds before, or within this one."""
+        """Yield the contradictions within a round, and to the rounds before."""
         yield from self._strategies(round)
         yield from self._lengths(round)
         yield from self._times(round)
@@ -126,7 +126,7 @@ class Consistency:
             strategy = round.strategy or "none"
             yield f"its strategy is {strategy}, and it has {len(round.drafted)} drafted tokens"
         if round.strategy is not None and round.strategy not in self._names:
-            yield f"“{round.strategy}” is no part of “{self._header.strategy}”"
+            yield f"“{round.strategy}” is not part of “{self._header.strategy}”"
         if round.asked is None:
             if self._names and self._format >= _SINCE["asked"]:
                 yield "it does not say which strategies were asked"
@@ -164,7 +164,7 @@ class Consistency:
         parts = round.draft_seconds + round.verify_seconds + round.sample_seconds
         shortest = min(round.draft_seconds, round.verify_seconds, round.sample_seconds, round.native_seconds)
         if min(shortest, round.read_seconds, round.accept_seconds, *round.begin_seconds.values()) < 0:
-            yield "a part of it took less than no time"
+            yield "one of its times is negative"
         if parts > round.seconds + _TICK:
             yield f"its parts took {parts:g} s, and the whole {round.seconds:g} s"
         if round.native_seconds > parts + _TICK:
@@ -176,10 +176,10 @@ class Consistency:
         if set(round.begin_seconds) - set(self._names):
             yield f"{', '.join(round.begin_seconds)} began in it"
         if round.offset < self._end - _TICK:
-            yield "it starts before the round before ends"
+            yield "it starts before the previous round ends"
 
     def _fields(self, round: Round) -> Iterator[str]:
-        """Fields that the rule or the format does not have."""
+        """Yield the fields that do not belong to the rule or the format."""
         for name, since in _SINCE.items():
             values = [token.h for token in round.drafted] if name == "h" else [getattr(round, name)]
             if any(values) and self._format < since:
@@ -198,10 +198,10 @@ class Consistency:
                 rule is Verification.MATCH and emitted.origin is Origin.RESAMPLED
             )
             if shared and judge is not None and emitted.draw != judge.draw:
-                yield f"token {place} was drawn otherwise as a draft and as emitted"
+                yield f"token {place} has different draws as a draft and as emitted"
 
     def _tokens(self, round: Round) -> Iterator[str]:
-        """The same id is always the same piece, and one of the vocabulary."""
+        """Check that every id is in the vocabulary and always has the same piece."""
         size = self._header.pair.target.n_vocab
         tokens: tuple[DraftedToken | EmittedToken, ...] = (*round.drafted, *round.emitted)
         for token in tokens:
@@ -217,8 +217,8 @@ class Consistency:
                 yield from _same(self._draft_texts, id, piece, draft.n_vocab if draft is not None else 0)
 
     def _target_rows(self, round: Round) -> Iterator[str]:
-        """The recorded p against the alternatives, which are of the distribution that was judged by. At
-        temperature 0 they are the model's own, and every rule but greedy judges by their best alone."""
+        """Compare the recorded p with the alternatives, which come from the distribution that judged. At
+        temperature 0 they are the model's own, and every rule except greedy judges by the best one alone."""
         if len(round.target_top) != len(round.emitted):
             n_rows, n_emitted = len(round.target_top), len(round.emitted)
             yield f"it has {n_rows} rows of alternatives for {n_emitted} emitted tokens"
@@ -239,7 +239,7 @@ class Consistency:
                     yield f"{where} do not give token {id} the p {p:g}"
 
     def _draft_rows(self, round: Round) -> Iterator[str]:
-        """The draft's own p against its alternatives, which share all probability among them."""
+        """Compare the draft's own p with its alternatives, whose probabilities sum to one."""
         thought = [token.draft_p is not None for token in round.drafted]
         if thought != [bool(round.draft_top)] * len(round.drafted):
             yield "its draft tokens have a draft_p without alternatives, or alternatives without it"
@@ -254,13 +254,13 @@ class Consistency:
 
 def _same(texts: dict[int, bytes], id: int, piece: bytes, size: int) -> Iterator[str]:
     if not 0 <= id < size:
-        yield f"token {id} is none of a vocabulary of {size}"
+        yield f"token {id} is not in a vocabulary of {size}"
     if texts.setdefault(id, piece) != piece:
         yield f"token {id} is {piece!r} here and {texts[id]!r} before"
 
 
 def _sound(where: str, top: Alternatives, rounding: float | None) -> Iterator[str]:
-    """Alternatives of one place, as they must be; with `rounding` they have all probability, nearly."""
+    """Check the alternatives of one place; with `rounding` their probabilities must sum to one, nearly."""
     if not len(top.ids) == len(set(top.ids)) == len(top.pieces) == len(top.p) <= TOP:
         yield f"{where} are not up to {TOP} tokens with a piece and a p each"
     if any(first < second for first, second in pairwise(top.p)):
@@ -268,11 +268,12 @@ def _sound(where: str, top: Alternatives, rounding: float | None) -> Iterator[st
     total = sum(top.p)
     lacking = rounding is not None and top.p and abs(total - 1) > rounding
     if total > 1 + _WIDTH or min(top.p, default=0.0) < 0 or lacking:
-        yield f"{where} have {total:g} of all probability"
+        yield f"{where} sum to {total:g}"
 
 
 def _agrees(top: Alternatives, id: int, p: float) -> bool:
-    """A listed token has the p of its row, and none beside has more than the last of a full list."""
+    """Whether p agrees with the list: a listed token has its p there, any other at most that of the last in a
+    full list."""
     row = dict(zip(top.ids, top.p, strict=False))
     if id in row:
         return p == row[id]
@@ -280,8 +281,8 @@ def _agrees(top: Alternatives, id: int, p: float) -> bool:
 
 
 def _was_thought(token: DraftedToken, top: Alternatives) -> bool:
-    """The most probable token is proposed with its share among the alternatives; one that was drawn has its
-    probability among all tokens, which is less."""
+    """Whether the draft's p is possible: an argmax has its share among the alternatives, a drawn token its
+    smaller probability among all tokens."""
     row = dict(zip(top.ids, top.p, strict=False))
     if token.draft_p is None:
         return True
@@ -291,7 +292,7 @@ def _was_thought(token: DraftedToken, top: Alternatives) -> bool:
 
 
 def totals_problems(trace: Trace, emitted: int) -> Iterator[str]:
-    """How the answer ended, and when, against its rounds."""
+    """Compare how and when the answer ended with its rounds."""
     header, totals, rounds = trace.header, trace.totals, trace.rounds
     if totals is None:
         return
@@ -313,7 +314,7 @@ def totals_problems(trace: Trace, emitted: int) -> Iterator[str]:
 
 
 def _lead(trace: Trace) -> Iterator[str]:
-    """What came before the first token: what was read, and the first round."""
+    """Check the time before the first token: reading the prompt, and the first round."""
     totals, rounds = trace.totals, trace.rounds
     assert totals is not None
     if (totals.first_token_seconds is None) != (not rounds):
@@ -325,9 +326,9 @@ def _lead(trace: Trace) -> Iterator[str]:
             yield f"the first token came after {came:g} s, but its parts make {first:g} s"
     shortest = min(totals.prompt_seconds, totals.draft_prompt_seconds, totals.draft_prompt_in_rounds)
     if shortest < 0 or totals.draft_prompt_in_rounds > totals.draft_prompt_seconds + _TICK:
-        yield "a prompt was read in less than no time"
+        yield "the time of reading a prompt is negative"
     read = next((round.read_seconds for round in rounds if round.read_seconds), 0.0)
-    # Where the answer was stopped, the round that read may not have been recorded.
+    # If the answer was stopped, the round that read may not be recorded.
     stopped = totals.finish_reason is FinishReason.CANCELLED and not read
     if totals.draft_prompt_in_rounds != read and not stopped:
         yield f"a draft read the prompt for {totals.draft_prompt_in_rounds:g} s, its round for {read:g} s"

@@ -1,9 +1,8 @@
 """Recompute every verdict of a recorded trace from the trace alone, without the model.
 
-What is checked: that each draw is the one its seed gives and fell into the interval that is recorded, and
-that the interval is as wide as the token's probability; that each verdict is what the rule makes of p, q and
-the draw; that verdicts, origins, positions, counts, text and the end of the answer hang together; and what
-the parts of the record say of each other (`consistency.py`).
+Checks that each draw comes from its seed and lies in the recorded interval, whose width is the token's
+probability; that each verdict follows from p, q and the draw by the rule; that verdicts, origins, positions,
+counts, text and the end of the answer agree; and the consistency of all other parts (`consistency.py`).
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from app.engine.types import (
     Verification,
 )
 
-_WIDTH = 1e-5  # probabilities are single precision, and a row of them sums to one only nearly
-_NOTHING = 1e-3  # a residual smaller than this is too rough to be measured by
+_WIDTH = 1e-5  # probabilities are single precision, and a row sums to one only nearly
+_NOTHING = 1e-3  # a smaller residual is too inexact for checks
 _FROM_RESIDUAL = (Verification.SPECULATIVE, Verification.BLOCK)
-_SEEDS = range(-1, 2**63)  # what the setting allows
-_CUT = (FinishReason.END, FinishReason.STOP)  # these end an answer in the middle of a round
+_SEEDS = range(-1, 2**63)  # the allowed seeds
+_CUT = (FinishReason.END, FinishReason.STOP)  # reasons that end an answer in the middle of a round
 
 
 def recheck(trace: Trace) -> list[str]:
-    """The disagreements that were found, one sentence each; empty where the trace holds."""
+    """Return the disagreements found, one sentence each; empty if the trace holds."""
     if trace.header.seed not in _SEEDS:
-        return [f"Header: {trace.header.seed} is no seed."]
+        return [f"Header: {trace.header.seed} is not a seed."]
     checker, consistency = _Checker(trace.header), Consistency(trace.header)
     found = [f"Header: {problem}." for problem in header_problems(trace.header)]
     position = 0
@@ -60,7 +59,8 @@ def recheck(trace: Trace) -> list[str]:
 
 
 def _shape(round: Round, *, cut: bool) -> Iterator[str]:
-    """Order and number of verdicts and origins; `cut`: an end or a stop ended the answer here."""
+    """Check the order and number of verdicts and origins; `cut`: an end or a stop ended the answer in this
+    round."""
     verdicts = [token.verdict for token in round.drafted]
     accepted, rejected = round.accepted, round.rejected
     if verdicts != [verdict for verdict in Verdict for _ in range(round.count(verdict))]:
@@ -68,7 +68,7 @@ def _shape(round: Round, *, cut: bool) -> Iterator[str]:
     if rejected > 1:
         yield f"{rejected} tokens are rejected"
     if round.ignored and not rejected and not cut:
-        yield "tokens are ignored behind nothing"
+        yield "tokens are ignored without a rejected token or an end before them"
 
     behind = [] if cut and len(round.emitted) == accepted else [_origin_behind(round)]
     expected = [Origin.ACCEPTED] * accepted + behind
@@ -102,7 +102,7 @@ class _Checker:
         self._draws = Draws(header.seed)
 
     def verdicts(self, round: Round, position: int) -> Iterator[str]:
-        """Every judged token and the one emitted behind."""
+        """Check every judged token and the token emitted after them."""
         for place, token in enumerate(round.drafted):
             where = f"the draft at place {place}"
             if token.draft_draw is not None:
@@ -156,7 +156,7 @@ class _Checker:
                     yield from _drawn(where, token.draw, u, emitted.p if emitted else None)
 
     def _block(self, round: Round, position: int) -> Iterator[str]:
-        """A draft that was judged as a whole: accepted up to the last token whose u is below its h."""
+        """Check a draft judged as a block: accepted up to the last token whose u is below its h."""
         reach = [1.0]
         for token in round.drafted:
             if token.p is None or token.q <= 0:
@@ -170,7 +170,7 @@ class _Checker:
             where = f"the draft at place {place}"
             if token.h is None:
                 if token.u is not None:
-                    yield f"{where} has a draw that nothing was held against"
+                    yield f"{where} has a draw that was not compared with anything"
                 continue
             if token.u is None or token.u != self._draws.uniform(position + place, Purpose.ACCEPT, position):
                 yield f"{where} was judged by a draw that is not its seed's"
@@ -202,13 +202,13 @@ class _Checker:
         rejected = None
         if emitted.origin is Origin.RESAMPLED and self._rule in _FROM_RESIDUAL:
             if len(round.drafted) < len(round.emitted):
-                return  # in place of nothing: `_shape` says so
+                return  # no token was rejected: `_shape` reports it
             rejected = round.drafted[len(round.emitted) - 1]
         u = self._draws.uniform(position, Purpose.RESIDUAL if rejected else Purpose.TOKEN)
         if rejected is None:
             yield from _drawn(where, emitted.draw, u, emitted.p)
         elif rejected.draft_draw is not None or rejected.p is None or 1 - rejected.p < _NOTHING:
-            # Of a sampled draft's residual only the rejected token's part is recorded.
+            # For a sampled draft only the rejected token's part of the residual is recorded.
             yield from _drawn(where, emitted.draw, u, None)
         else:
             # The residual of a one-hot draft is p without the rejected token.
@@ -217,21 +217,21 @@ class _Checker:
 
 
 def _drawn(where: str, draw: Draw, u: float, width: float | None, tolerance: float = _WIDTH) -> Iterator[str]:
-    """`u` is the seed's draw; `width` the probability that the interval stands for, where it is known."""
+    """Check a draw: `u` is the seed's draw, `width` the probability of its interval, if known."""
     if draw.u != u:
         yield f"{where} was drawn with {draw.u:g}, but its seed gives {u:g}"
     if not draw.low <= draw.u < draw.high:
         yield f"{where}: its draw {draw.u:g} is not in [{draw.low:g}, {draw.high:g})"
     if not 0 <= draw.low < draw.high <= 1:
-        yield f"{where}: [{draw.low:g}, {draw.high:g}) is no part of [0, 1]"
+        yield f"{where}: [{draw.low:g}, {draw.high:g}) is not within [0, 1]"
     if width is not None and abs(draw.high - draw.low - width) > tolerance:
         yield f"{where}: its interval is {draw.high - draw.low:g} wide, but its probability is {width:g}"
 
 
 def _left(reach: float, behind: DraftedToken | None) -> tuple[float, float]:
-    """Bounds of what the next drafted token leaves of `reach`; `behind` is that token, where one was judged.
+    """Bounds for what the next drafted token leaves of `reach`; `behind` is that token, if one was judged.
 
-    Of a sampled draft's rows only the drafted token's part is recorded.
+    For a sampled draft only the drafted token's part of a row is recorded.
     """
     if behind is None or behind.p is None:
         return reach, reach
@@ -247,14 +247,14 @@ def _is_block_value(h: float, reach: float, low: float, high: float) -> bool:
         return h == 1
 
     def excess(left: float) -> float:
-        """Grows with `left`, and is zero where it gives h."""
+        """Grows with `left`, and is zero where `left` gives h."""
         return left - h * (left + (1 - reach))
 
     return excess(low) <= _WIDTH and excess(high) >= -_WIDTH
 
 
 def _is_argmax(where: str, id: int | None, top: Alternatives | None) -> Iterator[str]:
-    """Greedy takes the most probable token; of equal ones, any."""
+    """Check that greedy took the most probable token, or any of equal ones."""
     if id is None:
         yield f"{where} was judged without the target's argmax"
         return
@@ -269,7 +269,7 @@ def _is_argmax(where: str, id: int | None, top: Alternatives | None) -> Iterator
 
 
 def _end(trace: Trace, emitted: int) -> Iterator[str]:
-    """The totals against the rounds."""
+    """Compare the totals with the rounds."""
     header, totals = trace.header, trace.totals
     if emitted > header.max_tokens:
         yield f"{emitted} tokens were emitted where {header.max_tokens} were asked for"
@@ -279,7 +279,7 @@ def _end(trace: Trace, emitted: int) -> Iterator[str]:
     stream = TextStream(header.stop)
     for place, token in enumerate(tokens):
         if stream.stopped:
-            yield f"text goes on behind a stop at token {place - 1}"
+            yield f"text continues after a stop at token {place - 1}"
             break
         ended = totals.finish_reason is FinishReason.END and place == len(tokens) - 1
         stream.add(b"" if ended else token.piece)

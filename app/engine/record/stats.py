@@ -1,8 +1,8 @@
 """Statistics: folds over the rounds of one answer. The definitions are those of METRICS.md.
 
-A fold has no state beside its sums, so a live answer is `add` per round, a recorded one is `of` all
-of its rounds, and resetting the statistics is a new fold from a later round on. A ratio whose
-denominator is zero is None, never 0.
+A fold has no state besides its sums: a live answer calls `add` per round, a recorded answer is `of` all its
+rounds, and resetting the statistics is a new fold from a later round on. A ratio whose denominator is zero is
+None, never 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 @dataclass(slots=True)
 class DraftStatistics:
-    """What became of drafts: of one strategy's, or (as the base of Statistics) of all of them."""
+    """The results of drafts: one strategy's, or (as the base of Statistics) all."""
 
     drafted_rounds: int = 0  # rounds with a draft
     drafted: int = 0
@@ -34,11 +34,11 @@ class DraftStatistics:
     longest_draft: int = 0
     blocks: int = 0  # rounds whose draft was judged as a block
     accept_lengths: list[int] = field(default_factory=list)
-    """Histogram: rounds with a draft of which j tokens were accepted. Ends at the longest that
-    occurred."""
+    """Histogram: index j holds the rounds with a draft of which j tokens were accepted. Ends at the largest j
+    that occurred."""
 
     def add_draft(self, round: Round) -> None:
-        """Add a round that has a draft."""
+        """Add a round with a draft."""
         before = self.accepted
         for token in round.drafted:
             self.verdicts[token.verdict] += 1
@@ -74,7 +74,7 @@ class DraftStatistics:
     def alpha(self) -> float | None:
         """accepted / (accepted + rejected): the chance that a judged draft token passes.
 
-        None too where drafts are judged as blocks: their tokens do not pass one by one.
+        Also None if drafts are judged as blocks: their tokens do not pass one by one.
         """
         if self.blocks:
             return None
@@ -82,7 +82,7 @@ class DraftStatistics:
 
     @property
     def tau(self) -> float | None:
-        """1 + accepted / rounds with a draft: also where the answer ended inside a draft."""
+        """1 + accepted / rounds with a draft, even if the answer ended inside a draft."""
         mean = _ratio(self.accepted, self.drafted_rounds)
         return None if mean is None else 1 + mean
 
@@ -93,7 +93,7 @@ class DraftStatistics:
 
     @property
     def accepted_drafts(self) -> int:
-        """Rounds of which at least one drafted token was accepted."""
+        """The number of rounds with at least one accepted token."""
         return sum(self.accept_lengths[1:])
 
     @property
@@ -116,7 +116,7 @@ class DraftStatistics:
     def conditional_acceptance_at(self) -> tuple[float | None, ...]:
         """Acceptance at position i, conditional: / rounds whose (i-1)-th was accepted.
 
-        A draft that ended behind its (i-1)-th token counts as not accepted at i.
+        A draft that ended after its (i-1)-th token counts as not accepted at i.
         """
         counts = (self.drafted_rounds, *self.accepted_at)
         return tuple(_ratio(here, before) for before, here in pairwise(counts))
@@ -124,30 +124,30 @@ class DraftStatistics:
 
 @dataclass(slots=True)
 class Statistics(DraftStatistics):
-    """Everything that can be told from the rounds of one answer, or of the end of one."""
+    """All statistics of the rounds of an answer, or of its last rounds."""
 
     rounds: int = 0
     emitted: int = 0
     origins: dict[Origin, int] = field(default_factory=lambda: dict.fromkeys(Origin, 0))
-    attempts: int = 0  # rounds in which a draft was asked for, also where none came
+    attempts: int = 0  # rounds in which a draft was asked for, even if none came
     calls: dict[str, int] = field(default_factory=dict)
-    """How often each strategy was asked for a draft; empty where traces before format 1.2 do not tell."""
+    """The number of times each strategy was asked for a draft; empty for traces before format 1.2."""
     ends: dict[str, int] = field(default_factory=dict)
-    """Why drafts ended, also those that did not come about -> rounds. In order of appearance."""
+    """Reason why a draft ended or did not come about -> rounds, in order of appearance."""
     begin_seconds: dict[str, float] = field(default_factory=dict)
-    """What each strategy took to begin; empty where traces before format 1.6 do not tell."""
-    fruitless_seconds: float = 0.0  # drafting in rounds where none came
+    """The time each strategy took to begin; empty for traces before format 1.6."""
+    fruitless_seconds: float = 0.0  # drafting time in rounds without a draft
     target_seconds: float = 0.0  # target passes
     sample_seconds: float = 0.0
     native_seconds: float = 0.0
     start: float = 0.0  # offset of the first round
-    end: float = 0.0  # offset at which the last round was over
+    end: float = 0.0  # offset of the end of the last round
     strategies: dict[str, DraftStatistics] = field(default_factory=dict)
-    """By the name of the strategy that drafted, in order of appearance."""
+    """Statistics by the strategy that drafted, in order of appearance."""
 
     @classmethod
     def of(cls, rounds: Iterable[Round]) -> Statistics:
-        """The fold over `rounds`, which follow one another in one answer."""
+        """The fold over consecutive `rounds` of one answer."""
         statistics = cls()
         for round in rounds:
             statistics.add(round)
@@ -155,7 +155,7 @@ class Statistics(DraftStatistics):
 
     @classmethod
     def pooled(cls, parts: Iterable[Statistics]) -> Statistics:
-        """Several answers together: counts and times are sums, so that no ratio is a mean of ratios."""
+        """Several answers pooled: counts and times are sums, so that no ratio is a mean of ratios."""
         parts = list(parts)
         return _sum(parts) if parts else cls()
 
@@ -215,7 +215,7 @@ class Statistics(DraftStatistics):
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """Of numbers, or of each part of lists, dictionaries and statistics."""
+    """The sum of numbers, or element by element of lists, dictionaries and statistics."""
     first = values[0]
     if isinstance(first, DraftStatistics):
         parts = {field.name: [getattr(value, field.name) for value in values] for field in fields(first)}
@@ -241,14 +241,13 @@ def strategy_names(spec: str) -> tuple[str, ...]:
 def llama_cpp_lines(statistics: Statistics, strategies: Sequence[str], n_max: int | None = None) -> list[str]:
     """The statistics of one generation as the built-in llama.cpp prints them.
 
-    The first two lines are `print_timings` of its tools/server/server-context.cpp, not there while
-    nothing was drafted; then comes one line a strategy, `common_speculative_print_stats` of its
-    common/speculative.cpp. What its log puts before a message (slot and task numbers, names of
-    functions) is left out.
+    The first two lines are `print_timings` of its tools/server/server-context.cpp, absent while nothing was
+    drafted; then comes one line per strategy, `common_speculative_print_stats` of its common/speculative.cpp.
+    The prefixes of its log (slot and task numbers, function names) are left out.
 
-    `strategies` are names in order of precedence (see `strategy_names`); `n_max` is the most tokens
-    that a draft of this run may have, by default the longest that occurred: `acc per pos` lists
-    that many positions, also those where nothing was accepted.
+    `strategies` are names in order of precedence (see `strategy_names`); `n_max` is the longest draft
+    possible in this run, by default the longest that occurred: `acc per pos` lists that many positions,
+    including those where nothing was accepted.
     """
     lines = []
     if statistics.drafted > 0:

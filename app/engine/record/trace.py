@@ -1,8 +1,8 @@
 """Traces: an append-only list of rounds, kept as JSON Lines.
 
-The trace is the model of every view: live is a cursor at its end. Line 1 is the header, then one line a
+The trace is the model of every view: live is a cursor at its end. Line 1 is the header, then one line per
 round, last the totals. Bytes are base64, numbers plain JSON. A file cut in its last line (a crash, a full
-disk) is read up to there; `salvage_trace` reads what is left of a damaged one.
+disk) is read up to there; `salvage_trace` reads what is left of a damaged file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from app.engine.loop.text import TextStream
 from app.engine.types import Round, Totals, TraceHeader
 
 FORMAT = "1.6"
-# 1.1: block verification, with the field h; 1.2: a round says who was asked for a draft; 1.3: and how long a
-# draft model read in it; 1.4: what was said, on which machine, and the rarer settings of a sampler;
-# 1.5: DRY, what the chat template was told, and what it can be told about thinking; 1.6: fill in the middle,
-# prompts that were given as tokens, and what strategies took to begin and to learn
+# 1.1: block verification, with the field h; 1.2: the strategies asked in a round; 1.3: the time that a draft
+# model read in it; 1.4: the chat, the machine, and the rarer sampler settings; 1.5: DRY, the chat template's
+# options, and its thinking options; 1.6: fill in the middle, prompts given as tokens, and the time of
+# strategies to begin and to learn
 
 _encoder = msgspec.json.Encoder()
 _header = msgspec.json.Decoder(TraceHeader)
@@ -43,7 +43,7 @@ _format = msgspec.json.Decoder(_Format)
 
 @dataclass(slots=True)
 class Trace:
-    """One answer: what was asked, every round so far, and (once it is over) how it ended."""
+    """One answer: the request, every round so far, and, after the end, the totals."""
 
     header: TraceHeader
     rounds: list[Round] = field(default_factory=list)
@@ -51,12 +51,12 @@ class Trace:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """All emitted tokens, an end-of-generation token included."""
+        """All emitted tokens, including an end-of-generation token."""
         return tuple(token.id for round in self.rounds for token in round.emitted)
 
     @property
     def text(self) -> str:
-        """The answer: never a rejected or ignored token, never a stop string."""
+        """The answer's text: never a rejected or ignored token, never a stop string."""
         if self.totals is not None:
             return self.totals.text
         stream = TextStream(self.header.stop)
@@ -67,7 +67,7 @@ class Trace:
 
 
 class TraceWriter:
-    """Appends a trace to a file as it happens; every line is on disk before the next one starts."""
+    """Appends a trace to a file while it is generated; every line is on disk before the next one starts."""
 
     def __init__(self, path: Path, header: TraceHeader) -> None:
         self.path = path
@@ -108,7 +108,7 @@ def write_trace(path: Path, trace: Trace) -> None:
 
 
 def read_trace(path: Path) -> Trace:
-    """Read a trace file; raises TraceError in a sentence for people."""
+    """Read a trace file; raises TraceError."""
     try:
         with path.open("rb") as lines:
             return parse_trace(lines, path.name)
@@ -120,15 +120,15 @@ def read_trace(path: Path) -> Trace:
 
 @dataclass(slots=True)
 class Salvaged:
-    """What can be read of a trace file, whatever happened to it."""
+    """The readable parts of a possibly damaged trace file."""
 
-    trace: Trace | None = None  # up to the damage; None where even the header is damaged
-    text: str = ""  # the answer's, from behind the damage as well
+    trace: Trace | None = None  # up to the damage; None if even the header is damaged
+    text: str = ""  # the answer's text, including text after the damage
     damage: TraceError | None = None
 
 
 def salvage_trace(path: Path) -> Salvaged:
-    """Read what is left of a trace file. Never raises: what is wrong is part of the answer."""
+    """Read what is left of a trace file. Never raises: damage is part of the result."""
     try:
         with path.open("rb") as lines:
             return _salvaged(lines, path.name)
@@ -147,7 +147,7 @@ def parse_trace(lines: Iterable[bytes], name: str = "the trace") -> Trace:
         if broken is not None:
             raise broken  # damage before the last line is not a truncation
         if trace.totals is not None:
-            raise TraceError(f"{name}, line {number}, stands behind the totals.")
+            raise TraceError(f"{name}, line {number}, follows the totals.")
         try:
             _add(trace, _read_item(line))
         except DamagedError as error:
@@ -166,12 +166,12 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
         found.trace = Trace(_read_header(first, number, name))
     except TraceError as error:
         found.damage = error
-        numbered = itertools.chain([(number, first)], numbered)  # the first line may be gone altogether
+        numbered = itertools.chain([(number, first)], numbered)  # the first line may be missing
     for number, line in numbered:
         try:
             item = _read_item(line)
         except DamagedError as error:
-            cut_off = not line.endswith(b"\n")  # by a crash, as it was written: no damage
+            cut_off = not line.endswith(b"\n")  # cut while it was written, by a crash: not damage
             if found.damage is None and not cut_off:
                 found.damage = _damage(name, number, error)
             continue
@@ -181,7 +181,7 @@ def _salvaged(lines: Iterable[bytes], name: str) -> Salvaged:
             pieces += [token.piece for token in item.emitted]
         if found.trace is None or found.damage is not None:
             continue
-        flaw = "it stands behind the totals" if found.trace.totals is not None else ""
+        flaw = "it follows the totals" if found.trace.totals is not None else ""
         if isinstance(item, Round):
             flaw = flaw or _flaw(item, found.trace, emitted)
             emitted += len(item.emitted)
@@ -202,8 +202,8 @@ def _joined(pieces: Iterable[bytes], trace: Trace | None) -> str:
 
 
 def _flaw(item: Round, trace: Trace, emitted: int) -> str:
-    """What makes a round one that cannot be, behind the rounds before it and `emitted` tokens; "" where
-    nothing does. Views count on it: they find rounds by their index and draw what is measured."""
+    """The reason why a round is impossible after the earlier rounds and `emitted` tokens; "" if it is
+    possible. Views rely on this: they find rounds by index and draw measured values."""
     before = trace.rounds[-1].offset if trace.rounds else 0.0
     times = [item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds]
     times += [item.accept_seconds, *item.begin_seconds.values()]
@@ -212,13 +212,13 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
     given += [token.p for token in item.emitted]
     given += [p for top in tops for p in top.p]
     if item.index != len(trace.rounds) or item.position != emitted:
-        return "its round does not follow the one before"
+        return "its round does not follow the previous one"
     if not before <= item.offset <= _LONGEST or not all(0 <= value <= _LONGEST for value in times):
-        return "its times cannot be"
+        return "its times are impossible"
     if item.accepted > len(item.emitted):
         return "it accepts more tokens than it emits"
     if not all(0 <= p <= 1.001 for p in given):  # single precision, summed
-        return "its probabilities cannot be"
+        return "its probabilities are impossible"
     if any(not len(top.ids) == len(top.pieces) == len(top.p) for top in tops):
         return "its alternatives are incomplete"
     return ""

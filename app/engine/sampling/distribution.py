@@ -1,4 +1,4 @@
-"""A distribution over a vocabulary, as small as what is left of it, and drawing from it."""
+"""Distributions over a vocabulary, stored sparsely where few tokens are left, and drawing from them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Distribution:
-    """Probabilities of the tokens that may come; need not sum to one where it is a residual.
+    """The probabilities of the possible tokens; those of a residual need not sum to one.
 
-    Dense: `ids` is None and `p` has shape [vocabulary]. Sparse: `ids` are the tokens that are left,
-    ascending, shape [n], and `p` is theirs, shape [n]; all others have none. Both draw the same token for
-    the same u, because intervals stand in the order of the ids.
+    Dense: `ids` is None and `p` has shape [vocabulary]. Sparse: `ids` are the tokens left, ascending, shape
+    [n], and `p` their probabilities, shape [n]; all other tokens have 0. Both draw the same token for the
+    same u, because intervals are in the order of the ids.
     """
 
     __slots__ = ("ids", "p")
@@ -41,12 +41,12 @@ class Distribution:
         return self.p.item(place) if place < len(self.ids) and self.ids.item(place) == token else 0.0
 
     def draw(self, u: float) -> tuple[int, Draw]:
-        """The token whose interval holds `u`, and the draw."""
+        """Return the token whose interval contains `u`, and the draw."""
         place, draw = draw_token(self.p, u)
         return place if self.ids is None else self.ids.item(place), draw
 
     def without(self, token: int) -> Distribution:
-        """What is left when one token may not come; not scaled."""
+        """The distribution without a token; not scaled."""
         rest = self.p.copy()
         place = token if self.ids is None else int(self.ids.searchsorted(token))
         if self.ids is None or (place < len(rest) and self.ids.item(place) == token):
@@ -54,7 +54,7 @@ class Distribution:
         return Distribution(rest, self.ids)
 
     def beyond(self, other: Distribution, reach: float = 1.0) -> Distribution:
-        """max(reach p - q, 0), q being `other`; not scaled."""
+        """max(reach p - q, 0), where q is `other`; not scaled."""
         rest = self.p.copy() if reach == 1 else self.p * np.float32(reach)
         if self.ids is not None:
             rest -= other._at(self.ids)
@@ -73,11 +73,11 @@ class Distribution:
 
 
 def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
-    """Draw from probabilities, shape [n]: the place whose interval holds `u`, and the draw.
+    """Draw from probabilities, shape [n]: return the place whose interval contains `u`, and the draw.
 
-    `p` need not sum to exactly one; the intervals are scaled so that they do. Looks for the block of places
-    first, so that only that block is summed one by one. Blocks are added up in the precision of `p`,
-    pairwise, which is as exact as `p` is; the lists are short and in double.
+    `p` need not sum to exactly one; the intervals are scaled so that they do. The block of places is found
+    first, so that only that block is summed element by element. Blocks are summed pairwise in the precision
+    of `p`, which is as exact as `p` itself; the lists are short and in double precision.
     """
     starts, width = _blocks(len(p))
     ends = list(accumulate(np.add.reduceat(p, starts).tolist()))
@@ -85,7 +85,7 @@ def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
     at = _interval(ends, u, total)
     before, end = ends[at - 1] if at else 0.0, ends[at]
     block = p[at * width : (at + 1) * width].tolist()
-    # The two ways of adding up may differ in rounding: the block's last token ends where the block does.
+    # The two sums may round differently: the block's last token ends where the block ends.
     last = len(block) - 1
     while last and not block[last]:
         last -= 1
@@ -96,16 +96,16 @@ def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
 
 @lru_cache(maxsize=64)
 def _blocks(size: int) -> tuple[NDArray[np.intp], int]:
-    """Where the blocks of `size` probabilities begin, and how many one has."""
+    """Where the blocks of `size` probabilities begin, and the length of a block."""
     width = math.isqrt(size)
     return np.arange(0, size, width), width
 
 
 def _interval(edges: list[float], u: float, total: float, first: int = 0) -> int:
-    """Index, from `first` on, of the interval that holds `u`; interval i ends, not included, at
-    edges[i] / total."""
+    """The index, from `first` on, of the interval that contains `u`; interval i ends before edges[i] /
+    total."""
     index = min(bisect_right(edges, u * total, first), len(edges) - 1)
-    # u * total is rounded, and so are the scaled edges, which are what is recorded: they decide.
+    # Both u * total and the scaled edges are rounded; the edges decide, because they are recorded.
     while index < len(edges) - 1 and u >= edges[index] / total:
         index += 1
     while index > first and u < edges[index - 1] / total:

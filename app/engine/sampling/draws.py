@@ -1,7 +1,7 @@
 """Uniform draws keyed by (seed, position, purpose): the same key always gives the same draw.
 
-So `match` verification gives what plain sampling gives, whatever is drafted, and any verdict of a trace can
-be recomputed.
+So `match` verification gives the tokens of plain sampling, whatever is drafted, and every verdict of a trace
+can be recomputed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _pack = struct.Struct("<qqqq").pack
 
 
 class Purpose(IntEnum):
-    """What a draw decides. Draws with different purposes are independent."""
+    """The decision that a draw makes. Draws with different purposes are independent."""
 
     TOKEN = 0  # a token from the target's own distribution
     ACCEPT = 1  # whether a drafted token passes
@@ -29,7 +29,7 @@ class Draws:
         self.seed = seed
 
     def uniform(self, position: int, purpose: Purpose, round_start: int = 0) -> float:
-        """A number in [0, 1) with 53 random bits.
+        """Return a number in [0, 1) with 53 random bits.
 
         `position` is the token's index in the answer. A position can be drafted again in a later round,
         and how long that round's draft is may depend on the earlier draw; `round_start` keeps the two

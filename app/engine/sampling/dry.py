@@ -1,9 +1,9 @@
 """DRY ("don't repeat yourself"): the longer a repetition that a token continues, the lower its logit.
 
-Where the last n tokens stand further back as well, and n is at least the allowed length, the token that
-followed them there loses multiplier * base ** (n - allowed length). These are llama.cpp's numbers
-(`llama_sampler_dry`), as a function of the row and of the tokens before it: nothing is kept from one row to
-the next, so a drafted token is judged by the law that plain sampling has there.
+If the last n tokens also occur earlier, and n is at least the allowed length, the token that followed them
+there loses multiplier * base ** (n - allowed length). These are llama.cpp's numbers (`llama_sampler_dry`), as
+a pure function of the row and of the tokens before it: no state is kept between rows, so a drafted token is
+judged by the same law as in plain sampling.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
     TokenIds = NDArray[np.int32]
 
 NO_BREAKER = "none"
-"""Takes all breakers before it back, as in llama.cpp's option."""
+"""Removes all breakers before it, as in llama.cpp's option."""
 _LONGEST_BREAKER = 40  # bytes
 _LONGEST_TAIL = 20  # tokens
-_LOG_MAX = np.float32(88.7228391)  # of a single-precision number; llama.cpp bounds the exponent by it
-_FLAT = np.float32(1.000001)  # a base up to here grows to nothing
+_LOG_MAX = np.float32(88.7228391)  # of the largest float32; llama.cpp bounds the exponent by it
+_FLAT = np.float32(1.000001)  # up to this base the penalty does not grow
 _LARGEST = float(np.finfo(np.float32).max)
-_COMPARED = 4096  # tokens in one step
-_STEP = 8  # tokens of a place in one step, at least
+_COMPARED = 4096  # tokens compared in one step
+_STEP = 8  # least tokens compared per place in one step
 _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|([nrt'\"\\]))")
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
 @dataclass(frozen=True, slots=True)
 class Breakers:
-    """Tokens that end a repetition: what stands before them is not compared."""
+    """Tokens that end a repetition: text before them is not compared."""
 
     alone: Mask
-    """Whether a token ends one by itself; shape [vocabulary]."""
+    """Whether each token ends a repetition by itself; shape [vocabulary]."""
     sequences: Sequence[tuple[TokenIds, Mask]] = ()
-    """Tokens that end one together: the later ones, and whether a token may be the first."""
+    """Token sequences that end a repetition: the later tokens, and whether each token may be the first."""
 
     def behind(self, tokens: TokenIds) -> int:
-        """How many of the latest tokens stand behind the last breaker; all where there is none."""
+        """The number of tokens after the last breaker; all if there is none."""
         count = len(tokens)
-        found = []  # of each breaker: how many tokens stand behind its first one, and how many behind it
+        found = []  # for each breaker: the number of tokens after its first token, and after its last
         places = self.alone[tokens].nonzero()[0]
         if len(places):
             after = count - 1 - int(places[-1])
@@ -67,16 +67,16 @@ class Breakers:
             if len(places):
                 after = count - 1 - int(places[-1])
                 found.append((after, after - n))
-        # The one that begins last counts; of two that begin there, the longer.
+        # The breaker that begins last counts; of two that begin there, the longer.
         return min(found)[1] if found else count
 
 
 _known: WeakKeyDictionary[Vocabulary, tuple[str, Breakers]] = WeakKeyDictionary()
-"""The breakers that were read last, for the next answer."""
+"""Cache of the breakers read last, for the next answer."""
 
 
 def breakers_of(vocabulary: Vocabulary, sampling: Sampling) -> Breakers | None:
-    """The breakers in a vocabulary; None where the settings do not ask for DRY."""
+    """The breakers in a vocabulary; None if DRY is off."""
     if not is_on(sampling):
         return None
     written, breakers = _known.get(vocabulary, ("", None))
@@ -87,12 +87,12 @@ def breakers_of(vocabulary: Vocabulary, sampling: Sampling) -> Breakers | None:
 
 
 def is_on(sampling: Sampling) -> bool:
-    """Whether DRY changes anything."""
+    """Whether DRY has an effect."""
     return sampling.dry_multiplier > 0 and sampling.dry_penalty_last_n != 0
 
 
 def breaker_texts(written: str) -> list[bytes]:
-    """The texts in a list with spaces between; escapes, and how much of a text counts, are llama.cpp's."""
+    """The texts in a list separated by spaces; escapes and the length limit are llama.cpp's."""
     texts: list[bytes] = []
     for word in written.split():
         if word == NO_BREAKER:
@@ -108,12 +108,12 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def _read_breakers(vocabulary: Vocabulary, written: str) -> Breakers:
-    """Every token that holds a breaker's text ends a repetition; one that ends with the text's beginning does
-    so together with the tokens of the rest."""
+    """Find the breakers: every token that contains a breaker's text ends a repetition; a token that ends with
+    the text's beginning does so together with the tokens of the rest."""
     alone = np.zeros(vocabulary.size, np.bool_)
     sequences: dict[tuple[int, ...], Mask] = {}
     for text in breaker_texts(written):
-        heads: dict[int, list[int]] = {}  # how much of the text a token ends with -> ids
+        heads: dict[int, list[int]] = {}  # length of the text's beginning that a token ends with -> ids
         for id, word in vocabulary.words_with(text[0]):
             if text in word:
                 alone[id] = True
@@ -125,24 +125,24 @@ def _read_breakers(vocabulary: Vocabulary, written: str) -> Breakers:
             rest = vocabulary.tokenize(text[length:], special=False, parse_special=False)[:_LONGEST_TAIL]
             mask = sequences.setdefault(tuple(rest.tolist()), np.zeros(vocabulary.size, np.bool_))
             mask[ids] = True
-    alone |= sequences.pop((), False)  # a rest that is no token
+    alone |= sequences.pop((), False)  # an empty rest
     return Breakers(alone, [(np.array(rest, np.int32), mask) for rest, mask in sequences.items()])
 
 
 class Dry:
-    """The penalty under one setting."""
+    """The DRY penalty with given settings."""
 
     def __init__(self, sampling: Sampling, breakers: Breakers) -> None:
         self._breakers = breakers
         self._allowed = sampling.dry_allowed_length
         self._last_n = max(sampling.dry_penalty_last_n, 0)  # 0: all
-        # In single precision, as there.
+        # In single precision, as in llama.cpp.
         base = np.float32(sampling.dry_base)
         self._multiplier, self._base = float(np.float32(sampling.dry_multiplier)), float(base)
         self._longest = self._allowed + int(_LOG_MAX / np.log(base)) if base > _FLAT else None
 
     def lower(self, logits: Floats, context: TokenIds) -> None:
-        """Lower the logits, shape [vocabulary], in place; `context` are the tokens before, shape [n]."""
+        """Lower the logits, shape [vocabulary], in place; `context` is the tokens before, shape [n]."""
         tokens = context[-self._last_n :]
         latest = tokens[::-1]
         if len(tokens) <= self._allowed:
@@ -165,19 +165,19 @@ class Dry:
             return
         ids, lengths = followers[counts], lengths[counts]
         penalties = self._multiplier * np.power(self._base, lengths - self._allowed)
-        order = lengths.argsort()  # of a token's repetitions the longest is written last
+        order = lengths.argsort()  # the longest of a token's repetitions is written last
         ids, penalties = ids[order], np.minimum(penalties[order], _LARGEST).astype(np.float32)
         logits[ids] = logits[ids] - penalties
 
 
 def _repeated(latest: TokenIds, places: Lengths, longest: int) -> Lengths:
-    """How many of the latest tokens, the last one first, stand from each place on as well, at most `longest`.
+    """The number of latest tokens, last first, that also end at each place, at most `longest`.
 
-    Zero for a place that is outdone whatever stands there. A step compares some tokens of all places that
-    still go on: a Python loop over the context would take milliseconds.
+    Zero for a place that cannot have the longest repetition. Each step compares some tokens of all places
+    that still match: a Python loop over the context would take milliseconds.
     """
     lengths = np.zeros(len(places), np.intp)
-    # In text that goes round in circles every turn is such a place, and the nearest goes on for longest.
+    # In cyclic text every period is such a place, and the nearest repetition is the longest.
     nearest, room = int(places[0]), np.minimum(len(latest) - places, longest)
     same = latest[nearest : nearest + room[0]] == latest[: room[0]]
     lengths[0] = room[0] if np.logical_and.reduce(same) else same.argmin()

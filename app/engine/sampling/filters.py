@@ -1,8 +1,8 @@
-"""Which tokens a sampler's filters leave, found without sorting a vocabulary.
+"""A sampler's filters: the tokens that they keep, found without sorting a vocabulary.
 
-Each filter looks at the logits that the filters before it left, and names the places that stay, ascending.
-Where equal logits meet a limit, those of lower ids stay, as with a stable sort. Where few are left, a list of
-Python's costs less than numpy's calls: filters that follow on others have a form for that.
+Each filter gets the logits that earlier filters kept, and returns the places to keep, ascending. Of equal
+logits at a limit those of lower ids are kept, as by a stable sort. For few logits a Python list costs less
+than numpy's calls: filters that follow others have a form for lists.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     Places = NDArray[np.intp]
 
 FEW = 256
-"""So many tokens are ranked sooner in a list than in an array."""
+"""Up to this many tokens, ranking a list is faster than ranking an array."""
 _SORTED = 2048
-"""So many values are sorted sooner than counted into bins."""
+"""Up to this many values, sorting is faster than counting into bins."""
 _BINS = 4096
-_NARROW = 1e-30  # a span is at least this: nothing is divided by zero
+_NARROW = 1e-30  # the least span, to avoid division by zero
 
 
 def top_k(logits: Logits, k: int) -> Places:
-    """The `k` largest logits, shape [n] -> [k]; all where there are no more."""
+    """The `k` largest logits, shape [n] -> [k]; all if there are fewer."""
     if k >= len(logits.values):
         return np.arange(len(logits.values))
     places = logits.reaching(logits.bound(k))
@@ -49,7 +49,7 @@ def top_p(logits: Logits, p: float) -> Places:
     weights, whole = logits.weights
     if len(weights) <= _SORTED:
         return _head(logits.values, weights, p * whole)
-    # Together, tokens less probable than this have less than 1 - p: the limit is before them.
+    # All tokens less probable than this have less than 1 - p together: the limit lies above them.
     least = min((1 - p) * whole / len(weights), 1.0)
     places = (weights >= np.float32(least)).nonzero()[0]
     kept: Places = places[_head(logits.values[places], weights[places], p * whole)]
@@ -80,23 +80,24 @@ def typical_p(logits: Logits, p: float) -> Places:
 
 
 def head_of_top_p(values: Sequence[float], p: float) -> int:
-    """`top_p` of a few logits, largest first: how many of the first stay."""
+    """`top_p` for a few logits, largest first: the number of first logits kept."""
     sums = list(accumulate(math.exp(value - values[0]) for value in values))
     return min(bisect_left(sums, p * sums[-1]) + 1, len(sums))
 
 
 def head_of_min_p(values: Sequence[float], p: float) -> int:
-    """`min_p` of a few logits, largest first: how many of the first stay."""
+    """`min_p` for a few logits, largest first: the number of first logits kept."""
     limit = values[0] + math.log(p)
     return sum(value >= limit for value in values)
 
 
 def without_top_choices(p: Floats, logits: Logits, threshold: float, chance: float) -> Floats:
-    """XTC: with `chance` the tokens that reach `threshold` are left out, but for the least probable of them.
+    """XTC: with probability `chance`, the tokens that reach `threshold` are dropped, except the least
+    probable of them.
 
-    `p` is the distribution without it, shape [n]; the probabilities of the logits, which are those at
-    temperature 1, are held against the threshold. Returns the distribution that comes of both cases: where
-    llama.cpp draws whether to drop them before it draws a token, this is the law of the token.
+    `p` is the distribution without XTC, shape [n]; the probabilities at temperature 1, from the logits, are
+    compared with the threshold. Returns the mixture of both cases: llama.cpp first draws whether to drop and
+    then draws a token, and this is the law of that token.
     """
     weights, whole = logits.weights
     at_one = weights / np.float32(whole)
@@ -120,9 +121,9 @@ def min_p(logits: Logits, p: float) -> Places:
 
 
 def _head(values: Floats, weights: Floats, mass: float) -> Places:
-    """The largest of `values`, as many as it takes for their weights to reach `mass`; [n] -> [m], m > 0.
+    """The fewest largest `values` whose weights reach `mass`; [n] -> [m], m > 0.
 
-    Many values are counted into bins first, so that only those of the bin with the limit in it are sorted.
+    Many values are first counted into bins, so that only the bin with the limit is sorted.
     """
     if len(values) <= _SORTED:
         order = np.argsort(-values, kind="stable")
@@ -142,5 +143,5 @@ def _head(values: Floats, weights: Floats, mass: float) -> Places:
 
 
 def _count(weights: Floats, mass: float) -> int:
-    """How many of the first weights reach `mass`; all where they do not."""
+    """The number of first weights that reach `mass`; all if they do not."""
     return int(np.cumsum(weights, dtype=np.float64).searchsorted(mass)) + 1

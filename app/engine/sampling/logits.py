@@ -19,19 +19,19 @@ Exponentials = Callable[["Floats", "np.float32 | float", "Floats"], float]
 """(x, shift, out) -> sum: writes exp(x - shift) into `out`, which may be `x`; both contiguous, shape [n]."""
 
 TOP = 10
-"""How many alternatives a trace keeps."""
+"""The number of alternatives that a trace keeps."""
 
-_HEIGHT = 64  # values of a group
+_HEIGHT = 64  # values per group
 
-# Here and in the drafters numpy's functions are called as ufuncs (np.add.reduce, not sum): behind a pass of
-# the model nothing of them is in the processor's caches, and the methods' detour costs more than the sum.
+# Here and in the drafters numpy is called through ufuncs (np.add.reduce, not sum): after a pass of the model
+# its code is no longer in the processor's caches, and the methods' overhead costs more than the sum.
 
 
 def exponentials(x: Floats, shift: np.float32 | float, out: Floats) -> float:
-    """`Exponentials` by numpy."""
+    """`Exponentials` with numpy."""
     np.subtract(x, np.float32(shift), out=out)
     np.exp(out, out=out)
-    # In the row's own precision, for numpy adds up pairwise: the error is that of a few roundings.
+    # In the row's own precision, because numpy sums pairwise: the error is a few roundings.
     return float(np.add.reduce(out))
 
 
@@ -44,8 +44,8 @@ def softmax(logits: Floats, exponentials: Exponentials = exponentials) -> Floats
 
 
 def log_sum_exp(rows: Floats, exponentials: Exponentials = exponentials) -> list[float]:
-    """What each row's logits exceed their log-probabilities by, shape [n, vocabulary] -> n numbers; NaN where
-    a logit is."""
+    """The log of each row's sum of exponentials, shape [n, vocabulary] -> n numbers; NaN for a row with a NaN
+    logit."""
     out = np.empty_like(rows[0])
     largest = np.maximum.reduce(rows, axis=1).tolist()
     return [top + math.log(exponentials(row, top, out)) for row, top in zip(rows, largest, strict=True)]
@@ -55,8 +55,8 @@ def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[
     """Indices and values of the `n` largest values of each row, largest first (ties: lower index first).
 
     `rows` is contiguous, shape [rows, vocabulary]. The n-th largest of the maxima of disjoint groups is a
-    bound that at least n values of a row reach, and few more do: three quick passes over all rows at once
-    instead of a partition of each. Both lists are empty for a row of NaN.
+    bound that at least n values of a row reach, and few more: three quick passes over all rows at once
+    instead of a partition of each row. Both lists are empty for a row of NaN.
     """
     count, size = rows.shape
     height = max(1, math.isqrt(size) // 2)
@@ -64,8 +64,8 @@ def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[
     if groups <= n:
         reached = ~np.isnan(rows)
     else:
-        # Group i holds every `groups`-th value from i on: maxima of whole slices, which numpy is fast at.
-        # A view of its own, because a slice of several rows cannot be reshaped without a copy.
+        # Group i has every `groups`-th value from i on: maxima of whole slices, which numpy computes fast. A
+        # separate view, because a slice of several rows cannot be reshaped without a copy.
         step = rows.itemsize
         grouped: Floats = np.ndarray(
             (count, height, groups), rows.dtype, rows, strides=(size * step, groups * step, step)
@@ -88,9 +88,9 @@ def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[
 
 
 class Logits:
-    """Logits of the tokens that are left, shape [n], and a quick way to the large ones among them.
+    """The logits of the remaining tokens, shape [n], with a fast search for the large ones.
 
-    The maxima of groups cost one quick pass; only groups whose maximum is large enough are looked through.
+    The maxima of groups cost one quick pass; only groups with a large enough maximum are searched.
     """
 
     def __init__(self, values: Floats, exponentials: Exponentials) -> None:
@@ -101,14 +101,14 @@ class Logits:
         if count < _HEIGHT:
             self.largest = np.maximum.reduce(values)
             return
-        # Group i holds every `count`-th value from i on: maxima of whole rows, which numpy is fast at.
+        # Group i has every `count`-th value from i on: maxima of whole rows, which numpy computes fast.
         self._groups = values[: _HEIGHT * count].reshape(_HEIGHT, count)
         self._rest = values[_HEIGHT * count :]
         self._maxima = np.maximum.reduce(self._groups, axis=0)
         self.largest = np.maximum.reduce(self._maxima)
         if len(self._rest):
             self.largest = np.maximum(self.largest, np.maximum.reduce(self._rest))
-        """NaN where any is."""
+        """The largest logit; NaN if any is NaN."""
 
     @cached_property
     def weights(self) -> tuple[Floats, float]:
@@ -117,7 +117,7 @@ class Logits:
         return weights, self._exponentials(self.values, self.largest, weights)
 
     def bound(self, n: int) -> np.float32:
-        """A value that at least `n` of them reach, and few more do."""
+        """A value that at least `n` logits reach, and few more."""
         values = self.values if self._maxima is None or len(self._maxima) < n else self._maxima
         values = values.copy()
         values.partition(len(values) - n)
@@ -125,7 +125,7 @@ class Logits:
         return bound
 
     def reaching(self, bound: np.float32) -> Places:
-        """The places of those that reach `bound`, ascending."""
+        """The places of the logits that reach `bound`, ascending."""
         places: Places
         groups = None if self._maxima is None else (self._maxima >= bound).nonzero()[0]
         if groups is None or len(groups) * 8 > len(self._groups[0]):

@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
 
 _SMALL_VOCABULARY = 16_384
-"""Up to here all rows of a draft in six calls cost less than six calls for each row that is looked at."""
+"""Up to this size, six calls for all rows of a draft cost less than six calls for each row needed."""
 
 
 class TargetRows:
-    """Row j is the target's answer behind `context` and the first j drafted tokens.
+    """The target's rows: row j follows `context` and the first j drafted tokens.
 
-    Rows behind a rejected token are never looked at; where rows cost more than the calls for them, nothing is
-    computed for those.
+    Rows after a rejected token are never needed; if rows cost more than calls, they are not computed.
     """
 
     def __init__(
@@ -41,8 +40,8 @@ class TargetRows:
         vocabulary: Vocabulary,
         store: RowStore,
     ) -> None:
-        """`logits` has shape [len(draft) + 1, vocabulary]; `store` is of its width, and nobody else's until
-        the record is made."""
+        """`logits` has shape [len(draft) + 1, vocabulary]; `store` has the same width, and is used by nothing
+        else until the record is made."""
         self._store = store
         self._logits = logits
         self._sampler = sampler
@@ -51,9 +50,9 @@ class TargetRows:
         self._vocabulary = vocabulary
         self._adjusted: dict[int, Floats] = {}
         self._distributions: dict[int, Distribution] = {}
-        self._wholes: list[float] = []  # log of the sum of exponentials, a row
-        self._best: list[int] = []  # argmax, a row
-        self._copied = 0  # rows, into the store
+        self._wholes: list[float] = []  # log of the sum of exponentials, per row
+        self._best: list[int] = []  # argmax, per row
+        self._copied = 0  # rows copied into the store
 
     def adjusted(self, row: int) -> Floats:
         """Logits after penalties and bans, shape [vocabulary]."""
@@ -70,7 +69,7 @@ class TargetRows:
         """The row's most probable token."""
         if self._sampler.adjusts:
             return int(self.adjusted(row).argmax())
-        if self._is_large:  # `keep` would copy it behind that, and find it in no cache any more
+        if self._is_large:  # `keep` would copy it later, when it has left the caches
             self._copy(row + 1)
             return int(self._store.rows(row + 1)[row].argmax())
         if not self._best:
@@ -94,17 +93,19 @@ class TargetRows:
 
     @property
     def _records_distribution(self) -> bool:
-        """A one-hot row says nothing of the tokens beside: there the logits are what is recorded."""
+        """Whether the distribution is recorded. A one-hot row says nothing about other tokens: for those the
+        logits are recorded."""
         return bool(self._distributions) and not self._sampler.is_greedy
 
     def keep(self, count: int) -> None:
-        """Copy what `record` needs of the first `count` rows: the next pass overwrites llama.cpp's memory."""
+        """Copy what `record` needs from the first `count` rows: the next pass overwrites llama.cpp's
+        memory."""
         if not (self._records_distribution or self._sampler.adjusts):
             self._copy(count)
             self._logits = self._store.rows(count)
 
     def _copy(self, count: int) -> None:
-        """Have the first `count` rows in the store."""
+        """Copy the first `count` rows into the store."""
         if count > self._copied:
             self._store.rows(count)[self._copied :] = self._logits[self._copied : count]
             self._copied = count
@@ -112,8 +113,8 @@ class TargetRows:
     def record(self, count: int) -> list[Alternatives]:
         """The alternatives of the first `count` rows, for the trace.
 
-        From the distribution in use. At temperature 0, whatever verifies, they are the model's own
-        probabilities at temperature 1: its argmax has the largest.
+        They come from the distribution in use. At temperature 0, whatever the rule, they are the model's own
+        probabilities at temperature 1, where the argmax has the largest.
         """
         piece = self._vocabulary.pieces.__getitem__
         if self._records_distribution:
@@ -135,7 +136,7 @@ class TargetRows:
         return alternatives
 
     def _top_of_distributions(self, count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """Ids and probabilities of the best tokens of the first `count` rows, without those that were cut."""
+        """Ids and probabilities of the best tokens of the first `count` rows, without filtered tokens."""
         tops, all_shares = [], []
         for row in range(count):
             made = self.distribution(row)
@@ -146,9 +147,10 @@ class TargetRows:
         return tops, all_shares
 
     def probability(self, row: int, token: int) -> float:
-        """The recorded probability of a token; only after `record`, for the rows that it was asked for and
-        for those whose distribution was judged by. NaN where a row's logits are none."""
+        """The recorded probability of a token. Valid after `record`, for the recorded rows and those whose
+        distribution judged. NaN if the row's logits are NaN."""
         if self._distributions:
-            broken = row < len(self._wholes) and math.isnan(self._wholes[row])  # a one-hot row would hide it
+            # A one-hot row would hide the NaN.
+            broken = row < len(self._wholes) and math.isnan(self._wholes[row])
             return math.nan if broken else self.distribution(row).of(token)
         return math.exp(self.adjusted(row).item(token) - self._wholes[row])

@@ -1,7 +1,7 @@
 """Logits to probabilities: penalties, DRY, filters, temperature, in llama.cpp's order.
 
-The filters look at the probabilities at temperature 1 and come before the temperature, as in llama.cpp's
-default sampler chain.
+The filters use the probabilities at temperature 1 and come before the temperature, as in llama.cpp's default
+sampler chain.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 _LOWEST_TEMPERATURE = 1e-30
 _SPARSE = 8
-"""A distribution of more than one in so many tokens is written densely: looking ids up would cost more."""
+"""A distribution with more than one in so many tokens left is stored densely: looking up ids would cost
+more."""
 
 
 class Sampler:
-    """Turns the logits of one place into the distribution that the settings ask for."""
+    """Turns the logits of a place into the distribution for the settings."""
 
     def __init__(
         self,
@@ -41,8 +42,8 @@ class Sampler:
         exponentials: Exponentials = exponentials,
         breakers: Breakers | None = None,
     ) -> None:
-        """`banned` ids never come out (end-of-generation tokens where they are ignored); `breakers` are
-        needed where DRY is on."""
+        """`banned` ids are never drawn (end-of-generation tokens, if ignored); `breakers` are needed if DRY
+        is on."""
         self.sampling = sampling
         self.exponentials = exponentials
         self._banned = np.fromiter(banned, np.intp)
@@ -56,7 +57,9 @@ class Sampler:
             self._dry = Dry(sampling, breakers)
         self.adjusts = bool(len(self._banned)) or self._penalises or self._dry is not None
         self._filters: list[Callable[[Logits], Places]] = []
-        self._heads: list[Callable[[list[float]], int]] = []  # the last filters, for a few logits
+        self._heads: list[
+            Callable[[list[float]], int]
+        ] = []  # the last filters, in their form for a few logits
         if sampling.top_n_sigma > 0:
             self._filters.append(partial(filters.top_n_sigma, n=sampling.top_n_sigma))
         if sampling.top_k > 0:
@@ -69,22 +72,22 @@ class Sampler:
         if sampling.min_p > 0:
             self._filters.append(partial(filters.min_p, p=sampling.min_p))
             self._heads.append(partial(filters.head_of_min_p, p=sampling.min_p))
-        # How many of the last filters, with all that is behind them, have a form for a few logits.
+        # The number of last filters that have a form for a few logits.
         self._ranks = -1 if sampling.xtc_probability > 0 else len(self._heads)
         if self._ranks == len(self._filters) - 1 and 0 < sampling.top_k <= filters.FEW // 2:
-            self._best_k = sampling.top_k  # all but top-k, which comes first: it is one of them then
+            self._best_k = sampling.top_k  # only top-k comes before them: it joins the list form
             self._heads.insert(0, lambda _values: sampling.top_k)
-        self._looks = bool(self._filters) or sampling.xtc_probability > 0  # at the probabilities
+        self._looks = bool(self._filters) or sampling.xtc_probability > 0  # whether probabilities are needed
 
     @property
     def is_greedy(self) -> bool:
         return self.sampling.temperature == 0
 
     def adjust(self, logits: Floats, context: NDArray[np.int32], out: Floats | None = None) -> Floats:
-        """Logits after penalties, DRY and bans; `context` are the tokens before this place, shape [n].
+        """Logits after penalties, DRY and bans; `context` is the tokens before this place, shape [n].
 
-        Returns the row itself where nothing applies, else a copy, in `out` where that is given: the row is
-        llama.cpp's memory.
+        Returns the row itself if nothing applies, else a copy, in `out` if given: the row is llama.cpp's
+        memory.
         """
         if not self.adjusts:
             return logits
@@ -104,10 +107,10 @@ class Sampler:
         return adjusted
 
     def distribution(self, adjusted: Floats, out: Floats | None = None) -> Distribution:
-        """The distribution that tokens are drawn from; sums to 1. Where every token is left it is written to
-        `out`, shape [vocabulary], where that is given.
+        """The distribution that tokens are drawn from; sums to 1. If every token is left it is written to
+        `out`, shape [vocabulary], if given.
 
-        At temperature 0 it is one at the argmax. Where a logit is NaN, every probability is.
+        At temperature 0 it is one at the argmax. If a logit is NaN, every probability is NaN.
         """
         if self.is_greedy:
             return Distribution(np.ones(1, np.float32), np.array([adjusted.argmax()]))
@@ -160,7 +163,7 @@ class Sampler:
         if temperature == 1:
             whole = self.exponentials(logits, largest, p)
         else:
-            # The maximum goes first and the limit holds: a tiny temperature would overflow the quotient.
+            # The maximum is subtracted first and the quotient limited: a tiny temperature would overflow it.
             np.subtract(logits, largest, out=p)
             p /= np.float32(temperature)
             whole = self.exponentials(p, 0.0, p)
@@ -169,11 +172,11 @@ class Sampler:
 
     @property
     def is_plain(self) -> bool:
-        """Nothing but the temperature applies: all rows can be had at once."""
+        """Whether only the temperature applies: all rows can then be computed at once."""
         return not (self.is_greedy or self.adjusts or self._looks)
 
     def distributions(self, logits: Floats) -> list[Distribution]:
-        """As `distribution`, of all rows at once, shape [n, vocabulary]; only where `is_plain`."""
+        """As `distribution`, for all rows at once, shape [n, vocabulary]; only if `is_plain`."""
         temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
         p: Floats = np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True))
         p /= np.float32(temperature)

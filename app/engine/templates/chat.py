@@ -1,4 +1,4 @@
-"""Chat templates: the file's own Jinja2, and people's text that never becomes a control token."""
+"""Chat prompts by the model file's Jinja2 template; typed text never becomes a control token."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
     from app.engine.native import Vocabulary
 
-_OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # noncharacters, never part of real text: between them stands plain text
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # noncharacters, never part of real text: they enclose plain text
 _MARKS = str.maketrans("", "", _OPEN + _CLOSE)
 _PLAIN = re.compile(f"{_OPEN}(.*?){_CLOSE}", re.DOTALL)
 
 
 class TokenizedPrompt(NamedTuple):
-    """A prompt as the model reads it."""
+    """A prompt in the model's tokens."""
 
     text: str
     ids: NDArray[np.int32]  # shape [n]
-    options: TemplateOptions  # those that a chat template read
+    options: TemplateOptions  # the options that the chat template read
 
 
 class ChatTemplate:
-    """The chat template of a model file, or the reason why there is none."""
+    """The chat template of a model file, which may have none."""
 
     def __init__(self, source: str, vocabulary: Vocabulary, templates: Templates) -> None:
         self._vocabulary = vocabulary
         self._source = source
         self._templates = templates
         spellings = "|".join(map(re.escape, vocabulary.control_texts()))
-        # Every character at which a control token's spelling begins, also inside another one's.
+        # Every character at which a control token's spelling begins, also inside another's.
         self._first = re.compile(f"(?=(?:{spellings}))(.)" if spellings else r"(?!)", re.DOTALL)
 
     def thinking(self, stopped: Callable[[], bool] = lambda: False) -> Thinking | None:
-        """What the template can be told about thinking, None where it is nothing; raises PromptError."""
+        """The template's thinking options, None if it has none; raises PromptError."""
         if not self._source:
             return None
         return self._templates.thinking(self._source, *self._ends(), stopped)
@@ -55,8 +55,8 @@ class ChatTemplate:
         options: TemplateOptions | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> TokenizedPrompt:
-        """The prompt for an answer; raises PromptError, also where `stopped` says while the template is at
-        work that nobody wants the prompt any more."""
+        """Render and tokenize the prompt for an answer; raises PromptError, also if `stopped` returns True
+        while the template runs."""
         if not self._source:
             raise PromptError(
                 "This model file has no chat template.", "Use completion mode, or another file."
@@ -69,10 +69,10 @@ class ChatTemplate:
             for name, value in (options or {}).items()
         }
         text, read = self._templates.render(self._source, guarded, bos, eos, given, stopped)
-        # Most templates write BOS themselves; two of them would disturb the model.
+        # Most templates write BOS themselves; a second BOS would disturb the model.
         add_bos = vocabulary.adds_bos and not (bos and text.startswith(bos))
         ids = [vocabulary.bos] if add_bos else []
-        # The template's own text, and at every second place plain text.
+        # The template's own text alternates with plain text.
         for place, part in enumerate(_PLAIN.split(text)):
             plain = bool(place % 2)
             if part := part.translate(_MARKS):
@@ -85,7 +85,7 @@ class ChatTemplate:
         return TokenizedPrompt(text.translate(_MARKS), np.array(ids, np.int32), told)
 
     def _ends(self) -> tuple[str, str]:
-        """The texts of the tokens that begin and end a text."""
+        """The texts of the BOS and EOS tokens."""
         return self._token_text(self._vocabulary.bos), self._token_text(self._vocabulary.eos)
 
     def _guard(self, content: str) -> str:

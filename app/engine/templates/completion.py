@@ -1,4 +1,4 @@
-"""Prompts without a chat template: a text with a gap to fill, and token ids."""
+"""Prompts without a chat template: text with a gap to fill, and token ids."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def fill_in_the_middle(vocabulary: Vocabulary, prefix: str, suffix: str) -> NDArray[np.int32]:
     """The prompt for the text between `prefix` and `suffix`, shape [n], in llama.cpp's order (/infill): each
-    behind the model's own token for it, the token of the middle last. Neither text becomes a control token.
+    after the model's token for it, the token for the middle last. Neither text becomes a control token.
 
-    Raises PromptError where the model has no such tokens.
+    Raises PromptError if the model has no such tokens.
     """
     if vocabulary.fim is None:
         raise PromptError(
@@ -31,8 +31,8 @@ def fill_in_the_middle(vocabulary: Vocabulary, prefix: str, suffix: str) -> NDAr
 
 
 def from_ids(vocabulary: Vocabulary, ids: tuple[int, ...]) -> tuple[str, NDArray[np.int32]]:
-    """The text of a prompt that is given as tokens, and its ids, shape [n]; raises PromptError for an id that
-    the vocabulary does not have."""
+    """The text of a prompt given as tokens, and its ids, shape [n]; raises PromptError for an id that is not
+    in the vocabulary."""
     unknown = next((id for id in ids if not 0 <= id < vocabulary.size), None)
     if unknown is not None:
         raise PromptError(

@@ -1,4 +1,4 @@
-"""Options of a chat template: variables that it may read beside the messages, and values for them."""
+"""Options of a chat template: variables that it may read besides the messages."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ GIVEN = (
     "raise_exception",
     "strftime_now",
 )
-"""What every template is given: no options."""
-LARGEST = 2**53  # of whole numbers: every reader of JSON keeps these as they are
+"""Variables that every template is given, which cannot be options."""
+LARGEST = 2**53  # the largest whole number that every JSON reader keeps exact
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALLOWED = "Allowed: true, false, a number or a text."
 
 
 def check_options(options: Mapping[str, object]) -> None:
-    """Raise SettingError where a name or a value is none that a template can be given."""
+    """Raise SettingError if a name or a value cannot be given to a template."""
     for name, value in options.items():
         if not _NAME.fullmatch(name):
             raise SettingError(
-                f"“{name}” is no name of a template option.", "Allowed: letters, digits and underscores."
+                f"“{name}” is not a valid name of a template option.",
+                "Allowed: letters, digits and underscores.",
             )
         if name in GIVEN:
             raise SettingError(f"Every chat template is given {name} already.", "Leave that option out.")
@@ -46,10 +47,10 @@ def check_options(options: Mapping[str, object]) -> None:
 
 
 def read_option(text: str) -> tuple[str, TemplateValue]:
-    """`KEY=VALUE`, the value read as JSON where it is some, else as text; raises SettingError."""
+    """Read `KEY=VALUE`, with the value as JSON if it is valid JSON, else as text; raises SettingError."""
     name, equals, written = text.partition("=")
     if not equals:
-        raise SettingError(f"“{text}” is no template option.", "Write KEY=VALUE.")
+        raise SettingError(f"“{text}” is not a template option.", "Write KEY=VALUE.")
     try:
         value = msgspec.json.decode(written)
     except (msgspec.DecodeError, UnicodeEncodeError):

@@ -1,4 +1,5 @@
-"""Renders chat templates in a process of its own, which is ended where one takes too long or too much."""
+"""Renders chat templates in a separate process, which is ended if a template takes too much time or
+memory."""
 
 from __future__ import annotations
 
@@ -37,15 +38,15 @@ from app.engine.templates.thinking import Thinking
 from app.engine.types import Message
 
 TIME_LIMIT = 2.0  # seconds; real templates take milliseconds
-_START_LIMIT = 60.0  # seconds until the process is there: not the template's doing
-_GRACE = 1.0  # seconds that the process gets to end by itself
-_LOOK = 0.02  # seconds between two looks whether the text is still wanted
+_START_LIMIT = 60.0  # seconds until the process has started, which is not the template's fault
+_GRACE = 1.0  # seconds that the process has to end by itself
+_LOOK = 0.02  # seconds between two checks whether the text is still wanted
 _LONGEST = 4 * MAX_CHARACTERS + 100  # bytes of an answer
-_ALARM = getattr(signal, "SIGALRM", 0)  # what the process sets itself
+_ALARM = getattr(signal, "SIGALRM", 0)  # the timer that the process sets for itself
 _HINT = "Use completion mode, or another file."
-_UNREADABLE = "The model's chat template gave what cannot be read."
+_UNREADABLE = "The model's chat template returned something that cannot be read."
 
-# Isolated (-I): neither the folder that the user is in nor the environment says what is imported.
+# Isolated (-I): neither the working folder nor the environment affects imports.
 _PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -56,15 +57,15 @@ _ROOT = str(Path(__file__).parents[3])
 
 
 class Templates:
-    """The process that renders, started by `start` or when it is first needed, and kept. For one thread."""
+    """The rendering process, started by `start` or at its first use, and kept. For use by one thread."""
 
     def __init__(self, limit: float = TIME_LIMIT) -> None:
-        """`limit` is how many seconds one text may take."""
+        """`limit` is the time that one text may take, in seconds."""
         self._limit = limit
         self._process: _Process | None = None
 
     def start(self) -> None:
-        """Have a process ready for the next `render`, without waiting for it; raises PromptError."""
+        """Start the process for the next `render` without waiting for it; raises PromptError."""
         if self._process is not None and not self._process.is_alive:
             self.close()
         try:
@@ -84,10 +85,10 @@ class Templates:
         options: TemplateOptions,
         stopped: Callable[[], bool],
     ) -> tuple[str, list[str]]:
-        """The text that a template makes of messages, and the names of the options that it reads.
+        """Render messages: return the text, and the names of the options that the template reads.
 
-        Raises PromptError where it refuses, fails, or takes too much time or memory, and soon after `stopped`
-        says that the text is not wanted any more.
+        Raises PromptError if the template refuses, fails, or takes too much time or memory, and soon after
+        `stopped` returns True.
         """
         question = RenderQuestion(
             source=source,
@@ -103,7 +104,7 @@ class Templates:
         return said.text, said.read
 
     def thinking(self, source: str, bos: str, eos: str, stopped: Callable[[], bool]) -> Thinking | None:
-        """What a template can be told about thinking, None where it is nothing; raises PromptError."""
+        """A template's thinking options, None if it has none; raises PromptError."""
         question = ThinkingQuestion(source=source, bos_token=bos, eos_token=eos, seconds=self._limit)
         said = self._ask(question, stopped)
         if not isinstance(said, Understood):
@@ -116,7 +117,7 @@ class Templates:
         try:
             said = self._process.ask(question, stopped)
         except BaseException:
-            self.close()  # it may still be at work
+            self.close()  # it may still be running
             raise
         if isinstance(said, TemplateRefused):
             raise PromptError(said.message, said.hint)
@@ -130,7 +131,7 @@ class Templates:
 
 
 class _Process:
-    """One process, for one question after another."""
+    """A process that answers one question after another."""
 
     def __init__(self) -> None:
         """Raises OSError."""
@@ -138,7 +139,7 @@ class _Process:
             [sys.executable, "-I", "-c", _PROGRAM, json.dumps([_ROOT, *sys.path])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # what a template makes the interpreter say is for nobody
+            stderr=subprocess.DEVNULL,  # nobody reads the interpreter's messages about a template
             start_new_session=True,  # Ctrl+C is for the parent to handle
         )
         self._ready = False
@@ -148,9 +149,10 @@ class _Process:
         return self._process.poll() is None
 
     def ask(self, question: TemplateQuestion, stopped: Callable[[], bool]) -> Answer:
-        """Raises PromptError where the process ends or does not answer, and where `stopped` says so."""
+        """Ask a question. Raises PromptError if the process ends or does not answer, or if `stopped` returns
+        True."""
         said: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        # On a thread: a process that is stuck takes no question and gives no answer, and pipes know no limit.
+        # On a thread: a stuck process neither reads nor answers, and pipes have no time limit.
         threading.Thread(
             target=self._exchange, args=(encode(question), said), name="chat template", daemon=True
         ).start()
@@ -161,12 +163,12 @@ class _Process:
             raise self._explain(question)
         try:
             answer: Answer = decode_answer(data)
-        except ValueError:  # msgspec's errors, and that of a text that is not UTF-8
+        except ValueError:  # msgspec's errors, and text that is not UTF-8
             raise PromptError(_UNREADABLE, _HINT) from None
         return answer
 
     def _exchange(self, question: bytes, said: queue.SimpleQueue[bytes | None]) -> None:
-        """Say that the process is there, then what it answers; None where it is gone."""
+        """Put a first message once the process has started, then its answer; None if it has ended."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             if not self._ready:
@@ -175,11 +177,11 @@ class _Process:
             said.put(b"")
             send(self._process.stdin, question)
             said.put(receive(self._process.stdout, _LONGEST))
-        except (EOFError, OSError, ValueError):  # a pipe that was closed is a ValueError
+        except (EOFError, OSError, ValueError):  # a closed pipe is a ValueError
             said.put(None)
 
     def _explain(self, question: TemplateQuestion) -> PromptError:
-        """What the end of the process was."""
+        """The error for an ended process."""
         try:
             code = self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
@@ -198,7 +200,7 @@ class _Process:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
-            with contextlib.suppress(OSError):  # what was not written yet
+            with contextlib.suppress(OSError):  # unwritten data
                 pipe.close()
 
 
@@ -209,14 +211,14 @@ def _too_long(question: TemplateQuestion) -> PromptError:
 
 
 def _next(said: queue.SimpleQueue[bytes | None], seconds: float, stopped: Callable[[], bool]) -> bytes | None:
-    """What is said next, None where nothing comes any more or within `seconds`; raises PromptError where
-    `stopped` says so."""
+    """The next message, None if none comes within `seconds` or at all; raises PromptError if `stopped`
+    returns True."""
     until = time.monotonic() + seconds
     while True:
         try:
             return said.get(timeout=_LOOK)
         except queue.Empty:
             if stopped():
-                raise PromptError("Stopped while the chat template was at work.") from None
+                raise PromptError("Stopped while the chat template was running.") from None
             if time.monotonic() > until:
                 return None

@@ -1,8 +1,8 @@
-"""The template process: where a stranger's Jinja2 template runs, with no way out and with limits.
+"""The template process: runs untrusted Jinja2 templates in a sandbox with limits.
 
-A file can carry any program as its chat template. The environment keeps it from reaching anything but its
-arguments and refuses single steps that are seen to be huge; the system ends the process where a template runs
-too long, and refuses it memory beyond a limit (on Linux). `templates.py` is the side that asks.
+A file can have any program as its chat template. The sandbox gives it access to its arguments only and
+refuses single steps that would be huge; the system ends the process if a template runs too long, and limits
+its memory (on Linux). `process.py` is the calling side.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from app.engine.templates.thinking import Thinking, find_thinking
 from app.engine.types import Message
 
 MEMORY_LIMIT = 1_000_000_000  # bytes of address space, the interpreter's 50 MB among them
-MAX_CHARACTERS = 10_000_000  # no context holds as much; tokenizing it takes a second
+MAX_CHARACTERS = 10_000_000  # more than any context; tokenizing it takes a second
 OUT_OF_MEMORY = 3  # exit code
 _HEAD = 8  # bytes before each message: its length
-_LARGEST = 1_000_000  # numbers handed to functions, lengths of repeated texts, bits of numbers
+_LARGEST = 1_000_000  # numbers passed to functions, lengths of repeated texts, bits of numbers
 _LONGEST_ERROR = 160  # characters
-_SAMPLE = [{"role": "user", "content": "Hello"}]  # by which is seen what options do
+_SAMPLE = [{"role": "user", "content": "Hello"}]  # rendered to see what options do
 
 
 class TemplateQuestion(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What is asked about a template; `seconds` is how long the answer may take."""
+    """A question about a template; `seconds` is the time that the answer may take."""
 
     source: str
     bos_token: str
@@ -47,31 +47,31 @@ class TemplateQuestion(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class RenderQuestion(TemplateQuestion, frozen=True, kw_only=True, tag=True):
-    """The text that it makes of messages."""
+    """Asks for the text that the template makes of messages."""
 
     messages: list[Message]
     options: TemplateOptions
 
 
 class ThinkingQuestion(TemplateQuestion, frozen=True, kw_only=True, tag=True):
-    """What it can be told about thinking."""
+    """Asks for the template's thinking options."""
 
 
 class Rendered(msgspec.Struct, frozen=True, tag=True):
-    """The text that it made, and which of the options it reads."""
+    """The rendered text, and the options that the template reads."""
 
     text: str
     read: list[str]
 
 
 class Understood(msgspec.Struct, frozen=True, tag=True):
-    """What it can be told about thinking, None where it is nothing."""
+    """The template's thinking options, None if it has none."""
 
     thinking: Thinking | None
 
 
 class TemplateRefused(msgspec.Struct, frozen=True, tag=True):
-    """Why there is none, in sentences."""
+    """The reason why there is no answer, in sentences."""
 
     message: str
     hint: str
@@ -85,13 +85,13 @@ _decode_question = msgspec.msgpack.Decoder(RenderQuestion | ThinkingQuestion).de
 
 
 def send(pipe: IO[bytes], message: bytes) -> None:
-    """Write one message; raises OSError where nobody reads any more."""
+    """Write one message; raises OSError if the reader is gone."""
     pipe.write(len(message).to_bytes(_HEAD, "little") + message)
     pipe.flush()
 
 
 def receive(pipe: IO[bytes], longest: int) -> bytes:
-    """Read one message; raises EOFError where none comes, or where it is longer than `longest`."""
+    """Read one message; raises EOFError if none comes, or if it is longer than `longest`."""
     length = int.from_bytes(_exactly(pipe, _HEAD), "little")
     if length > longest:
         raise EOFError
@@ -106,7 +106,7 @@ def _exactly(pipe: IO[bytes], count: int) -> bytes:
 
 
 class _Generation(Extension):
-    """transformers' block around what the assistant said, for training; here its body alone counts."""
+    """transformers' block around the assistant's text, for training; here only its body is rendered."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja2's own way
 
@@ -117,7 +117,7 @@ class _Generation(Extension):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """An environment for templates that nobody has read."""
+    """A Jinja2 environment for untrusted templates."""
 
     intercepted_binops = frozenset(["*", "**"])
 
@@ -141,7 +141,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _size(value: Any) -> int:
-    """Length of a text or list, bits of a whole number."""
+    """The length of a text or list, the bits of a whole number."""
     if isinstance(value, int):
         return value.bit_length()
     return len(value) if hasattr(value, "__len__") else 1
@@ -154,7 +154,7 @@ def _check(values: Iterable[Any]) -> None:
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter that looks at its arguments first."""
+    """A filter that first checks its arguments."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -188,12 +188,12 @@ def _compiled(source: str) -> jinja2.Template:
 
 @functools.lru_cache(maxsize=2)
 def _variables(source: str) -> set[str]:
-    """The names that a template may look up in what it is given; attributes of such names are none."""
+    """The variables that a template may read, without their attributes."""
     return meta.find_undeclared_variables(Sandbox().parse(source))
 
 
 def answer(question: RenderQuestion | ThinkingQuestion) -> Answer:
-    """Answer about a template, or say in sentences why it cannot be rendered."""
+    """Answer a question about a template, or say why it cannot be rendered."""
     try:
         if isinstance(question, ThinkingQuestion):
             return _understood(question)
@@ -206,13 +206,15 @@ def answer(question: RenderQuestion | ThinkingQuestion) -> Answer:
             f"The model's chat template refused the messages: {_brief(error)}.",
             "Change the messages, or use completion mode.",
         )
-    except Exception as error:  # whatever a stranger's program can raise
+    except Exception as error:  # an untrusted program may raise anything
         return TemplateRefused(
             f"The model's chat template failed: {type(error).__name__}: {_brief(error)}.",
             "Use completion mode, or another file.",
         )
     if len(text) > MAX_CHARACTERS:
-        return TemplateRefused("The model's chat template made too long a text.", "Use completion mode.")
+        return TemplateRefused(
+            "The model's chat template made a text that is too long.", "Use completion mode."
+        )
     return Rendered(_unicode(text), sorted(read))
 
 
@@ -235,32 +237,32 @@ def _understood(question: ThinkingQuestion) -> Understood:
             return _rendered(question, _SAMPLE, options)
         except MemoryError:
             raise
-        except Exception:  # it refuses the option, or breaks off at it
+        except Exception:  # it refuses the option, or fails with it
             return None
 
     return Understood(find_thinking(_variables(question.source), render))
 
 
 def _unicode(text: str) -> str:
-    """A template can spell what is no Unicode."""
+    """The text with invalid Unicode replaced: a template may write any."""
     return text.encode("utf-8", errors="replace").decode()
 
 
 def _brief(error: Exception) -> str:
-    """What an error says, in a line or two: a template may raise a text of any length."""
+    """An error's text, cut to a line or two: a template may raise any text."""
     words = _unicode(" ".join(str(error)[:_LONGEST_ERROR].split()))
     return f"{words}…" if len(str(error)) > _LONGEST_ERROR else words.removesuffix(".")
 
 
 def serve() -> None:
-    """The process: one question after another, until nobody asks any more."""
+    """The process: answer questions until the pipe is closed."""
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     _limit_itself()
     try:
         send(answers, b"")  # ready
         while True:
             question = _decode_question(receive(questions, sys.maxsize))
-            # The system ends the process, whatever a template is in the midst of, and whoever waits.
+            # The system's timer ends the process, whatever a template is doing.
             _alarm(question.seconds)
             said = encode(answer(question))
             _alarm(0.0)
@@ -277,7 +279,7 @@ def _alarm(seconds: float) -> None:
 
 
 def _limit_itself() -> None:
-    """Less memory than a machine has, and no files: of what is refused, the process may die."""
+    """Limit memory and forbid writing files; the process may die of a refusal."""
     try:
         import resource
     except ImportError:  # Windows
@@ -287,5 +289,5 @@ def _limit_itself() -> None:
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
-        with contextlib.suppress(OSError, ValueError):  # macOS knows no limit of memory
+        with contextlib.suppress(OSError, ValueError):  # macOS cannot limit memory
             resource.setrlimit(limit, (most, most))

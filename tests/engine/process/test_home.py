@@ -315,7 +315,7 @@ def test_loading_is_stopped_and_keeps_the_pair(talk: Talk, slow_file: Path) -> N
     failed = talk.load(slow_file)[-1]
     assert isinstance(failed, Failed)
     assert (failed.message, failed.expected) == ("Loading was stopped.", True)
-    assert failed.hint == "The pair from before is still there."
+    assert failed.hint == "The previous pair is still loaded."
     assert trace_of(talk.generate(strategy=DRAFTS)).header.pair.target.name == "target"
 
 
@@ -497,5 +497,5 @@ def test_what_cannot_be_sent_is_refused_and_the_engine_goes_on(
     for events in (talk.load(Path("/models/\udcff.gguf")), talk.generate(prompt="half a pair: \ud800")):
         (failed,) = events
         assert isinstance(failed, Failed) and failed.expected and not failed.gone
-        assert "no Unicode" in failed.message
+        assert "not valid Unicode" in failed.message
     assert isinstance(talk.generate(max_tokens=3)[-1], Finished)

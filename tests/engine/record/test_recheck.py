@@ -281,7 +281,9 @@ def test_tampering_is_found(traces: dict[str, Trace], kind: str, edit: str) -> N
 @pytest.mark.parametrize("seed", [-2, 2**63, 2**80])
 def test_what_is_no_seed_is_said(traces: dict[str, Trace], seed: int) -> None:
     trace = traces["match"]
-    assert recheck(Trace(replace(trace.header, seed=seed), trace.rounds)) == [f"Header: {seed} is no seed."]
+    assert recheck(Trace(replace(trace.header, seed=seed), trace.rounds)) == [
+        f"Header: {seed} is not a seed."
+    ]
 
 
 @pytest.mark.parametrize("kind", EDITS)
@@ -317,7 +319,7 @@ def test_text_behind_a_stop_is_found(traces: dict[str, Trace]) -> None:
     early = trace.text[3:6]
     stopped = Trace(replace(trace.header, stop=(early,)), trace.rounds, trace.totals)
     assert any(
-        problem.startswith("Totals: text goes on behind a stop at token") for problem in recheck(stopped)
+        problem.startswith("Totals: text continues after a stop at token") for problem in recheck(stopped)
     )
 
 

@@ -83,7 +83,7 @@ def test_an_empty_file_has_neither_trace_nor_words(path: Path) -> None:
 def test_what_stands_behind_the_totals_is_damage(path: Path, whole: Trace, extra: int) -> None:
     found = changed(path, lambda lines: [*lines, lines[extra]])
     assert found.trace is not None and found.trace.rounds == whole.rounds
-    assert str(found.damage).endswith("it stands behind the totals.")
+    assert str(found.damage).endswith("it follows the totals.")
 
 
 FLAWS: dict[str, tuple[str, Callable[[Round], Round]]] = {

@@ -127,7 +127,7 @@ def test_a_line_of_another_shape_is_damage(lines: list[bytes]) -> None:
 
 
 def test_lines_behind_the_totals_are_refused(lines: list[bytes]) -> None:
-    with pytest.raises(TraceError, match="behind the totals"):
+    with pytest.raises(TraceError, match="follows the totals"):
         parse_trace([*lines, lines[1]])
 
 

@@ -409,7 +409,7 @@ def test_memory_is_limited(vocabulary: Vocabulary, templates: Templates) -> None
 
 def test_a_huge_text_is_refused(render: Render) -> None:
     source = "{% for a in range(60) %}{{ 'x' * 1000000 }}{% endfor %}"
-    with pytest.raises(PromptError, match="too long a text"):
+    with pytest.raises(PromptError, match="a text that is too long"):
         render(source)
 
 
@@ -483,7 +483,7 @@ def test_stop_acts_while_a_template_renders(
         home.send(Stop(2))
         failed = home.receive(60)
         assert isinstance(failed, Failed) and failed.expected
-        assert failed.message == "Stopped while the chat template was at work.", "before its time was over"
+        assert failed.message == "Stopped while the chat template was running.", "before its time was over"
         home.send(Generate(3, GenerationRequest(prompt="x", max_tokens=2)))
         assert not isinstance(home.receive(60), Failed), "the engine goes on"
     finally:

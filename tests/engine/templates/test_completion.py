@@ -95,5 +95,5 @@ def test_an_unknown_token_id_is_refused(engine: Engine, id: int) -> None:
 
 
 def test_one_kind_of_prompt_is_given(engine: Engine) -> None:
-    with pytest.raises(PromptError, match="one of them"):
+    with pytest.raises(PromptError, match="Give exactly one"):
         events_of(engine, GenerationRequest(prompt="a", prompt_ids=(1,)))

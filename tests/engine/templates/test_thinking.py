@@ -181,8 +181,8 @@ def test_a_value_is_json_where_it_is_some(written: str, option: tuple[str, Any])
     ("written", "said"),
     [
         ("a", "KEY=VALUE"),
-        ("a b=1", "no name"),
-        ("=1", "no name"),
+        ("a b=1", "not a valid name"),
+        ("=1", "not a valid name"),
         ("a=[1]", "cannot be a list"),
         ("a={}", "cannot be an object"),
         ("a=null", "cannot be null"),
