@@ -18,6 +18,7 @@ from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
 from app.ui.setup.llama_text import LlamaText
+from app.ui.setup.strategy.purpose_choice import PurposeChoice
 from app.ui.setup.strategy.rule_choice import RuleChoice
 from app.ui.setup.strategy.spec_text import SpecText
 from app.ui.setup.strategy.strategy_cards import StrategyCards
@@ -83,6 +84,8 @@ class StrategyPanel(QWidget):
         self._theme = theme
         self._spec = StrategySpec()
         self._with: StrategyContext | None = None
+        self.purpose = PurposeChoice()
+        self.purpose.taken.connect(self._purpose_taken)
         self.cards = StrategyCards(theme)
         self.cards.changed.connect(self._parts_changed)
         self.length = RuleChoice(theme, "Draft length", {rule: LENGTHS[rule] for rule in LengthRule})
@@ -96,7 +99,7 @@ class StrategyPanel(QWidget):
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._columns.setSpacing(24)
         for stretch, widgets in (
-            (5, (self.cards,)),
+            (5, (self.purpose, self.cards)),
             # What appears and disappears is below the controls, so that these do not move.
             (4, (self.length, self.rule, self.text, self.notice, self.command)),
         ):
@@ -138,6 +141,11 @@ class StrategyPanel(QWidget):
     @Slot(object)
     def _parts_changed(self, parts: tuple[StrategyPart, ...]) -> None:
         self._change(dataclasses.replace(self._spec, parts=parts))
+
+    @Slot(object)
+    def _purpose_taken(self, spec: StrategySpec) -> None:
+        """The rule of verification stays: it belongs to the sampling, not to the work."""
+        self._change(dataclasses.replace(spec, verification=self._spec.verification))
 
     @Slot(str)
     def _length_picked(self, choice: str) -> None:
@@ -188,6 +196,8 @@ class StrategyPanel(QWidget):
         if self._with is None:
             return
         context = self._with
+        in_use = dataclasses.replace(self._spec, verification=None)
+        self.purpose.set_context(str(in_use), context.draft is not None)
         try:
             StrategySpec.parse(self.spec())
         except SettingError as error:  # its drafter was removed

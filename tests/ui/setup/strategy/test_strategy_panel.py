@@ -24,6 +24,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.compat import FitKind, VocabularyFit
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import SettingError
+from app.engine.explain.purposes import PURPOSES
 from app.engine.plugins import use_drafters
 from app.engine.strategy import StrategySpec
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
@@ -584,3 +585,36 @@ def test_options_of_a_command_are_not_broken(qtbot: QtBot, theme: Theme) -> None
     broken = [shown.lines(width) for width in range(140, 300)]
     assert any("--spec-draft-n-max\u00a04" in lines for lines in broken)
     assert any("--spec-draft-n-max" in lines for lines in broken)  # no room beside it for the value
+
+
+def choose_purpose(panel: StrategyPanel, name: str) -> QPushButton:
+    panel.purpose.choice.setCurrentText(name)
+    return panel.purpose.use
+
+
+def test_a_purpose_proposes_a_strategy_and_says_why(qtbot: QtBot, panel: StrategyPanel) -> None:
+    assert panel.purpose.use.isHidden() and panel.purpose.reason.isHidden()
+    use = choose_purpose(panel, "Code edits")
+    assert use.text() == "Use ngram-mod+draft-simple"
+    assert "repeats most of the code" in panel.purpose.reason.text()
+    with qtbot.waitSignal(panel.spec_changed) as told:
+        qtbot.mouseClick(use, Qt.MouseButton.LeftButton)
+    assert told.args == ["ngram-mod+draft-simple"] == [panel.spec()]
+    assert use.text() == "In use" and not use.isEnabled()
+    assert panel.purpose.choice.hasFocus()
+    panel.set_spec("suffix")
+    assert use.isEnabled(), "another strategy is in use"
+
+
+def test_without_a_draft_a_purpose_proposes_what_needs_none(panel: StrategyPanel) -> None:
+    use_with(panel, draft=False)
+    for purpose in PURPOSES:
+        assert choose_purpose(panel, purpose.name).text() in (f"Use {purpose.without_draft}", "In use")
+        assert not purpose.spec(has_draft=False).needs_draft
+
+
+def test_a_purpose_leaves_the_verification_as_it_is(qtbot: QtBot, panel: StrategyPanel) -> None:
+    panel.set_spec("draft-simple:verify=match")
+    qtbot.mouseClick(choose_purpose(panel, "Long sessions"), Qt.MouseButton.LeftButton)
+    assert panel.spec() == "suffix+draft-simple:verify=match"
+    assert panel.purpose.use.text() == "In use"

@@ -1,0 +1,73 @@
+"""“What are you doing?”: a kind of work proposes a strategy."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.explain.purposes import PURPOSES, Purpose
+from app.engine.strategy import StrategySpec
+
+ASK = "Choose a kind of work…"
+
+
+class PurposeChoice(QWidget):
+    """A list of purposes; below the chosen one its reason, and a button that takes its strategy."""
+
+    taken = Signal(object)  # StrategySpec
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._has_draft = True
+        self._in_use = ""
+        heading = QLabel("What are you doing?")
+        heading.setProperty("role", "strong")
+        self.choice = QComboBox()
+        self.choice.setAccessibleName("What are you doing?")
+        self.choice.addItems([ASK, *(purpose.name for purpose in PURPOSES)])
+        self.choice.currentIndexChanged.connect(self._show)
+        self.reason = QLabel()
+        self.reason.setProperty("role", "caption")
+        self.reason.setWordWrap(True)
+        self.reason.setTextFormat(Qt.TextFormat.PlainText)
+        self.use = QPushButton()
+        self.use.clicked.connect(self._use)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        layout.addWidget(heading)
+        layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addWidget(self.reason)
+        layout.addWidget(self.use, 0, Qt.AlignmentFlag.AlignLeft)
+        self._show()
+
+    def set_context(self, in_use: str, has_draft: bool) -> None:
+        """Set the strategy in use, and whether the pair has a draft model."""
+        if (in_use, has_draft) != (self._in_use, self._has_draft):
+            self._in_use, self._has_draft = in_use, has_draft
+            self._show()
+
+    @property
+    def purpose(self) -> Purpose | None:
+        """The chosen one."""
+        index = self.choice.currentIndex() - 1
+        return PURPOSES[index] if index >= 0 else None
+
+    @property
+    def _spec(self) -> StrategySpec | None:
+        return self.purpose.spec(self._has_draft) if self.purpose is not None else None
+
+    @Slot()
+    def _show(self) -> None:
+        purpose, spec = self.purpose, self._spec
+        self.reason.setText(purpose.reason if purpose is not None else "")
+        self.reason.setVisible(purpose is not None)
+        taken = str(spec) == self._in_use
+        self.use.setVisible(spec is not None)
+        self.use.setText("In use" if taken else f"Use {spec}")
+        self.use.setEnabled(not taken)
+
+    @Slot()
+    def _use(self) -> None:
+        self.choice.setFocus()  # the button can no longer be pressed, and Qt would go on to just anything
+        self.taken.emit(self._spec)
