@@ -282,7 +282,8 @@ class Engine:
     def tokenize(self, request: GenerationRequest) -> TokenizedPrompt:
         given = (request.prompt is not None, bool(request.messages), bool(request.prompt_ids))
         if sum(given) != 1:
-            raise PromptError("There is no prompt.", "Give exactly one: a prompt, messages or token ids.")
+            message = "There are several prompts." if any(given) else "There is no prompt."
+            raise PromptError(message, "Give exactly one: a prompt, messages or token ids.")
         if request.suffix is not None and request.prompt is None:
             raise PromptError("A suffix needs a prompt.", "Give the text in front of the gap as the prompt.")
         vocabulary = self.vocabulary

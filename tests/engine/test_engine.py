@@ -445,7 +445,7 @@ def test_answers_end_by_end_token_stop_and_length(engine: Engine) -> None:
     [
         (GenerationRequest(), PromptError, "no prompt"),
         (GenerationRequest(prompt=""), PromptError, "empty"),
-        (GenerationRequest(prompt="x", messages=(Message("user", "x"),)), PromptError, "one of them"),
+        (GenerationRequest(prompt="x", messages=(Message("user", "x"),)), PromptError, "several prompts"),
         (GenerationRequest(prompt="x", max_tokens=0), SettingError, "max_tokens"),
         (GenerationRequest(prompt="x", strategy="magic"), SettingError, "magic"),
         (

@@ -169,7 +169,7 @@ def test_a_probe_that_died_is_not_held_against_the_file(tmp_path: Path, cache: C
 
 
 def test_what_is_free_has_words_of_its_own() -> None:
-    with pytest.raises(ModelFileError, match="What is free") as raised:
+    with pytest.raises(ModelFileError, match="The free memory") as raised:
         Dying().room()
     assert "damaged" not in str(raised.value)
 

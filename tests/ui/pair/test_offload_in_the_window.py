@@ -149,7 +149,7 @@ def test_what_would_be_taken_is_told_before_loading(windows: Windows) -> None:
     assert "Lower ctx_size" in words(panel.memory)
     box.lineEdit().selectAll()
     desk.qtbot.keyClicks(box.lineEdit(), "x")
-    desk.until(lambda: "every setting is right" in words(panel.memory))
+    desk.until(lambda: "every setting is valid" in words(panel.memory))
     box.lineEdit().selectAll()
     desk.qtbot.keyClicks(box.lineEdit(), "0")
     desk.until(lambda: TAKEN in words(panel.memory))
@@ -206,7 +206,7 @@ def test_nothing_is_measured_while_an_answer_is_written(windows: Windows) -> Non
     desk.type("hello")
     desk.until_streaming()
     panel = open_panel(desk, "target")
-    desk.until(lambda: "when the engine is free" in words(panel.memory))
+    desk.until(lambda: "once the engine is free" in words(panel.memory))
     desk.controller.stop()
     desk.until(lambda: TAKEN in words(panel.memory))
 
