@@ -31,7 +31,7 @@ DEMO_PAIR = Path(__file__).parent.parent / "resources" / "demo_pair"
 
 @pytest.fixture(scope="session")
 def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tiny], Path]:
-    """Makes a tiny GGUF file, each only once a session."""
+    """Makes tiny GGUF files, each only once per session."""
     from tests.tiny import write_tiny
 
     folder = tmp_path_factory.mktemp("tiny")
@@ -84,7 +84,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture
 def known_strategies() -> Iterator[None]:
-    """For tests that add drafters from outside: what is known afterwards is what was known before."""
+    """For tests that add plug-in drafters: restores the registered strategies."""
     from app.engine.drafters.registry import KINDS
 
     before = dict(KINDS)
@@ -112,7 +112,7 @@ def demo_engine(demo_pair: tuple[Path, Path]) -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def demo_prompts(demo_pair: tuple[Path, Path]) -> list[str]:
-    """The prompts that the bundled pair is shown with."""
+    """The example prompts of the bundled pair."""
     return [prompt["prompt"] for prompt in json.loads((DEMO_PAIR / "pair.json").read_text())["prompts"]]
 
 
@@ -140,7 +140,7 @@ _TOLD = pytest.StashKey[list[str]]()
 
 @pytest.fixture(scope="session")
 def partings(request: pytest.FixtureRequest) -> list[Parting]:
-    """Answers that left their baseline's; what is put here is listed at the end of the run."""
+    """Answers that parted from their baseline's, listed at the end of the run."""
     return request.config.stash.setdefault(_PARTINGS, [])
 
 
@@ -165,7 +165,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: WorkerController) -> None:
-    # A worker that crashed has put nothing out.
+    # A crashed worker has no output.
     told = getattr(node, "workeroutput", {}).get("partings", [])
     node.config.stash.setdefault(_TOLD, []).extend(told)
 

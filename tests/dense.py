@@ -1,5 +1,5 @@
-"""Distributions written over the whole vocabulary, for tests that look at every token, and the filters as
-they are when the vocabulary is sorted for every row: what those that do not sort are held against."""
+"""Dense distributions over the whole vocabulary, for tests of every token, and filters that sort the
+vocabulary for every row: the reference for those that do not sort."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.engine.types import Sampling
 
 
 def dense(made: Distribution, size: int) -> np.ndarray:
-    """Shape [size]; the tokens that are left stand in the order of their ids, each once."""
+    """The distribution in shape [size]; checks that its ids ascend."""
     if made.ids is None:
         assert len(made.p) == size
         return made.p

@@ -1,4 +1,4 @@
-"""Drafter files for tests: made from a body, or those that come with the app as examples."""
+"""Drafter files for tests: made from a body, or the app's examples."""
 
 from __future__ import annotations
 

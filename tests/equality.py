@@ -1,8 +1,8 @@
 """METRICS.md's "equal to the baseline": the same tokens, or a first parting at a measured near-tie.
 
 Batch shapes round differently, so the argmax can flip where two logits are nearly equal. Whether a parting is
-such a flip is not believed but measured: both runs' passes are repeated, shape by shape, in a fresh context
-that has never held anything else, and the logits at the place of the parting are compared.
+such a flip is measured: both runs' passes are repeated, shape by shape, in a fresh context that has never
+held anything else, and the logits at the place of the parting are compared.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Parting:
     index: int
     baseline_token: int
     token: int
-    gap: float  # how much better the baseline's token was, in the baseline's shapes
-    difference: float  # how much of that the other shapes were measured to take away, at most
+    gap: float  # by how much the baseline's token was better, in the baseline's shapes
+    difference: float  # the largest change of that gap measured in the other shapes
     reproduced: bool  # fresh contexts in both runs' shapes choose these two tokens
 
     @property
@@ -86,20 +86,20 @@ class Parting:
 
 
 def drafted(trace: Trace) -> int:
-    """Tokens that were drafted in the answer."""
+    """The number of drafted tokens in the answer."""
     return sum(len(round.drafted) for round in trace.rounds)
 
 
 class Baselines:
-    """Answers without speculation, generated once each, and what left them."""
+    """Baseline answers, generated once each, and the partings from them."""
 
     def __init__(self, partings: list[Parting]) -> None:
-        """`partings` takes every parting that is found, so that all can be listed."""
+        """Every parting found is added to `partings`."""
         self.partings = partings
         self.known: dict[tuple[Engine, GenerationRequest], Trace] = {}
 
     def check(self, engine: Engine, request: GenerationRequest, strategy: str) -> Trace:
-        """Answer the request with `strategy`; fails where the answer is not equal to the baseline."""
+        """Answer the request with `strategy`; fails if the answer is not equal to the baseline."""
         plain = replace(request, strategy="none", cold=True)
         asked = replace(request, strategy=strategy, cold=True)
         if (engine, plain) not in self.known:
@@ -115,7 +115,8 @@ class Baselines:
 
 
 def first_parting(engine: Engine, prompt: NDArray[np.int32], baseline: Trace, trace: Trace) -> Parting | None:
-    """None where both answers have the same tokens. Both must have been generated cold, from `prompt`."""
+    """The parting of two answers, None if they have the same tokens. Both must have been generated cold, from
+    `prompt`."""
     if baseline.token_ids == trace.token_ids:
         return None
     pairs = zip(baseline.token_ids, trace.token_ids, strict=False)

@@ -1,8 +1,8 @@
 """The sampling law through the real loop: what is emitted against what the target alone would emit.
 
 The exact joint law of the first tokens is computed from the target's own logits, prefix by prefix, by the
-plain reference sampler. Then the loop itself (generate.verify_rounds, over real models) is run many times,
-and the counts of what it emitted are held against that law by chi-square.
+plain reference sampler. Then the loop itself (generate.verify_rounds, with real models) is run many times,
+and the counts of emitted tokens are tested against that law by chi-square.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LENGTH = 3  # tokens of the joint law
 SMALL = 5.0  # cells expected less often than this are pooled
 PROMPT = "abcabgabcfab"
-FALSE_ALARM = 1e-4  # how often a right engine may fail, all tests of a run together
+FALSE_ALARM = 1e-4  # how often a correct engine may fail, in all tests of a run together
 
 TARGET = Tiny(
     name="law-target", letters="abcdefgh", n_layers=1, n_embd=32, n_heads=2, n_ff=32, n_ctx=256, scale=0.45
@@ -77,7 +77,7 @@ ECHO = "law-echo"
 
 @dataclass(frozen=True)
 class Case:
-    """One way of drafting and sampling whose law is measured."""
+    """A way of drafting and sampling whose law is measured."""
 
     strategy: str
     sampling: Sampling = field(default_factory=lambda: WARM)
@@ -200,7 +200,7 @@ class EchoParams:
 
 
 class Echo(Drafter):
-    """A drafter from outside: what followed the last token when it came before, else that token again."""
+    """A plug-in drafter: proposes what followed the last token before, else that token again."""
 
     def __init__(self, params: EchoParams, _resources: Resources) -> None:
         self._n_max = params.n_max
@@ -214,7 +214,7 @@ class Echo(Drafter):
 
 @contextmanager
 def echo_known() -> Iterator[None]:
-    """The strategy from outside is known in here, and only in here."""
+    """Register the plug-in strategy within the block."""
     register(StrategyKind(ECHO, EchoParams, "Repeats.", make=Echo))
     try:
         yield
@@ -223,8 +223,8 @@ def echo_known() -> Iterator[None]:
 
 
 class PaidAuto(AutoLength):
-    """`length=auto` as it is where drafting pays: it is told the times of a large target. By those of these
-    models it would rest."""
+    """`length=auto` where drafting pays: it observes the times of a large target. With those of these models
+    it would rest."""
 
     def observe(self, cost: RoundCost) -> None:
         attempts = [
@@ -259,7 +259,7 @@ class Beginning(Handover[Verified]):
 def emitted(
     engine: Engine, case: Case, n: int, seed: int, first: int = 0, seen: list[Round] | None = None
 ) -> Iterator[tuple[int, ...]]:
-    """The first LENGTH tokens of `n` answers from the `first` on, each with draws of its own."""
+    """Yield the first LENGTH tokens of `n` answers from number `first` on, each with its own draws."""
     with echo_known():
         yield from _emitted(engine, case, n, seed, first, seen)
 
@@ -279,7 +279,9 @@ def _emitted(
     )
     for number in range(first, first + n):
         for name, drafter in drafters:
-            if name.startswith("ngram-map"):  # what once failed is not proposed again: soon nothing would be
+            if name.startswith(
+                "ngram-map"
+            ):  # it does not propose again what once failed: soon it would propose nothing
                 drafter.reset()
         length.begin(outset)
         run = Generation(
@@ -306,7 +308,8 @@ def _emitted(
 def count(
     engine: Engine, case: Case, n: int, seed: int, first: int = 0, seen: list[Round] | None = None
 ) -> NDArray[np.int64]:
-    """How often each LENGTH tokens came, shape [vocabulary] * LENGTH; `seen` takes the rounds."""
+    """Count the answers by their first LENGTH tokens, shape [vocabulary] * LENGTH; `seen` takes the
+    rounds."""
     size = engine.target.model.vocabulary.size
     counts = np.zeros((size,) * LENGTH, np.int64)
     for tokens in emitted(engine, case, n, seed, first, seen):
@@ -325,7 +328,7 @@ def count_elsewhere(files: tuple[Path, Path], case: Case, n: int, seed: int, fir
 
 
 def p_values(counts: NDArray[np.int64], law: NDArray[np.float64]) -> list[float]:
-    """Of the laws of one token, of two and of three; 0 where something impossible came."""
+    """The p-values of the laws of one, two and three tokens; 0 if something impossible was emitted."""
     values = []
     for length in range(1, LENGTH + 1):
         rest = tuple(range(length, LENGTH))
@@ -338,7 +341,7 @@ def _p_value(counts: NDArray[np.int64], law: NDArray[np.float64]) -> float:
         return 0.0
     order = np.argsort(law)[np.count_nonzero(law == 0) :]
     expected, seen = law[order] * counts.sum(), counts[order]
-    # From the rarest on, cells are pooled until each is expected often enough.
+    # The rarest cells are pooled until each is expected often enough.
     starts, waiting = [0], 0.0
     for place, value in enumerate(expected):
         if waiting >= SMALL:
@@ -355,7 +358,7 @@ def _p_value(counts: NDArray[np.int64], law: NDArray[np.float64]) -> float:
 
 
 def holds(values: list[float], cases: int) -> bool:
-    """Whether these are p-values of a right engine, which fails less than once in 1 / FALSE_ALARM runs.
+    """Whether these p-values are acceptable: a correct engine fails less than once in 1 / FALSE_ALARM runs.
 
     `cases` is how many counts are judged in the run, each in LENGTH ways (Bonferroni's correction).
     """

@@ -38,7 +38,7 @@ TEXT = "The quick brown fox saw naïve東🙂 and jumps 7\n"
 
 
 def models_folder() -> Path:
-    """Where it is. Outside of set-up's .venv the test is skipped; in there the folder must be."""
+    """Its folder, which must exist in set-up's .venv; with another Python the test is skipped."""
     if not _NOTES.is_file():
         pytest.skip("set-up (`make test`) unpacks llama.cpp's vocabularies and templates")
     folder = Path(json.loads(_NOTES.read_text(encoding="utf-8"))["models"])
@@ -68,7 +68,7 @@ def write_text_model(folder: Path, name: str) -> Path:
 
 @contextmanager
 def real_pair(folder: Path, name: str) -> Iterator[Engine]:
-    """A target of that vocabulary and a draft near it, loaded; `folder` goes afterwards."""
+    """A loaded target with that vocabulary and a similar draft; `folder` is removed afterwards."""
     files = [write_model(folder, name, noise=noise, noise_seed=1) for noise in (0.0, 0.1)]
     with Engine(*files) as engine:
         yield engine
@@ -76,7 +76,8 @@ def real_pair(folder: Path, name: str) -> Iterator[Engine]:
 
 
 def assert_drafts_the_text(engine: Engine, baselines: Baselines) -> None:
-    """Of a target and a draft that write TEXT: equal to the baseline, and most of the draft is accepted."""
+    """Check a target and a draft that write TEXT: equal to the baseline, and most of the draft is
+    accepted."""
     request = GenerationRequest(prompt=TEXT * 2, max_tokens=48, ignore_eos=True)
     trace = baselines.check(engine, request, "draft-simple:n_max=4")
     assert (TEXT * 5).startswith(trace.text.rstrip("\ufffd")), "of a character cut short"
@@ -86,7 +87,7 @@ def assert_drafts_the_text(engine: Engine, baselines: Baselines) -> None:
 
 
 def _ids_of_text(vocabulary: Vocabulary) -> list[int]:
-    """The tokens of TEXT where it stands behind itself."""
+    """The tokens of TEXT after TEXT."""
     length = len(TEXT.encode())
     at = -vocabulary.puts_space
     ids = []

@@ -29,7 +29,7 @@ DRAFTERS: Mapping[str, Make] = {
 
 
 class DraftCall(msgspec.Struct, array_like=True, frozen=True):
-    """One call of common_speculative_draft, and the accept behind it."""
+    """One call of common_speculative_draft, and the accept after it."""
 
     length: int  # of the context, its last token included
     k: int
@@ -60,7 +60,7 @@ def scenarios(path: Path = VECTORS) -> Iterator[Scenario]:
 
 
 def first_difference(scenario: Scenario, drafters: Mapping[str, Make] = DRAFTERS) -> str:
-    """Where our drafters part from llama.cpp's, in words; empty where they do not."""
+    """The first difference between our drafts and llama.cpp's, in words; empty if there is none."""
     ours = [drafters[name](*sizes) for name, *sizes in scenario.drafters]
     for number, answer in enumerate(scenario.answers):
         text = np.array(answer.text, np.int32)
@@ -78,7 +78,7 @@ def first_difference(scenario: Scenario, drafters: Mapping[str, Make] = DRAFTERS
 
 
 def _propose(drafters: list[Drafter], context: Any, k: int) -> tuple[int, Proposal]:
-    """As `propose` asks them: the first proposal that is not empty."""
+    """The first non-empty proposal, as in `propose`."""
     for index, drafter in enumerate(drafters):
         proposal = drafter.propose(context, k)
         assert proposal.end

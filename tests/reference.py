@@ -1,4 +1,4 @@
-"""Sampling written down as plainly as can be, in double precision: what the engine's is held against."""
+"""A reference sampler in plain code and double precision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 def dry_penalties(
     sampling: Sampling, context: Sequence[int], breakers: Sequence[Sequence[int]] = ()
 ) -> dict[int, float]:
-    """What DRY takes off behind `context`, by token; `breakers` are tokens that end a repetition together."""
+    """DRY's penalty after `context`, by token; `breakers` are token sequences that end a repetition."""
     last_n = sampling.dry_penalty_last_n
     recent = list(context) if last_n < 0 else list(context)[max(0, len(context) - last_n) :]
     longest = len(recent)
@@ -47,7 +47,7 @@ def probabilities(
     banned: Sequence[int] = (),
     breakers: Sequence[Sequence[int]] = (),
 ) -> np.ndarray:
-    """The distribution that the settings ask for behind `context`, shape [vocabulary]."""
+    """The distribution after `context` with these settings, shape [vocabulary]."""
     values = logits.astype(np.float64)
     last_n = sampling.repeat_last_n
     recent = list(context) if last_n < 0 else list(context)[max(0, len(context) - last_n) :]

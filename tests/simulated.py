@@ -14,7 +14,7 @@ WRONG = -1  # a token that the target never writes; it writes 0, 1, 2, ...
 
 @dataclass(frozen=True)
 class Pair:
-    """What things cost, in target passes over one token."""
+    """The simulated costs, in target passes over one token."""
 
     v: Callable[[int], float]  # of a pass over k drafted tokens and one more
     c: float  # of a drafted token
@@ -24,19 +24,19 @@ class Pair:
     prompt_tokens: int = 40
     noise: float = 0.0  # relative standard deviation of a time
     outliers: float = 0.0  # share of times that are several times as long
-    busy: float = 0.0  # how much longer everything takes in phases in which the machine is busy
+    busy: float = 0.0  # how much longer everything takes while the machine is busy
     seconds: float = 0.01  # of a pass over one token
-    hit: float = 1.0  # how often there is a draft at all
-    switch: float = 0.0  # how much longer a pass over another number of tokens than the one before takes
+    hit: float = 1.0  # share of rounds with a draft
+    switch: float = 0.0  # how much longer a pass takes whose number of tokens changed
 
 
 @dataclass
 class Run:
-    """What an answer took."""
+    """The result of a simulated answer."""
 
     seconds: float = 0.0
     tokens: int = 0
-    lengths: list[int] = field(default_factory=list)  # drafted, a round
+    lengths: list[int] = field(default_factory=list)  # drafted tokens per round
     places: list[int] = field(default_factory=list)  # where each round began
 
 
@@ -98,7 +98,7 @@ def simulate(length: DraftLength, pair: Pair, runs: Sequence[int], longest: int 
 
 
 def by_chance(alpha: float, tokens: int, seed: int = 0) -> list[int]:
-    """How far drafts agree where every token passes with the same chance."""
+    """How many tokens of each draft agree, if every token passes with the same chance."""
     chance = random.Random(f"{alpha} {seed}")
     right = [chance.random() < alpha for _ in range(tokens)]
     runs, run = [0] * tokens, 0
@@ -109,7 +109,7 @@ def by_chance(alpha: float, tokens: int, seed: int = 0) -> list[int]:
 
 
 def best_fixed(pair: Pair, runs: Sequence[int], longest: int = 12) -> tuple[int, float]:
-    """The fixed k, 0 included, that takes least time, and that time."""
+    """The fastest fixed k, possibly 0, and its time."""
     times = [(simulate(FixedLength(), pair, runs, k).seconds, k) for k in range(1, longest + 1)]
     seconds, k = min([(baseline(pair, len(runs)), 0), *times])
     return k, seconds

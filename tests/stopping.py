@@ -1,4 +1,4 @@
-"""How soon an answer has to stop, on a quiet machine and on a busy one."""
+"""How soon an answer must stop, on a quiet or busy machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _LOOKS = 20
 
 
 def stop_limit() -> float:
-    """Seconds within which a stop has to act now: what each thread on the way may wait for its turn is added,
-    as late as this one wakes up at worst; next to nothing where nothing else runs."""
+    """The seconds within which a stop must act now: the limit plus the delay of each thread involved,
+    measured by how late this thread wakes up at worst, which is next to nothing on a quiet machine."""
     latest = 0.0
     for _ in range(_LOOKS):
         began = time.perf_counter()

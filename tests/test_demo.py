@@ -1,4 +1,4 @@
-"""What is read of the bundled pair's card."""
+"""Reading the bundled pair's card."""
 
 from __future__ import annotations
 

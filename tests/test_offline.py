@@ -1,4 +1,4 @@
-"""First start, chat and compare where there is no network at all, and that none of it asks for one."""
+"""First start, chat and compare without any network, and without trying to use one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def namespace() -> tuple[str, ...]:
-    """The words before a command that take the network from it."""
+    """The prefix of a command that runs it without a network."""
     if shutil.which(ALONE[0]) is None:
         pytest.skip("there is no unshare here, which makes network namespaces (Linux, util-linux)")
     tried = subprocess.run([*ALONE, "true"], capture_output=True, text=True, timeout=20, check=False)
@@ -59,7 +59,7 @@ def run(namespace: tuple[str, ...], tmp_path: Path, log: Path) -> Run:
 
 
 def asked(log: Path) -> list[str]:
-    """What was asked of the network, by any of the processes."""
+    """The network calls of all processes."""
     return [line for line in log.read_text().splitlines() if " began " not in line]
 
 

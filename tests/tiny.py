@@ -14,7 +14,7 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-THINKING_TEMPLATE = (  # as Qwen3's: thinking is on where it is not told
+THINKING_TEMPLATE = (  # as Qwen3's: thinking is on by default
     CHAT_TEMPLATE.removesuffix("{% endif %}")
     + "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
     "{% endif %}"
@@ -270,7 +270,7 @@ def _chain(tiny: Tiny, weights: dict[str, np.ndarray]) -> None:
     ids = [token if isinstance(token, int) else texts.index(token) for token in tiny.chain]
     tokens, following = weights["token_embd.weight"], weights["output.weight"]
     tokens[:] = 0
-    following *= 0.01  # hardly anything, but no two tokens are as probable as one another
+    following *= 0.01  # small, but no two tokens are equally probable
     for place, id in enumerate(ids):
         tokens[id, place] = following[ids[(place + 1) % len(ids)], place] = 1
 

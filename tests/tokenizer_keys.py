@@ -1,4 +1,4 @@
-"""The tokenizer of one GGUF file put into another as it is: the gguf package would take seconds for it."""
+"""Copies the tokenizer of one GGUF file into another, because the gguf package would take seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def graft(path: Path, source: str) -> None:
     """Give the file at `path`, which has no tokenizer, the one of `source`."""
     kept = _tokenizer_keys(source)
     added = b"".join(kept.values())
-    # What comes behind was laid out for its place: it moves by a whole number of alignments.
+    # The tensors keep their alignment: they move by a whole number of alignments.
     head = _string(_FILLER) + struct.pack("<I", _ARRAY) + struct.pack("<IQ", _U8, 0)
     fill = -(len(added) + len(head)) % _ALIGNMENT
     added += head[:-8] + struct.pack("<Q", fill) + bytes(fill)
@@ -31,7 +31,7 @@ def graft(path: Path, source: str) -> None:
 
 
 def token_count(source: str) -> int:
-    """How many tokens the file's vocabulary has."""
+    """The number of tokens in the file's vocabulary."""
     tokens = _tokenizer_keys(source)["tokenizer.ggml.tokens"]
     at = len(_string("tokenizer.ggml.tokens")) + 8  # the types of the value and of its elements
     count: int = struct.unpack_from("<Q", tokens, at)[0]
@@ -40,13 +40,13 @@ def token_count(source: str) -> int:
 
 @functools.lru_cache(maxsize=2)
 def _tokenizer_keys(source: str) -> dict[str, bytes]:
-    """The tokenizer's keys with their values as they stand in the file."""
+    """The tokenizer's keys with their values, as bytes of the file."""
     data = Path(source).read_bytes()
     return {key: data[start:end] for key, start, end in _spans(data) if key.startswith("tokenizer.")}
 
 
 def _spans(data: bytes) -> Iterator[tuple[str, int, int]]:
-    """Each key of a file, where it begins, and where its value ends."""
+    """Yield each key of a file, where it begins, and where its value ends."""
 
     def behind(at: int, kind: int) -> int:
         return at + (_SIZES.get(kind) or 8 + length_at(data, at)[0])

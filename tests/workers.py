@@ -28,7 +28,7 @@ def free_port() -> int:
 
 @contextmanager
 def worker(*options: str, host: str = "127.0.0.1") -> Iterator[Worker]:
-    """A worker that is ready; killed at the end."""
+    """A running worker; killed at the end."""
     port = free_port()
     command = [sys.executable, "-m", "app", "worker", "--host", host, "--port", str(port), "--threads", "1"]
     process = subprocess.Popen([*command, *options], cwd=ROOT, stderr=subprocess.PIPE, text=True)
@@ -48,7 +48,7 @@ def worker(*options: str, host: str = "127.0.0.1") -> Iterator[Worker]:
 
 
 def limit_memory(pid: int, more: int) -> None:
-    """Let a process have `more` bytes than it has, and nothing beyond. Linux only."""
+    """Limit a process to `more` bytes than it has now. Linux only."""
     import resource
 
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:

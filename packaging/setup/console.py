@@ -21,7 +21,7 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORE
 
 
 class SetupError(Exception):
-    """Something the person can put right: what is wrong, and what to do about it."""
+    """An error that the user can correct: what is wrong, and what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class SetupError(Exception):
 
 
 class CommandError(Exception):
-    """A program failed in a way nobody foresaw; `output` holds its last lines."""
+    """A program failed for an unknown reason; `output` holds its last lines."""
 
     def __init__(self, command: Sequence[str], code: int, output: str) -> None:
         super().__init__(f"{command[0]} ended with {code}")
@@ -91,7 +91,7 @@ def run(
 
 
 def answer(command: Sequence[str]) -> str | None:
-    """Return a short program's output, or None where it is missing or fails."""
+    """Return a short program's output, or None if it is missing or fails."""
     try:
         done = subprocess.run(
             list(command),

@@ -1,10 +1,8 @@
 """`make lock`: write packaging/locks anew from pyproject.toml, for every Python and system.
 
-uv resolves for all of them at once; it lives in a throwaway environment and nobody else needs it.
-  app.txt     what runs the window, without llama-cpp-python
-  dev.txt     all of that, and what lint and tests need
-  native.txt  llama-cpp-python's source archive, which is built apart (native_build.py)
-  build.txt   what builds it
+uv resolves for all of them at once; it is installed in a throwaway environment. app.txt what runs the window,
+without llama-cpp-python dev.txt all of that, and what lint and tests need native.txt llama-cpp-python's
+source archive, which is built apart (native_build.py) build.txt what builds it
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ def write_locks() -> None:
         run([str(python), "-m", "pip", "install", "--quiet", "uv"], env=pip_environment())
         uv = str(scratch / "venv" / "bin" / "uv")
         _compile(uv, scratch, "dev", [*app, *INSTALLER, *dev], ["--no-emit-package", NATIVE])
-        # The same versions as in dev.txt: one set is what the tests speak for.
+        # The same versions as in dev.txt: the tests cover one set of versions.
         same = ["--no-emit-package", NATIVE, "--constraint", str(LOCKS / "dev.txt")]
         _compile(uv, scratch, "app", [*app, *INSTALLER], same)
         _compile(uv, scratch, "native", native, ["--no-deps", "--no-binary", NATIVE])

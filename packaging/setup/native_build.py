@@ -34,7 +34,7 @@ def wheels_folder() -> Path:
 
 
 def wheel(recipe: Recipe, python: Path) -> Path:
-    """Return the wheel for a recipe; build it, some minutes long, where none is kept."""
+    """Return the wheel for a recipe; build it, which takes minutes, if none is kept."""
     folder = wheels_folder() / recipe.key
     found = kept_wheel(folder)
     if found is not None:
@@ -46,7 +46,7 @@ def wheel(recipe: Recipe, python: Path) -> Path:
 
 
 def source_archive(python: Path) -> Path:
-    """Return the locked source archive of llama-cpp-python; download it where none is kept."""
+    """Return the locked source archive of llama-cpp-python; download it if none is kept."""
     digest = package_lock().partition(" --hash=sha256:")[2]
     folder = wheels_folder() / "sources"
     target = folder / f"{_locked_name()}.tar.gz"
@@ -149,7 +149,7 @@ def _build(recipe: Recipe, python: Path, folder: Path) -> Path:
 
 
 def _check(built: Path, recipe: Recipe) -> None:
-    """A build that left out a backend must not be kept as if it had it."""
+    """Refuse a build that lacks its backend."""
     wanted = ["rpc"] if recipe.gpu == "none" else ["rpc", recipe.gpu]
     with zipfile.ZipFile(built) as archive:
         names = archive.namelist()
@@ -199,7 +199,7 @@ def _pip(python: Path) -> list[str]:
 
 
 def kept_wheel(folder: Path) -> Path | None:
-    """The wheel in a folder of one recipe; None where it was not built, or is gone."""
+    """The wheel in the folder of a recipe; None if it was not built or is gone."""
     return next(iter(folder.glob("llama_cpp_python-*.whl")), None)
 
 
@@ -232,7 +232,7 @@ def _first_error(output: str) -> str:
 
 @contextmanager
 def _only_one_builder(folder: Path) -> Iterator[None]:
-    """Two checkouts that start at once must not compile the same thing twice."""
+    """Lock against another checkout that compiles the same wheel."""
     import fcntl  # not on Windows, where the Makefile does not go either
 
     handle = os.open(folder, os.O_RDONLY)

@@ -113,7 +113,7 @@ def _names(column: int, libraries: Sequence[str]) -> list[str]:
 
 
 def _command(libraries: Sequence[str]) -> str:
-    """The command that installs them here; a library of no known package is named as it is."""
+    """The command that installs the libraries here; a library without a known package is named itself."""
     by_name = " ".join(f"'{name}()(64bit)'" for name in libraries)
     if shutil.which("apt-get"):
         return _by_package("sudo apt-get install", 0, libraries)
@@ -138,7 +138,7 @@ def _by_name(libraries: Sequence[str]) -> str:
 
 
 def _start(python: Path) -> None:
-    """Really start Qt, once, off the screen: no list of libraries is as sure as that."""
+    """Start Qt once, off the screen: more reliable than any list of libraries."""
     try:
         run([str(python), "-c", _START], env={**os.environ, "QT_QPA_PLATFORM": "offscreen"})
     except CommandError as error:

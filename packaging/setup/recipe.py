@@ -47,7 +47,7 @@ _X86_ISA = re.compile(
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person may say about the build: the backend, and flags from the environment."""
+    """The user's choices for a build: the backend, and flags from the environment."""
 
     gpu: str
     cmake_args: str = ""
@@ -57,7 +57,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides what the compiler makes of the source. Its hash names the wheel."""
+    """Everything that affects the compiled result. Its hash names the wheel."""
 
     package: str
     gpu: str
@@ -130,7 +130,7 @@ def make_recipe(choice: Choice) -> Recipe:
     toolkit = look(choice.gpu, cxx, choice.cmake_args, choice.cxxflags)
     no_amx = [flag for flag in NO_AMX if _accepts(cc, "c", flag) and _accepts(cxx, "c++", flag)]
     arguments = [*BASE_CMAKE, *GPU_CMAKE[choice.gpu]]
-    # Last wins in CMake and in compilers: a person's word goes after ours, safety after that.
+    # The last flag wins in CMake and in compilers: the user's flags follow ours, and safety flags come last.
     return Recipe(
         package=package_lock(),
         gpu=choice.gpu,

@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def guarded(action: Callable[[], None]) -> int:
-    """Run; show what a person can put right in two lines, anything else with its output."""
+    """Run; show errors that the user can correct in two lines, other errors with their output."""
     try:
         action()
     except SetupError as error:
@@ -98,7 +98,7 @@ def guarded(action: Callable[[], None]) -> int:
 
 
 def set_up(stage: str, gpu: str) -> None:
-    """Bring .venv to what `stage` needs ("app" or "dev"). At once where it is there already."""
+    """Bring .venv to what `stage` needs ("app" or "dev"). Returns at once if it is there already."""
     notes = Notes.load()
     if _is_ready(stage, gpu, notes):
         return
@@ -121,7 +121,7 @@ def set_up(stage: str, gpu: str) -> None:
 
 
 def choose(gpu: str, notes: Notes) -> Choice:
-    """This call's words about the build; where it has none, those of the last one.
+    """This call's choices for the build, or else those of the last call.
 
     GPU= starts afresh: the flags in the environment then count as they are, empty ones too.
     """
@@ -174,7 +174,7 @@ def _virtual_environment(notes: Notes) -> Notes:
 
 
 def _require_ensurepip() -> None:
-    """Debian packs the part of Python that makes environments apart."""
+    """Check for ensurepip, which Debian packages separately."""
     try:
         import ensurepip  # noqa: F401
     except ImportError:
@@ -298,7 +298,7 @@ def _project_note() -> str:
 
 
 def _native_note(choice: Choice) -> str:
-    """All that decides about the build, but for the compiler: that is asked only when building.
+    """Everything that affects the build, except the compiler, which is asked only when building.
 
     The processor is in it because a home folder may be shared by unlike machines.
     """
@@ -315,7 +315,7 @@ def _qt_enough(stage: str) -> tuple[str, ...]:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Two calls in one checkout must not write to one .venv."""
+    """Lock against another call that writes to the same .venv."""
     import fcntl  # not on Windows, where the Makefile does not go either
 
     handle = os.open(ROOT, os.O_RDONLY)

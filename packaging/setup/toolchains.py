@@ -1,7 +1,7 @@
-"""What a GPU backend is compiled with, looked at before anything is downloaded or compiled.
+"""Checks of a GPU backend's toolchain before anything is downloaded or compiled.
 
-A compilation takes minutes and then fails with a compiler's words; these looks take seconds. What is asked
-for is what the locked llama.cpp needs.
+A compilation takes minutes before it fails with a compiler's message; these checks take seconds. They ask for
+what the locked llama.cpp needs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NEWER_HEADERS = (
 
 
 def look(gpu: str, cxx: str, cmake_args: str = "", cxxflags: str = "") -> str:
-    """Name the backend's toolkit and the GPUs: a build for this machine depends on both.
+    """Return the names of the backend's toolkit and GPUs, on which a build for this machine depends.
 
-    Raises SetupError where something is missing or too old.
+    Raises SetupError if something is missing or too old.
     """
     match gpu:
         case "cuda":

@@ -1,4 +1,4 @@
-"""Whether a draft can serve a target: the rules, and what is said where it cannot."""
+"""Whether a draft can serve a target: the rules, and the reasons if it cannot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXTS = tuple(f"t{i}" for i in range(1000))
 
 @dataclass(frozen=True)
 class Words:
-    """A vocabulary as far as it is compared."""
+    """The compared parts of a vocabulary."""
 
     size: int = 1000
     kind: int = 2

@@ -51,7 +51,7 @@ def finish_of(engine: Engine, **settings: object) -> FinishReason:
 
 
 class Diary(Drafter):
-    """Keeps what it is told."""
+    """A drafter that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -303,7 +303,7 @@ def test_an_answer_that_is_not_read_to_its_end_leaves_the_engine_usable(
 def test_another_answer_ends_the_one_that_was_left_half_read(
     engine: Engine, pair_files: tuple[Path, Path]
 ) -> None:
-    """Its next pass is under way already: two threads would decode on one context."""
+    """Its next pass is already running: two threads would decode on one context."""
     threads = threading.active_count()
     unread = engine.generate(GenerationRequest(prompt=LONG, strategy=DRAFTS, max_tokens=50, ignore_eos=True))
     next(event for event in unread if isinstance(event, RoundFinished))

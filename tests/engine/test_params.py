@@ -1,4 +1,4 @@
-"""Parameters: their written form, their ranges, and what is said when they are left."""
+"""Parameters: their written form, their ranges, and the errors for values outside."""
 
 from __future__ import annotations
 

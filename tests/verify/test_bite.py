@@ -38,7 +38,7 @@ Patch = pytest.MonkeyPatch
 
 
 def law_holds(engine: Engine, case: Case, draws: int = DRAWS) -> bool:
-    """The check of tests/engine/test_law.py, which holds there; the exact law knows no planted fault."""
+    """The check of tests/engine/test_law.py, which passes there; the exact law has no planted fault."""
     law = exact_law(engine, case.sampling)
     few = count(engine, case, draws // 4, seed=1)
     if not holds(p_values(few, law), len(CASES)):
@@ -149,12 +149,12 @@ def reach_forgets_the_tokens_before(patch: Patch) -> None:
 
 
 def value_is_the_reach(patch: Patch) -> None:
-    """Every place passes as often as only the last one may."""
+    """Every place passes as often as only the last place may."""
     patch.setattr(app.engine.loop.verify, "block_value", lambda reach, left: reach)
 
 
 def same_draws_in_the_next_round(patch: Patch) -> None:
-    """A place that failed is judged by the draw that it failed by."""
+    """A place that failed is judged again by the draw that failed."""
     real = Draws.uniform
 
     def uniform(self: Draws, position: int, purpose: Purpose, round_start: int = 0) -> float:
@@ -201,7 +201,7 @@ def test_a_planted_fault_breaks_the_law(
 
 
 def test_draws_that_are_used_again_break_the_law(law_engine: Engine, monkeypatch: Patch) -> None:
-    """A smaller fault than the others: it takes more draws to be seen."""
+    """A smaller fault than the others: it takes more draws to detect."""
     case = Case("draft-simple:n_max=2:verify=block")
     same_draws_in_the_next_round(monkeypatch)
     assert not law_holds(law_engine, case, 4 * DRAWS)
@@ -211,7 +211,7 @@ def test_draws_that_are_used_again_break_the_law(law_engine: Engine, monkeypatch
 
 
 def no_rollback(patch: Patch, broken: Context | None) -> None:
-    """The cache of one context is never cut: rejected tokens stay, and what follows is put behind them."""
+    """The cache of one context is never cut: rejected tokens stay before the next ones."""
     real = Context.sync
 
     def sync(self: Context, ids: np.ndarray) -> int:

@@ -62,7 +62,7 @@ def test_every_length_and_strategy_keeps_the_law(
 def measure(
     workers: Executor, engine: Engine, files: tuple[Path, Path], case: Case, answers: int, seeds: range
 ) -> None:
-    """Hold so many answers of each seed against the law."""
+    """Test `answers` answers of each seed against the law."""
     law = exact_law(engine, case.sampling)
     parts = {
         seed: [

@@ -26,7 +26,7 @@ def device(name: str, free: int, total: int = 1000) -> Device:
 
 
 def model(layers: int, most: int, each: int, base: int = 0) -> ModelMemory:
-    """`each` bytes a layer on the GPU, which takes `base` for itself where it has any."""
+    """Memory with `each` bytes per layer on the GPU, and `base` besides if it has any layer."""
     layers = most if layers == ALL_LAYERS else layers
     gpu = DeviceMemory("GPU", layers * each, compute=base if layers else 0, layers=layers)
     return ModelMemory((gpu, DeviceMemory(CPU, (most - layers) * each)), layers, most)
@@ -45,14 +45,14 @@ def test_sums_and_shortages() -> None:
     assert (short.device, short.needed, short.free) == ("GPU", 130, 129)
     assert shortages([device("GPU", 130)], pair.models) == ()
     assert len(shortages([device("GPU", 130)], pair.models, margin=1)) == 1
-    assert shortages([device("GPU", 0, total=0)], pair.models) == ()  # it does not say
+    assert shortages([device("GPU", 0, total=0)], pair.models) == ()  # the device reports no memory
     assert (pair.target.layers_option, pair.models[1].layers_option) == (2, ALL_LAYERS)
 
 
 def test_what_is_loaded_makes_room() -> None:
     held = ModelMemory((DeviceMemory("GPU", 100, 20, 3), DeviceMemory(CPU, 60, 5, mapped=60)), 1, 2)
     gpu, cpu = freed([device("GPU", 10), device(CPU, 998)], [held])
-    assert (gpu.free, cpu.free) == (133, 1000)  # mapped pages were free as it was, and no more than there is
+    assert (gpu.free, cpu.free) == (133, 1000)  # mapped pages were free already, and at most the total
 
 
 @given(st.integers(0, 200), st.integers(0, 200))

@@ -1,4 +1,4 @@
-"""Layers on devices: two workers that llama.cpp itself serves, counted by llama.cpp's own report."""
+"""Layers on devices: on two of llama.cpp's own workers, counted by llama.cpp's report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rpc() -> Iterator[str]:
 
 @pytest.fixture
 def six(tiny_file: Callable[[Tiny], Path], rpc: str) -> ModelOptions:
-    """A model of six blocks, and two workers to put them on."""
+    """A model of six blocks, and two workers for them."""
     return ModelOptions(str(tiny_file(TARGET)), ctx_size=512, rpc=rpc)
 
 
@@ -121,7 +121,7 @@ def test_a_worker_that_was_taken_off_is_not_missed(tiny_file: Callable[[Tiny], P
     path = str(tiny_file(TARGET))
     with worker() as first:
         assert layers(loaded(ModelOptions(path, rpc=first.endpoint))) == {"RPC0": LAYERS}
-    # llama.cpp still knows its device, and would end this process if it looked at it.
+    # llama.cpp still knows the worker's device, and would end this process if it used it.
     assert layers(loaded(ModelOptions(path))) == {CPU: LAYERS}
     with worker() as second:
         assert layers(loaded(ModelOptions(path, rpc=second.endpoint, device="RPC0"))) == {"RPC0": LAYERS}
@@ -238,7 +238,7 @@ def test_what_was_expected_is_what_it_takes(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
 def test_measuring_loads_nothing(tiny_file: Callable[[Tiny], Path]) -> None:
-    """What a worker has no room for can be measured there."""
+    """A model too large for a worker can be measured there."""
     heavy = tiny_file(Tiny(name="heavy", n_layers=6, n_embd=512, n_ff=2048, n_ctx=256))
     with worker() as small:
         options = ModelOptions(str(heavy), rpc=small.endpoint)

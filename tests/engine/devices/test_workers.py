@@ -1,4 +1,4 @@
-"""Workers are asked before llama.cpp is: it would end the process, or wait for ever."""
+"""Workers are checked before llama.cpp uses them: it would end the process, or wait for ever."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_addresses() -> None:
 
 @pytest.fixture
 def answering() -> Iterator[Callable[[bytes], str]]:
-    """Serves the given bytes to one program; the address."""
+    """Serve the given bytes to one program; returns the address."""
     sockets = []
 
     def serve(answer: bytes) -> str:
@@ -109,7 +109,7 @@ def test_a_worker_answers_one_program_at_a_time(tiny_file: Callable[[Tiny], Path
         with Engine(options):
             with pytest.raises(WorkerError, match="does not answer"):
                 check_worker(running.endpoint, SHORT)
-            # The program that it serves is not put off.
+            # The program that it serves is not disturbed.
             (found, *_rest) = list_devices((running.endpoint,))
             assert (found.name, found.kind, found.endpoint) == ("RPC0", "worker", running.endpoint)
             assert 0 < found.free <= found.total
@@ -119,4 +119,4 @@ def test_a_worker_answers_one_program_at_a_time(tiny_file: Callable[[Tiny], Path
 def test_the_devices_of_this_machine() -> None:
     *_others, cpu = list_devices()
     assert (cpu.name, cpu.kind, cpu.backend, cpu.endpoint) == ("CPU", "CPU", "CPU", "")
-    assert 0 < cpu.free < cpu.total  # not all of it, as llama.cpp would have it
+    assert 0 < cpu.free < cpu.total  # llama.cpp reports all of it as free

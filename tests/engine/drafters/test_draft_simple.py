@@ -54,7 +54,7 @@ def drafter(
 
 
 def rows_behind(context: Context, ids: np.ndarray, n: int) -> np.ndarray:
-    """The model's logits behind the last `n` of `ids`, from an empty cache."""
+    """The model's logits after the last `n` of `ids`, from an empty cache."""
     context.clear()
     rows = context.decode(np.asarray(ids, np.int32), logits=n).copy()
     context.clear()
@@ -164,7 +164,7 @@ def test_a_prompt_longer_than_the_drafts_context_is_no_error(context: Context) -
 
 
 def test_a_padded_draft_vocabulary_is_cut_to_the_targets(context: Context) -> None:
-    """A draft with more tokens than its target never proposes one that the target does not have."""
+    """A draft with more tokens than its target proposes only tokens that the target has."""
     free = drafter(context, n_max=6).propose(PROMPT, 9)
     limit = max(free.ids)
     cut = drafter(context, n_max=6, n_vocab=limit).propose(PROMPT, 9)

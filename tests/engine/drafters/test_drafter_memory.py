@@ -1,4 +1,4 @@
-"""What drafters learned outlives an answer, another setting that does not shape it, and a cold run beside."""
+"""What drafters learned outlives an answer, a change of settings that do not shape it, and a cold run."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_setting_that_shapes_the_memory_has_another(engine: Engine, before: st
 
 
 def test_a_strategy_keeps_two_memories_at_most(engine: Engine) -> None:
-    """One for each setting that was ever tried would take 16 MiB each."""
+    """Keeping one for every setting ever tried would take 16 MiB each."""
     pools = [weakref.ref(warm(engine, f"ngram-mod:n_match={n}").pool) for n in range(20, 30)]
     gc.collect()
     assert [pool() is not None for pool in pools] == [False] * 8 + [True] * 2
@@ -205,7 +205,7 @@ def test_a_static_file_is_read_once_and_again_where_it_changed(tmp_path: Path) -
 
 
 def test_a_cold_run_does_not_find_its_answer_in_the_dynamic_file(tmp_path: Path) -> None:
-    """Nor is the answer that was measured again counted a second time."""
+    """The repeated answer of a measurement is not counted a second time."""
     caches, path = LookupCaches(), str(tmp_path / "dynamic.bin")
     params = KINDS["ngram-cache"].params(lookup_cache_dynamic=path)
     text = np.array([1, 2, 3, 1, 2, 3], np.int32)

@@ -1,4 +1,4 @@
-"""Whatever a drafter from outside does costs a draft: the answer is the baseline's, the round says why."""
+"""Errors of a plug-in drafter cost only a draft: the answer is the baseline's, and the round says why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AROUND: Any = SimpleNamespace()
 
 
 class Scripted(Drafter):
-    """Does what a test tells it to, in any of its methods."""
+    """A drafter whose methods are given by the test."""
 
     def __init__(self, **acts: Callable[..., Any]) -> None:
         self.acts = acts
@@ -253,13 +253,13 @@ def test_late_drafts_are_dropped_and_then_it_rests_until_the_next_answer(
     step = 0.001
     wrapped.begin(CONTEXT, AROUND)
     assert wrapped.propose(CONTEXT, 4).ids == [1]
-    step = 0.6 * SLOW_SECONDS  # each by itself is fast enough, both together are not
+    step = 0.6 * SLOW_SECONDS  # each call is fast enough, both together are not
     wrapped.observe(CONTEXT, Proposal(ids=[1]), 0)
     assert "took 120 ms" in wrapped.propose(CONTEXT, 4).end
 
 
 class Clock:
-    """A clock that moves on by `step` whenever it is asked, in place of the real one."""
+    """A fake clock that advances by `step` at every reading."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, step: float) -> None:
         self.now, self.step = 0.0, step
@@ -317,7 +317,7 @@ def test_of_several_faults_before_a_draft_the_first_is_told() -> None:
 
 @dataclass(frozen=True, slots=True)
 class NoParams:
-    """There is nothing to set."""
+    """No settings."""
 
 
 def install(make: Callable[..., Any]) -> str:
@@ -327,7 +327,7 @@ def install(make: Callable[..., Any]) -> str:
 
 
 def every_third(wrong: Callable[[int], Any]) -> Callable[..., Any]:
-    """Makes a drafter that repeats the last token, and every third time does something wrong."""
+    """Make a drafter that repeats the last token, and fails every third time."""
 
     def make(_params: Any, _resources: Any) -> Scripted:
         asked = 0
@@ -411,7 +411,7 @@ def test_an_error_behind_a_strategy_that_always_drafts_is_reported(
     first = dict.fromkeys(("begin", "observe"), lambda *_given: None)
     register(StrategyKind("first", NoParams, "For a test.", make=lambda _p, _r: Scripted(**first)))
     name = install(lambda _params, _resources: Scripted(observe=fails))
-    # One token short of the end nothing is wanted any more, and nobody is asked.
+    # One token before the end no draft is wanted, and no drafter is asked.
     trace = answer(engine, strategy=f"first+{name}", max_tokens=12, ignore_eos=True)
     assert all(round.strategy in ("first", None) for round in trace.rounds)
     assert trace.totals is not None

@@ -132,7 +132,7 @@ def test_what_is_spelled_behind_a_text_is_that_text(
 
 @pytest.mark.parametrize("name", ["demo", "words", "pieces"])
 def test_drafted_text_is_spelled_as_the_target_goes_on(spelling: dict[str, Spelling], name: str) -> None:
-    """At every place of a text, inside words and characters too, the rest is the target's own tokens."""
+    """At every place of a text, even inside words and characters, the rest has the target's own tokens."""
     speller = spelling[name]
     ids = ids_of(speller, PROSE)[:160].tolist()
     same = places = 0
@@ -192,7 +192,7 @@ def test_the_mirror_reads_as_the_draft_would(spelling: dict[str, Spelling], targ
 @settings(max_examples=60)
 @pytest.mark.parametrize(("target", "draft"), PAIRS)
 def test_the_mirror_keeps_in_step(spelling: dict[str, Spelling], target: str, draft: str, data) -> None:
-    """Growing token by token, cut back, edited: the text is the target's, to the last whole character."""
+    """Growing token by token, cut back or edited, the text is the target's up to the last whole character."""
     ours, theirs = spelling[target], spelling[draft]
     mirrored = mirror(ours, theirs)
     context = np.empty(0, np.int32)

@@ -1,4 +1,5 @@
-"""ngram-cache: the drafts of llama.cpp's own class, call for call, its files both ways, and bad files."""
+"""ngram-cache: the drafts of llama.cpp's own class, call for call; its files read and written; and bad
+files."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def scenarios() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lookup caches that the original wrote; not to be written to."""
+    """The lookup caches written by the original, read-only."""
     folder = tmp_path_factory.mktemp("lookup")
     for packed in VECTORS.glob("*.bin.gz"):
         (folder / packed.stem).write_bytes(gzip.decompress(packed.read_bytes()))
@@ -83,7 +84,7 @@ def test_drafts_are_those_of_the_original(number: int, files: Path) -> None:
     drafts = play(drafter_of(scenario, files), scenario["events"])
     assert [ours for ours, _ in drafts] == [ascending for _, (ascending, _, _) in drafts]
     for ours, (ascending, plain, descending) in drafts:
-        # Up to the first tie, where ascending and descending order part, it is the unmodified build's too.
+        # Up to the first tie, where the orders give different drafts, it is the unmodified build's too.
         sure = shared_length(ascending, ascending if descending is None else descending)
         assert ours[:sure] == (ascending if plain is None else plain)[:sure]
         if descending is None:
@@ -123,7 +124,7 @@ def test_the_vectors_would_show_statistics_left_aside(files: Path, monkeypatch: 
 
 
 def test_the_vectors_would_show_single_tokens_learned(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The n-grams that the original misses, between what two calls learn."""
+    """The n-grams that the original misses between the texts learned by two calls."""
 
     def propose(drafter: NgramCache, context: np.ndarray, k: int) -> Any:
         count_ngrams(drafter._context, context, first=drafter._learned)  # noqa: SLF001 (a planted fault)
@@ -152,7 +153,7 @@ def test_drafts_end_with_k_and_n_draft() -> None:
 
 
 def contents(cache: LookupCache) -> list[Any]:
-    """As the original prints a cache."""
+    """A cache as the original prints it."""
     listed = []
     for key in cache:
         followers = cache.get(key)
@@ -168,7 +169,7 @@ def test_a_file_of_the_original_is_read_as_it_reads_it(name: str, files: Path) -
 
 
 def test_a_file_of_ours_is_what_llama_lookup_would_have_saved(files: Path, tmp_path: Path) -> None:
-    """The recorded contents are the original's reading both of its own file and of ours (by its checksum)."""
+    """The recorded contents are what the original read from its own file and from ours (by checksum)."""
     recorded = unpacked("ngram_cache_files.json.gz")
     path = tmp_path / "dynamic.bin"
     path.write_bytes((files / "dynamic_12.bin").read_bytes())
@@ -183,7 +184,7 @@ def test_every_answer_is_added_once(tmp_path: Path) -> None:
     assert not path.exists()
     text = list(range(20))
     drafter.finish(ids(text[:12]))
-    drafter.reset()  # cold again; what is in the file stays
+    drafter.reset()  # cold again; the file keeps its contents
     drafter.finish(ids(text))
     expected: dict[bytes, Followers] = {}
     count_ngrams(expected, ids(text))
@@ -195,10 +196,10 @@ def test_every_answer_is_added_once(tmp_path: Path) -> None:
     written = path.read_bytes()
     drafter.finish(ids(text))
     assert path.read_bytes() == written
-    # Another text is added to what another window left there.
+    # A text is added to what another window wrote.
     drafter.finish(ids([0, 1, 9]))
     again = read_cache(path, 50).get(struct.pack("<i", 0))
-    assert again is not None and again.items() == {1: 1}  # 0 1 is the beginning shared with the text before
+    assert again is not None and again.items() == {1: 1}  # 0 1 is the beginning shared with the previous text
     assert not list(tmp_path.glob("*.partial"))
 
 
@@ -237,7 +238,7 @@ def test_a_bad_file_is_refused_and_left_alone(kind: str, fault: str, tmp_path: P
 def test_a_cut_file_of_the_original_is_never_read_as_a_whole_one(
     kind: str, files: Path, tmp_path: Path
 ) -> None:
-    """Cut between two records it is a smaller cache: the format cannot tell."""
+    """A file cut between two records is a smaller cache: the format cannot show the cut."""
     whole = (files / f"{kind}_3.bin").read_bytes()
     path, refused = tmp_path / "cut.bin", 0
     for size in range(len(whole)):
@@ -277,7 +278,7 @@ def test_an_empty_file_is_an_empty_cache(tmp_path: Path) -> None:
 def test_an_answer_is_the_baseline_and_holds_accepted_drafts(
     engine: Engine, baselines: Baselines, tmp_path: Path
 ) -> None:
-    """Drafted from a file that knows the answer: a tiny random model does not repeat itself."""
+    """Drafts come from a file with the answer, because a tiny random model does not repeat itself."""
     request = GenerationRequest(prompt="abcabcabd abc", max_tokens=60, ignore_eos=True)
     baseline = answer(engine, request.prompt or "", strategy="none", max_tokens=60, ignore_eos=True)
     tokens = [token.id for round in baseline.rounds for token in round.emitted]

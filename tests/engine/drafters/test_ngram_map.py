@@ -1,4 +1,4 @@
-"""ngram-map-k and ngram-map-k4v: what llama.cpp drafted for the same calls, and what must hold for any."""
+"""ngram-map-k and ngram-map-k4v: llama.cpp's drafts for the same calls, and laws for any calls."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def test_drafts_are_llama_cpps() -> None:
 
 
 class _KeepsAll(NgramMapK):
-    """Does not learn what became of its drafts."""
+    """Planted fault: does not learn what was accepted."""
 
     def observe(self, context: np.ndarray, proposal: Proposal, accepted: int) -> None:
         return
 
 
 class _Forgets(NgramMapK4v):
-    """Starts every answer anew."""
+    """Planted fault: forgets everything before every answer."""
 
     def begin(self, context: np.ndarray, surroundings: object) -> None:
         self.reset()
@@ -129,7 +129,7 @@ def test_ngram_map_k_drafts_as_much_as_passed_the_last_time() -> None:
     drafter.observe(ids([*TEXT, 3, 4, 1, 2]), cut, 2)
     again = drafter.propose(ids([*TEXT, 3, 4, 1, 2]), 64)
     assert (again.ids, again.end) == ([3, 4], "no more were accepted last time")
-    drafter.observe(ids([*TEXT, 3, 4, 1, 2]), Proposal(), 0)  # another one's draft was verified
+    drafter.observe(ids([*TEXT, 3, 4, 1, 2]), Proposal(), 0)  # another drafter's draft was verified
     assert drafter.propose(ids([*TEXT, 3, 4, 1, 2]), 64).ids == [3, 4]
     drafter.observe(ids([*TEXT, 3, 4, 1, 2, 7, 1, 2]), again, 0)
     never = drafter.propose(ids([*TEXT, 3, 4, 1, 2, 7, 1, 2]), 64)

@@ -1,4 +1,4 @@
-"""ngram-mod: the drafts of llama.cpp's own class, call for call, and what only we do."""
+"""ngram-mod: the drafts of llama.cpp's own class, call for call, and our own additions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def ids(tokens: list[int]) -> np.ndarray:
 
 
 def made(seed: int, count: int) -> list[int]:
-    """The text that the generator makes by the same formula."""
+    """The text that the vector generator makes by the same formula."""
     return (((np.arange(count, dtype=np.uint32) + np.uint32(seed)) * np.uint32(2654435761)) >> 12).tolist()
 
 
 def play(drafter: NgramMod, events: list[list[Any]]) -> list[tuple[list[int], list[int]]]:
-    """Replay a scenario: (original's draft, ours) for every draft call."""
+    """Replay a scenario: yields (original's draft, ours) for every draft call."""
     text: list[int] = []
     drafts = []
     proposal = Proposal()

@@ -1,4 +1,4 @@
-"""Drafters from outside: how they are found, what is refused, and the two worked examples at work."""
+"""Plug-in drafters: how they are found, what is refused, and the two bundled examples."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def use(*files: Path) -> None:
 
 
 def refusal(*files: Path) -> str:
-    """Why the last of these files cannot be used; all others can."""
+    """The reason why the last of these files cannot be used; all others can."""
     problems = use_drafters([str(file) for file in files])
     assert list(problems) == [str(files[-1])]
     return problems[str(files[-1])].message
@@ -250,7 +250,7 @@ def test_of_two_files_with_one_name_the_second_is_refused(tmp_path: Path) -> Non
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Installs a package whose module `installed_drafter` has this source."""
+    """Install a package whose module `installed_drafter` has this source."""
 
     def install(source: str) -> None:
         (tmp_path / "installed_drafter.py").write_text(source, encoding="utf-8")

@@ -17,7 +17,7 @@ tokens = st.lists(st.integers(0, 3), min_size=1, max_size=40)
 
 
 def scan(text: list[int], max_n: int, wanted: int) -> tuple[list[int], int | None]:
-    """The longest end of the text that occurred before, at its latest place, and what followed there."""
+    """What followed the latest earlier occurrence of the text's longest repeated suffix."""
     for n in range(max_n, 0, -1):
         for start in range(len(text) - n - 1, -1, -1):
             if text[start : start + n] == text[-n:]:

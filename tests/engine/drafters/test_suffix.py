@@ -1,4 +1,4 @@
-"""suffix: its index against plain counting over the whole text, and what it keeps between answers."""
+"""suffix: its index against plain counting over the whole text, and its memory between answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ settings_of = st.builds(
 
 @dataclass
 class Counting:
-    """The same drafter, by looking at every place of every text for every question."""
+    """The same drafter by brute force: every question searches every place of every text."""
 
     params: SuffixParams
     conversation: list[int] = field(default_factory=list)
@@ -122,7 +122,7 @@ def test_proposals_are_those_of_plain_counting(text: list[int], params: SuffixPa
 def test_a_row_of_chats_is_counted_alike(
     params: SuffixParams, chats: list[tuple[list[int], bool, list[list[int]]]]
 ) -> None:
-    """Prompts that go on from what was there, or do not; answers in rounds; earlier answers beside."""
+    """Prompts that continue the text or not, answers in rounds, and earlier answers."""
     drafter, counting = Suffix(params), Counting(params)
     for prompt, goes_on, emitted in chats:
         text = counting.conversation + prompt if goes_on else prompt
@@ -206,7 +206,7 @@ def test_a_draft_goes_on_through_its_own_repetition() -> None:
     text = [1, 2] * 20
     proposal = begun(text, max_depth=8, max_spec_factor=2.0, n_max=12).propose(ids(text), 64)
     assert proposal.ids == [1, 2] * 6
-    assert proposal.match is None  # longer than what is compared: not surely one stretch of the text
+    assert proposal.match is None  # longer than what is compared, so perhaps not contiguous in the text
 
 
 def test_the_end_of_the_text_ends_a_draft() -> None:
@@ -234,10 +234,10 @@ def test_earlier_answers_are_used_in_another_chat() -> None:
 def test_the_better_of_conversation_and_earlier_answers_is_drafted_from() -> None:
     drafter = Suffix(SuffixParams(max_spec_offset=2.0))
     answered(drafter, [50], [1, 2, 3, 3, 3])
-    unsure = [1, 2, 7, 1, 2, 8, 1, 2, 9, 1, 2]  # here it is one of three, there it is certain
+    unsure = [1, 2, 7, 1, 2, 8, 1, 2, 9, 1, 2]  # one of three in this text, certain in the earlier answer
     drafter.begin(ids(unsure), around(unsure))
     assert drafter.propose(ids(unsure), 64).ids == [3, 3, 3]
-    certain = [1, 2, 7, 7, 7, 1, 2]  # as good: this conversation first
+    certain = [1, 2, 7, 7, 7, 1, 2]  # equally good: this conversation has precedence
     drafter.begin(ids(certain), around(certain))
     proposal = drafter.propose(ids(certain), 64)
     assert (proposal.ids[:3], proposal.match) == ([7, 7, 7], 2)
@@ -263,7 +263,7 @@ def test_an_edited_conversation_leaves_nothing_behind() -> None:
 
 
 def test_an_answer_that_never_began_is_not_kept() -> None:
-    """A generation that is stopped while its prompt is read finishes without having begun."""
+    """A generation stopped while its prompt is read finishes without having begun."""
     drafter = Suffix(SuffixParams())
     drafter.finish(ids([1, 2, 3]))
     answered(drafter, [9], [8, 8])
@@ -284,7 +284,7 @@ def test_earlier_answers_stay_within_their_bound(lengths: list[int], bound: int)
 
 @pytest.mark.parametrize("alphabet", [1, 2, 50, 50_000])
 def test_states_and_transitions_stay_few(alphabet: int) -> None:
-    """What memory is made of, for texts that repeat always, often, sometimes and never."""
+    """The memory for texts that repeat always, often, sometimes and never."""
     text = np.random.default_rng(0).integers(0, alphabet, 4000).tolist()
     index = SuffixIndex(24)
     index.extend(text)

@@ -1,4 +1,4 @@
-"""draft-simple through text: a draft of another vocabulary reaches real acceptance, and nothing is bent."""
+"""draft-simple through text: a draft with another vocabulary is accepted often, and answers stay equal."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_draft_that_writes_the_same_text_is_accepted(
 
 
 def test_a_draft_with_longer_tokens_than_the_target(tiny_file: Make) -> None:
-    """It has not learned to go on inside its own words, so every other round may fail; the rest passes."""
+    """The draft cannot continue inside its own words, so every second round may fail; the rest passes."""
     with Engine(tiny_file(CODE_IN_PIECES), tiny_file(CODE_IN_WORDS)) as engine:
         settings = {"prompt": CODE * 2, "max_tokens": 60, "ignore_eos": True}
         trace = answer(engine, strategy="draft-simple:n_max=4", **settings)
@@ -144,7 +144,8 @@ def respelled_engine(
 def test_a_respelled_draft_drafts_a_chat_like_the_direct_draft(
     respelled_engine: Engine, demo_engine: Engine, demo_prompts: list[str], baselines: Baselines
 ) -> None:
-    """The same model under other ids: control tokens of the template included, nothing is lost in between."""
+    """The same model with other ids: nothing is lost in the conversion, including the template's control
+    tokens."""
     through = direct = 0
     for prompt in demo_prompts[:3]:
         request = GenerationRequest(messages=(Message("user", prompt),), max_tokens=64, cold=True)
@@ -168,7 +169,7 @@ def test_a_respelled_draft_drafts_a_chat_like_the_direct_draft(
 def strange_engine(
     demo_pair: tuple[Path, Path], tiny_file: Make, request: pytest.FixtureRequest
 ) -> Iterator[Engine]:
-    """The bundled target with a draft that knows nothing of its texts."""
+    """The bundled target with a draft that does not know its texts."""
     with Engine(demo_pair[0], tiny_file(request.param)) as engine:
         yield engine
 
@@ -247,7 +248,7 @@ def test_p_min_and_n_min(respelled_engine: Engine) -> None:
 def test_a_full_draft_context_ends_drafting_only(
     demo_pair: tuple[Path, Path], tiny_file: Make, baselines: Baselines
 ) -> None:
-    """A text may need more tokens of the draft than of the target."""
+    """A text may have more tokens in the draft's vocabulary than in the target's."""
     draft = ModelOptions(str(tiny_file(Tiny(name="short"))), ctx_size=256)
     with Engine(ModelOptions(str(demo_pair[0]), ctx_size=512), draft) as engine:
         request = GenerationRequest(prompt="The draft is small. " * 8, max_tokens=120, ignore_eos=True)
@@ -306,7 +307,7 @@ def test_the_draft_ends_the_answer_by_the_targets_own_token(
 def test_replacements_hold_both_ways(tiny_file: Make) -> None:
     """The target says "<think>" where the draft has learned "[T]"."""
     target = chain("thinks", "a", "<think>", "b", "\n", words=("<think>",))
-    # Split as GPT-2 does, "<think>" is three: the target's file has them so.
+    # GPT-2's split makes three tokens of "<think>", which the target's file has.
     target = chain("thinks", "a", "<", "think", ">", "b", "\n", words=("think",))
     draft = chain("t", *"a[T]b\n", order=9)
     pairs = quote(json.dumps([["<think>", "[T]"]]))
@@ -348,7 +349,7 @@ def test_a_prompt_longer_than_the_drafts_context_is_not_read(
 
 
 def test_a_target_may_have_more_tokens_than_its_draft(tiny_file: Make) -> None:
-    """Control tokens that a fine-tune added: in the prompt and in mid-answer."""
+    """Control tokens added by a fine-tune, in the prompt and in mid-answer."""
     more = (*Tiny().control, "<|think|>")
     template = "{% for message in messages %}<|think|>{{ message.content }}{% endfor %}"
     target = chain("more", "a", "b", "c", "d", "<|think|>", "e", control=more, template=template)
@@ -359,7 +360,7 @@ def test_a_target_may_have_more_tokens_than_its_draft(tiny_file: Make) -> None:
             messages=(Message("user", "ab"),), strategy="draft-simple:n_max=2", max_tokens=20
         )
         trace = trace_of(events_of(engine, request))
-    assert trace.text == "cdeabcdeabcdeabcd"  # and three that show nothing
+    assert trace.text == "cdeabcdeabcdeabcd"  # and three tokens without text
     ends = {round.draft_end for round in trace.rounds}
     assert "the draft does not know the last token" in ends
     assert totals(trace)[1] > 5, "it drafts on behind them"

@@ -1,4 +1,4 @@
-"""A drafter file that hangs or ends its process is tried elsewhere first, and not used here."""
+"""A drafter file that hangs or crashes is tried in another process first, and not used here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_each_is_tried_once_until_it_changes_or_is_to_be_forgotten(tmp_path: Pat
     )
 
     def tries() -> int:
-        """How often another process read the file."""
+        """The number of times that another process read the file."""
         return sum(int(line) != os.getpid() for line in log.read_text().splitlines())
 
     file.write_text(says_who_reads_it + HARM["leaves.py"][0])

@@ -1,7 +1,7 @@
-"""Advice on real answers, and what its remedies do when they are applied.
+"""Advice on real answers, and the effect of its remedies.
 
-Where a cause is in the costs, the answer's tokens and verdicts are real and its times are set: those of a
-busy machine are no measure.
+Where the cause is in the costs, tokens and verdicts are real and times are set, because times of a busy
+machine are unreliable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ TEXT = "The quick brown fox jumps"
 
 
 def at_costs(rounds: list[Round], draft: float) -> list[Round]:
-    """The rounds where a draft token takes `draft` and a target pass 1, and a little more for every token."""
+    """The rounds with times set: a draft token takes `draft`, a target pass 1 and a little more for every
+    token."""
     last = rounds[-1]
     single = msgspec.structs.replace(last, drafted=(), strategy=None, emitted=last.emitted[:1], asked=())
     return [
@@ -53,7 +54,7 @@ def advice_on(trace: Trace, rounds: list[Round], setup: AnswerSetup, speedup: fl
 
 
 def applied(engine: Engine, remedy: Remedy, prompt: str, max_tokens: int) -> Statistics:
-    """The answer by a remedy's strategy."""
+    """The answer with a remedy's strategy."""
     assert remedy.spec is not None
     strategy = str(remedy.spec)
     trace = answer(engine, prompt, strategy=strategy, ignore_eos=True, cold=True, max_tokens=max_tokens)

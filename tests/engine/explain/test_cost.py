@@ -20,7 +20,7 @@ DRAFT = "draft-simple:n_max=4"
 
 
 def one_round(k: int, accepted: int, draft: float, verify: float) -> Round:
-    """A round of `k` drafted tokens that took `draft` seconds a token and `verify` seconds to judge."""
+    """A round of `k` drafted tokens at `draft` seconds each, with `verify` seconds to judge them."""
     verdicts = [Verdict.ACCEPTED] * accepted + [Verdict.REJECTED] * (accepted < k)
     verdicts += [Verdict.IGNORED] * (k - len(verdicts))
     return Round(
@@ -227,7 +227,7 @@ def test_rounds_in_which_nobody_was_asked_say_nothing() -> None:
 
 
 def test_that_nothing_was_accepted_is_said_first() -> None:
-    """Whatever a draft token costs: another size of the draft would not help."""
+    """The verdict holds whatever a draft token costs: another draft size would not help."""
     finding, text = found(answer(4, [0] * 250, c=0.6, v=4.5))
     assert finding is Finding.NOTHING
     assert text.startswith("None of the 1,000 drafted tokens was accepted")
@@ -237,7 +237,8 @@ def test_that_nothing_was_accepted_is_said_first() -> None:
 
 
 def test_one_lucky_pass_recommends_no_length() -> None:
-    """Drafts of four, all but one; the pass over that one took hardly longer than one over a single token."""
+    """All drafts but one have four tokens; the pass over that one took hardly longer than a single-token
+    pass."""
     rounds = [*answer(4, [1, 0, 4, 1] * 5, c=0.1, v=2.6), one_round(3, 1, 0.1, 1.05)]
     assert CostModel.of(rounds).v(3) == pytest.approx(2.2)
     assert "n_max=3" not in found(rounds)[1]

@@ -1,4 +1,4 @@
-"""What a draft's size says."""
+"""Verdicts on draft sizes."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def test_offload_settings_have_llama_cpps_names() -> None:
     command = llama_command(StrategySpec.parse("draft-simple"), target, draft, Sampling(), 16)
     words = shlex.split(command.text)
     assert flag(command, "--rpc") == "a:1,b:2"
-    assert words.index("--rpc") < words.index("--device")  # llama.cpp looks for the devices as it reads
+    # llama.cpp looks up the devices while reading its arguments.
+    assert words.index("--rpc") < words.index("--device")
     assert flag(command, "--device") == "RPC1,CUDA0"
     assert flag(command, "--device-draft") == "RPC0"
     assert flag(command, "--tensor-split") == "1,3"
@@ -173,11 +174,12 @@ def test_where_the_defaults_differ_the_flag_is_written() -> None:
         16,
     )
     assert not command.differences
-    assert flag(command, "--ctx-size") == "8192"  # 0 there: the whole of what the model was trained with
+    assert flag(command, "--ctx-size") == "8192"  # llama.cpp's default 0 is the model's whole trained context
     assert "--swa-full" in shlex.split(command.text)  # off there
     assert flag(command, "--parallel") == "1"  # 4 there
     assert flag(command, "--fit") == "off"
-    assert flag(command, "--n-gpu-layers") == flag(command, "--n-gpu-layers-draft") == "all"  # as fit, there
+    # llama.cpp's default is as many as fit.
+    assert flag(command, "--n-gpu-layers") == flag(command, "--n-gpu-layers-draft") == "all"
     threads = str(default_threads())
     for name in ("--threads", "--threads-draft", "--threads-batch-draft"):
         assert flag(command, name) == threads

@@ -38,7 +38,7 @@ def pair_of(curve: tuple[float, float], c: float, **others: float) -> Pair:
 @pytest.mark.parametrize("prompt_tokens", [20, 200, 1000])
 @pytest.mark.parametrize("name", CURVES)
 def test_auto_never_loses_more_than_three_percent(name: str, prompt_tokens: int, switch: float) -> None:
-    """Over 256 tokens from a cold start, the draft's reading of the prompt included."""
+    """Over 256 tokens from a cold start, including the draft's reading of the prompt."""
     lost = {}
     for c, alpha in itertools.product((0.02, 0.1, 0.3, 1.0), (0, 0.3, 0.6, 0.7, 0.8, 0.9, 1)):
         pair = pair_of(CURVES[name], c, prompt_tokens=prompt_tokens, switch=switch)
@@ -50,7 +50,7 @@ def test_auto_never_loses_more_than_three_percent(name: str, prompt_tokens: int,
 @pytest.mark.parametrize("c", [0.02, 0.1, 0.2])
 @pytest.mark.parametrize("name", CURVES)
 def test_auto_comes_near_the_best_fixed_length(name: str, c: float) -> None:
-    """Over a mixed suite from cold starts, 97 % of the one length that was best on all of it."""
+    """Over a mixed suite from cold starts, at least 97 % of the speed of the best fixed length."""
     pair = pair_of(CURVES[name], c)
     suite = [by_chance(alpha, 512, seed) for seed, alpha in enumerate((0.3, 0.5, 0.6, 0.7, 0.8, 0.9))]
     auto = sum(simulate(AutoLength(), pair, runs).seconds for runs in suite)
@@ -109,7 +109,7 @@ def test_auto_recovers_when_the_text_changes(noise: float) -> None:
 
 @pytest.mark.parametrize("busy", [0.0, 1.0])
 def test_auto_keeps_its_head_on_a_noisy_machine(busy: float) -> None:
-    """One time in fifty several times as long, and phases in which everything takes twice as long."""
+    """One time in fifty is several times longer, and in some phases everything takes twice as long."""
     quiet = {"noise": 0.1, "outliers": 0.02, "busy": busy}
     for curve, c, alpha, least in [
         (LINES["0.1 a token"], 0.05, 0.8, 1.5),
@@ -134,7 +134,7 @@ class Never(DraftLength):
 
 
 def test_auto_learns_from_proposals_that_it_only_looks_at() -> None:
-    """A strategy without a model proposes for nothing: rest ends without a single trial."""
+    """A draftless strategy proposes at no cost: resting ends without a single trial."""
     pair = pair_of(LINES["0.2 a token"], 0.0005, relative_size=0.0, hit=0.7)
     runs = by_chance(0.0, 600) + by_chance(0.9, 300)
     run = simulate(AutoLength(), pair, runs)
@@ -145,7 +145,7 @@ def test_auto_learns_from_proposals_that_it_only_looks_at() -> None:
 
 
 def test_auto_asks_for_nothing_that_would_be_thrown_away() -> None:
-    """A strategy with n_min has nothing to propose where fewer tokens are asked for."""
+    """A strategy with n_min proposes nothing if fewer tokens are asked for."""
     length = AutoLength()
     length.begin(Outset([StrategyLimits("long", 20, 30)], 500, 40, 0.14))
     asked = set()
@@ -326,7 +326,7 @@ def test_acceptance_is_told_by_position_and_ages() -> None:
     assert seen.hit_rate > 0.99, "what is long ago counts no more"
     early = Acceptance()
     for _ in range(100):
-        early.add(8, 2, 2)  # every draft breaks off after two tokens
+        early.add(8, 2, 2)  # every draft ends after two tokens
     *_, last = early.prospects(8)
     assert last.drafted < 3
 
@@ -392,7 +392,7 @@ def test_a_cold_run_forgets_what_was_learned(engine: Engine) -> None:
     again = answer(engine, PROMPT, cold=True, **settings)
     for trace in (first, again):
         assert {round.draft_end for round in trace.rounds[:3]} == {MEASURES}
-    answer(engine, PROMPT, **settings)  # the cold ones taught nobody
+    answer(engine, PROMPT, **settings)  # cold answers taught the warm engine nothing
     answer(engine, PROMPT, **settings)
     warm = answer(engine, PROMPT, **settings)
     assert any(round.draft_end != MEASURES for round in warm.rounds[:3])

@@ -1,4 +1,4 @@
-"""The loop: a round is recorded while the next pass runs, and the record does not show it."""
+"""The loop: a round is recorded while the next pass runs, without effect on the record."""
 
 from __future__ import annotations
 
@@ -155,11 +155,11 @@ def test_no_thread_is_left_whether_an_answer_is_read_or_not(engine: Engine) -> N
 
 
 def test_a_round_leaves_nothing_for_the_garbage_collector(engine: Engine) -> None:
-    """Proposals hold rows of a whole vocabulary: they must go at once, not when the collector comes."""
+    """Proposals hold whole vocabulary rows: they must be freed at once, not when the collector runs."""
     settings = {"strategy": "draft-simple:n_max=4:sample=1", "sampling": Sampling(temperature=1, seed=1)}
     answer(engine, max_tokens=10, **settings)
     left = []
-    for _ in range(3):  # threads that other tests have left may make some garbage beside
+    for _ in range(3):  # threads left by other tests may make some garbage
         gc.collect()
         gc.disable()
         try:

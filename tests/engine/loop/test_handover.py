@@ -1,4 +1,4 @@
-"""Work beside the caller: what it gives comes in order, errors too, and nothing is left behind."""
+"""Handovers: items and errors arrive in order, and no thread is left behind."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_leaving_before_anything_was_given() -> None:
 
     def work(handover: Handover[int]) -> None:
         time.sleep(0.02)
-        handover.put(0)  # nobody is there any more
+        handover.put(0)  # the consumer has left
         handover.wait_taken()
 
     with Handover("beside", work):

@@ -1,4 +1,4 @@
-"""What METRICS.md says of every answer, whatever the strategy, the sampling, the prompt and the limits."""
+"""METRICS.md's invariants for every answer, whatever the strategy, sampling, prompt and limits."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_invariants(shared_engine: Engine, request: GenerationRequest) -> No
         assert len(round.drafted) <= min(most, request.max_tokens - round.position - 1)
         assert 1 <= len(round.emitted) <= len(round.drafted) + 1
         assert len(round.target_top) == len(round.emitted)
-        if trace.header.verification is not Verification.BLOCK:  # which judges ignored tokens too
+        if trace.header.verification is not Verification.BLOCK:  # it judges ignored tokens too
             assert all((token.p is None) == (token.verdict is Verdict.IGNORED) for token in round.drafted)
         assert all(0 < token.q <= 1 for token in round.drafted)
         assert all(0 < token.p <= 1 for token in round.emitted)
@@ -91,7 +91,7 @@ def test_the_invariants(shared_engine: Engine, request: GenerationRequest) -> No
         assert round.seconds >= round.draft_seconds + round.verify_seconds + round.sample_seconds - 1e-9
         assert 0 <= round.native_seconds <= round.seconds
 
-    # The text: what was streamed is its beginning, and nothing but emitted tokens is in it.
+    # The text begins with what was streamed, and holds only emitted tokens.
     streamed = "".join(event.text for event in events if hasattr(event, "text"))
     assert trace.totals.text.startswith(streamed)
     emitted = b"".join(token.piece for round in trace.rounds for token in round.emitted)

@@ -79,7 +79,7 @@ def test_a_strategys_own_limit_is_its_reason() -> None:
 
 
 class Lets(FixedLength):
-    """Sits the round out, or lets nobody draft in it."""
+    """Skips the round, or lets no strategy draft in it."""
 
     def __init__(self, sits_out: bool, looks_at: str = "") -> None:
         self._sits_out, self._looks_at = sits_out, looks_at
@@ -120,7 +120,7 @@ def test_a_looked_at_proposal_is_learned_from_and_not_verified() -> None:
 
 
 class Takes(FixedLength):
-    """Lets every strategy draft so many tokens; a draft model reads the prompt when it is first asked."""
+    """Lets every strategy draft a given number of tokens; a draft model reads the prompt when first asked."""
 
     lazy = True
     reason = "no more pays"

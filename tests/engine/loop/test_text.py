@@ -14,7 +14,7 @@ stops = st.lists(st.text(alphabet="ab<|é🦊", min_size=1, max_size=4), max_siz
 
 
 def split(raw: bytes, cuts: list[int]) -> list[bytes]:
-    """The bytes in pieces, as tokens bring them."""
+    """The bytes cut into pieces, like tokens."""
     places = sorted({cut % (len(raw) + 1) for cut in cuts} | {0, len(raw)})
     return [raw[start:end] for start, end in itertools.pairwise(places)]
 
@@ -45,7 +45,7 @@ def test_stop_strings_against_a_plain_search(text: str, cuts: list[int], stops: 
         found = [readable.find(stop) for stop in stops if stop in readable]
         assert stream.stopped == bool(found)
         if found:
-            # The first stop that is complete ends the answer, and the earliest where several are.
+            # The first complete stop string ends the answer, the earliest of several.
             assert released == readable[: min(found)]
             break
         assert readable.startswith(released), "what was shown stays"

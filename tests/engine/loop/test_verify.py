@@ -35,7 +35,7 @@ Rule = Callable[[Sequence[int], Draws], Outcome]
 
 
 class Model:
-    """A made-up language model: a random distribution behind every prefix, dense or sparse."""
+    """A fake language model: a random distribution after every prefix, dense or sparse."""
 
     def __init__(self, seed: int, zeros: int = 0, one_hot: bool = False) -> None:
         self._seed, self._zeros, self._one_hot = seed, zeros, one_hot
@@ -53,13 +53,13 @@ class Model:
         return self._rows[prefix]
 
     def after(self, prefix: Prefix) -> Distribution:
-        """The same, as the verifiers get it: one or the other form, by the prefix."""
+        """The same as a Distribution, dense or sparse depending on the prefix."""
         row = self.row(prefix)
         return sparse(row) if hash((self._seed, prefix)) % 2 else Distribution(row)
 
 
 class Script(Draws):
-    """Draws that are told what to be, and `other` wherever nothing was told."""
+    """Draws with given values, and `other` everywhere else."""
 
     def __init__(self, told: dict[tuple[int, Purpose], float], other: float | None = 0.5) -> None:
         super().__init__(0)
@@ -72,7 +72,7 @@ class Script(Draws):
 
 
 def draws_of(accepts: Sequence[float], purpose: Purpose, last: float) -> Script:
-    """Acceptance draws place by place, and one draw of `purpose` wherever it is asked for."""
+    """Acceptance draws place by place, and one value for every draw of `purpose`."""
     told = {(POSITION + place, Purpose.ACCEPT): u for place, u in enumerate(accepts)}
     told |= {(POSITION + place, purpose): last for place in range(len(accepts) + 1)}
     return Script(told)
@@ -92,14 +92,14 @@ def measure(passes: Callable[[float], bool]) -> float:
 
 
 def intervals(outcome: Callable[[float], Outcome]) -> Iterator[tuple[int, float]]:
-    """Walk over a draw from 0 to 1: every token with the width in which it comes out."""
+    """Walk over a draw from 0 to 1: yields every token with the width of its interval."""
     at = 0.0
     while at < ALMOST_ONE:
         first = outcome(at)
         assert first.draw is not None and first.draw.u == at
         assert first.draw.low <= at < first.draw.high
         width = first.draw.high - at
-        # The recorded interval is believed only where both of its ends give the same token.
+        # The recorded interval is accepted only if both of its ends give the same token.
         assert outcome(at + width * 0.5).token == first.token
         assert outcome(at + width * (1 - 1e-9)).token == first.token
         yield first.token, width
@@ -107,7 +107,7 @@ def intervals(outcome: Callable[[float], Outcome]) -> Iterator[tuple[int, float]
 
 
 def emissions(rule: Rule, draft: Prefix) -> Iterator[tuple[Prefix, float]]:
-    """Everything that a speculative rule can emit for this draft, with its exact probability."""
+    """Every outcome of a speculative rule for this draft, with its exact probability."""
     reached = 1.0
     for place in range(len(draft)):
         before, behind = [0.0] * place, [ALMOST_ONE] * (len(draft) - place - 1)
@@ -218,7 +218,7 @@ def test_a_draft_from_the_target_itself_always_passes() -> None:
 def match_emissions(
     rule: Callable[[Draws], Outcome], told: tuple[float, ...] = ()
 ) -> Iterator[tuple[Prefix, float]]:
-    """Everything that `match` can emit, with its probability: walks over the draws place by place."""
+    """Every outcome of `match` with its probability, by walking over the draws place by place."""
     place, at = len(told), 0.0
     while at < ALMOST_ONE:
         values = {(POSITION + i, Purpose.TOKEN): u for i, u in enumerate((*told, at))}

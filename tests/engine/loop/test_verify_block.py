@@ -45,7 +45,7 @@ Stop = Callable[[Prefix], bool]
 
 
 class Fixed(Model):
-    """The same distribution behind every prefix."""
+    """A model with the same distribution after every prefix."""
 
     def __init__(self, *p: float) -> None:
         super().__init__(len(p))
@@ -72,12 +72,12 @@ def rule_of(judge: Callable[..., Outcome], p: Model, q: Model, *, sampled: bool 
 
 
 def block_emissions(rule: Rule, draft: Prefix) -> Iterator[tuple[Prefix, float]]:
-    """Everything that the block rule can emit for this draft, with its exact probability.
+    """Every outcome of the block rule for this draft, with its exact probability.
 
-    Nothing that the rule records is believed: each place's chance to pass is found by trying.
+    The rule's own record is not used: each place's chance to pass is found by trial.
     """
     k = len(draft)
-    reached = 1.0  # the chance that no place behind has passed
+    reached = 1.0  # the chance that no later place has passed
     for place in reversed(range(-1, k)):
         others = [ALMOST_ONE] * k
 
@@ -156,7 +156,7 @@ def test_drafts_that_end_early_keep_the_law() -> None:
     def unsure(prefix: Prefix) -> bool:  # as p_min: the largest q, before anything is drawn
         return float(q.row(prefix).max()) < 0.45
 
-    def ended(prefix: Prefix) -> bool:  # as behind an end of generation: a token that was drawn and kept
+    def ended(prefix: Prefix) -> bool:  # as after an end of generation: a token that was drawn and kept
         return bool(prefix) and prefix[-1] % 3 == 0
 
     for stop in (unsure, ended):
@@ -166,7 +166,7 @@ def test_drafts_that_end_early_keep_the_law() -> None:
 
 
 def test_dropping_a_token_that_was_drawn_bends_the_law() -> None:
-    """What METRICS.md forbids, to show that these tests see it."""
+    """A violation of METRICS.md's rule, to show that these tests detect it."""
     p, q = Model(7, zeros=4), Model(8, zeros=4)
     rule = rule_of(verify_block, p, q)
     law: dict[Prefix, float] = {}
@@ -315,7 +315,7 @@ def test_what_is_judged_is_what_decided() -> None:
     assert [(token.accepted, token.u) for token in second.judged] == [
         (True, None), (True, 0.9), (False, ALMOST_ONE)
     ]  # fmt: skip
-    # reach 1/2, 1, 1/2; behind the first token 1/2 p - q leaves nothing, so that it cannot pass alone.
+    # reach 1/2, 1, 1/2; after the first token 1/2 p - q leaves nothing, so that it cannot pass alone.
     assert [token.h for token in second.judged] == [None, 1.0, pytest.approx(0.5)]
     assert told(0.0, 0.0, 0.0).accepted == 3
 
@@ -324,7 +324,7 @@ def test_what_is_judged_is_what_decided() -> None:
 
 
 def test_a_place_is_judged_by_another_draw_in_the_next_round() -> None:
-    """That it failed before is known; the same draw again would bend the law."""
+    """A draw known to have failed must not be used again: that would bend the law."""
     asked: list[tuple[int, int]] = []
 
     class Watched(Draws):

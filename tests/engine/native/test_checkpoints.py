@@ -1,4 +1,4 @@
-"""Memories that cannot be cut back: what is decoded again after a rejection, an edit, a stop; and equality.
+"""Memories that cannot be cut: tokens decoded again after a rejection, an edit or a stop; and equality.
 
 Recurrent (mamba), hybrid with snapshots (lfm2, qwen35; longer drafts go without), sliding windows in full and
 as small as they get (gemma3); each as target and as draft.
@@ -52,13 +52,13 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, bool]:
 
 @pytest.fixture(scope="module")
 def engine(kind: tuple[str, bool], tiny_file: Files) -> Iterator[Engine]:
-    """Target and draft are both of that kind."""
+    """Target and draft both have that architecture."""
     with Engine(options_of(tiny_file, *kind), near(tiny_file, *kind)) as engine:
         yield engine
 
 
 class Count:
-    """Tokens that llama.cpp was asked to decode, by the address of the context."""
+    """Counts the tokens that llama.cpp was asked to decode, by the context's address."""
 
     def __init__(self) -> None:
         self._of: dict[int, int] = defaultdict(int)
@@ -69,11 +69,11 @@ class Count:
         return int(self._decode(handle, batch))
 
     def taken(self, context: Context) -> int:
-        """Those since the last question."""
+        """The tokens since the last call."""
         return self._of.pop(context.handle, 0)
 
     def forget(self) -> None:
-        """Leave out what came so far, such as the self-test after loading."""
+        """Reset the count, for example after the self-test on loading."""
         self._of.clear()
 
 
@@ -145,7 +145,7 @@ def test_a_context_that_fills_up(engine: Engine, baselines: Baselines) -> None:
 
 @pytest.mark.parametrize("k", [4, 16])
 def test_after_an_edit_a_stop_and_another_answer(engine: Engine, k: int) -> None:
-    """What was there before makes no difference: warm answers are the cold ones."""
+    """Earlier contents make no difference: warm answers equal cold ones."""
     strategy = f"draft-simple:n_max={k}"
     settings = {"max_tokens": 40, "ignore_eos": True}
     prompts = [PROMPT, PROMPT[:-30] + "whether", PROMPT[:100] + "the slings", PROMPT + "and arrows"]
@@ -185,7 +185,7 @@ def test_a_rejection_costs_a_few_tokens(tiny_file: Files, count: Count, architec
 def test_an_answer_again_does_not_read_the_prompt_again(
     tiny_file: Files, count: Count, kind: tuple[str, bool]
 ) -> None:
-    """Nor does an edit: not more than the space between two checkpoints."""
+    """An edit decodes at most the distance between two checkpoints again."""
     with Engine(options_of(tiny_file, *kind)) as engine:
         for strategy in ("none", "prompt-lookup"):
             settings = {"strategy": strategy, "max_tokens": 400, "ignore_eos": True}
@@ -289,7 +289,7 @@ _restore = Checkpoints.restore
 
 
 def wrong_state(self: Checkpoints, keep: int) -> int:
-    """Puts the oldest state to the place of the newest; llama.cpp would notice another position."""
+    """Put the oldest state in place of the newest; llama.cpp would notice a different position."""
     self.forget(keep)
     if self.kept:
         right = self.kept.pop()
@@ -312,7 +312,7 @@ def test_the_wrong_checkpoint_is_noticed(
 
 @pytest.mark.parametrize("architecture", ["lfm2", "qwen35"])
 def test_snapshots_that_no_pass_wrote_are_not_trusted(tiny_file: Files, architecture: str) -> None:
-    """llama.cpp goes back to them without a word; this is what `_can_cut` is for."""
+    """llama.cpp goes back to them without an error; `_can_cut` prevents that."""
     options = options_of(tiny_file, architecture)
     model = Model(options)
     context = Context(model, options, AbortFlag())

@@ -21,7 +21,7 @@ MEMORIES = ["llama", "gemma3", "gemma3 small", "mamba", "lfm2", "lfm2 small", "q
 
 
 class Two:
-    """Two contexts over one model: one that is worked with, one that always starts from nothing."""
+    """Two contexts over one model: the tested one, and one that always starts empty."""
 
     def __init__(self, model: Model, options: ModelOptions, snapshots: int = SNAPSHOTS) -> None:
         self.abort = AbortFlag()
@@ -29,7 +29,7 @@ class Two:
         self._fresh = Context(model, options, AbortFlag())
 
     def fresh(self, ids: np.ndarray, rows: int = 1) -> np.ndarray:
-        """Logits behind the last `rows` of `ids`, from an empty cache."""
+        """Logits after the last `rows` of `ids`, from an empty cache."""
         self._fresh.clear()
         return self._fresh.decode(np.asarray(ids, np.int32), logits=rows).copy()
 
@@ -65,7 +65,7 @@ def tokens(n: int, seed: int = 0) -> np.ndarray:
 
 
 def test_rollback_is_as_good_as_a_fresh_decode(two: Two) -> None:
-    """Random edits: the text is cut at random places and goes on differently, as edits and drafts do."""
+    """Random edits: the text is cut at random places and continued differently, as by edits and drafts."""
     random = np.random.default_rng(1)
     text = tokens(40)
     for step in range(40):
@@ -80,7 +80,7 @@ def test_rollback_is_as_good_as_a_fresh_decode(two: Two) -> None:
 
 
 def test_a_long_text_is_cut_far_back(two: Two) -> None:
-    """More text than a small sliding window's cache holds: what is gone is decoded again."""
+    """With more text than a small sliding window's cache holds, lost tokens are decoded again."""
     text = tokens(700)
     two.context.decode(text)
     for keep in (690, 500, 300, 10, 0):
@@ -173,7 +173,7 @@ def test_a_pass_is_stopped_from_another_thread_at_any_moment(two: Two) -> None:
 
 
 def test_a_model_without_memory_is_refused(tiny_file: Callable[[Tiny], Path]) -> None:
-    """Diffusion and embedding models: llama.cpp runs them, but no text comes out token by token."""
+    """Diffusion and embedding models: llama.cpp runs them, but they do not write token by token."""
     options = ModelOptions(str(tiny_file(Tiny(name="llada", architecture="llada"))))
     model = Model(options)
     with pytest.raises(ModelFileError, match=r"llada.*\.gguf does not write text token by token\."):

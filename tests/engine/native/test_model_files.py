@@ -1,4 +1,4 @@
-"""Model files that are no good: each gets one clear sentence, and the engine stays usable."""
+"""Bad model files: each gives one clear sentence, and the engine stays usable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def refusal(path: Path | str) -> ModelFileError:
 
 
 def check(error: ModelFileError, name: str, said: str) -> None:
-    """One sentence that names the file, and what to do about it."""
+    """Check for one sentence that names the file, and a hint."""
     assert error.message.startswith(name)
     assert said in error.message
     assert error.message.endswith(".") and error.message.count(". ") == 0
@@ -245,7 +245,7 @@ def test_a_setting_that_is_refused_is_its_models(pair_files: tuple[Path, Path], 
 def test_each_file_read_beside_another_has_its_own_error(
     pair_files: tuple[Path, Path], tmp_path: Path, role: int
 ) -> None:
-    """llama.cpp's words on one are not taken for the other's, and the sound one is freed."""
+    """llama.cpp's log about one file is not attributed to the other, and the sound model is freed."""
     files = list(pair_files)
     files[role] = tmp_path / "cut.gguf"
     files[role].write_bytes(pair_files[role].read_bytes()[:-200])

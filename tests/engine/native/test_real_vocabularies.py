@@ -36,7 +36,7 @@ def templates() -> Iterator[Templates]:
 
 
 def texts_of(name: str) -> list[str]:
-    """The texts of a vocabulary's vectors; of those that have none, qwen35's, which are the most."""
+    """The texts of a vocabulary's vectors; if it has none, those of qwen35, which has most."""
     source = name if name in WITH_VECTORS else "qwen35"
     written = vocabulary_file(source).with_suffix(".gguf.inp").read_bytes().decode()
     return written.removesuffix(_SEPARATOR).split(_SEPARATOR)
@@ -80,7 +80,7 @@ def test_a_streamed_text_comes_in_whole_characters(named: tuple[str, Vocabulary]
 def test_text_that_people_type_never_becomes_a_control_token(
     named: tuple[str, Vocabulary], templates: Templates
 ) -> None:
-    """Nor is it changed: what is no control token spells the text."""
+    """The text is not changed: the tokens that are not control tokens spell it."""
     vocabulary = named[1]
     spellings = vocabulary.control_texts()
     mark = spellings[-1]

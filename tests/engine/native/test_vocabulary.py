@@ -74,7 +74,7 @@ def test_long_pieces_and_texts_are_whole(tiny_file: Callable[[Tiny], Path]) -> N
 
 @pytest.fixture
 def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the file was removed after llama.cpp read it: every token is asked for."""
+    """If the file was removed after llama.cpp read it, every token is asked for."""
     monkeypatch.setattr("app.engine.native.vocabulary.read_token_table", lambda _path: None)
 
 

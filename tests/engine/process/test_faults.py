@@ -1,4 +1,4 @@
-"""Engines that die or find no room: what is said, and that the offered setting works."""
+"""Engines that die or run out of memory: the explanation, and that the offered setting works."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_worker_that_dies_in_mid_answer(
     assert "kept" in event.hint
     assert event.offer is not None and event.offer.target.rpc == stays.endpoint
     assert "without the worker" in event.offer.words
-    # The same pair again, as the window does by itself: refused with the same way out.
+    # The same pair again, as the window reloads it: refused with the same offer.
     again = new_talk()
     refused = again.load(options)
     assert isinstance(refused, Failed) and refused.expected and not refused.gone
@@ -158,7 +158,7 @@ def test_a_worker_without_memory(
     path: str,
     tiny_file: Callable[[Tiny], Path],
 ) -> None:
-    """The weights find no room; the pair from before still answers."""
+    """The weights do not fit in memory; the previous pair still answers."""
     small, large = workers
     heavy = str(tiny_file(Tiny(name="heavy", n_layers=6, n_embd=512, n_ff=2048, n_ctx=256)))  # 101 MB
     talk = new_talk()
@@ -424,7 +424,7 @@ def death(
 
 
 def test_the_offers_end() -> None:
-    """Each offer, taken and failed again in the same way, leads to the next until there is none."""
+    """Each offer, if it fails in the same way, leads to the next until there is none."""
     for code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGKILL, 1):
         target, draft = ModelOptions("a.gguf"), ModelOptions("b.gguf", ctx_size=4096)
         words = []
@@ -440,7 +440,7 @@ def test_the_offers_end() -> None:
 
 
 def test_a_fault_with_layers_on_devices_is_the_drivers_first() -> None:
-    """The CPU's kernels are tried last, and the fault of another device is none of theirs."""
+    """The CPU's kernels are tried last, because they do not cause faults of other devices."""
     target, draft = ModelOptions("a.gguf"), ModelOptions("b.gguf", n_gpu_layers=0)
     told = explain_death(death(-signal.SIGSEGV, target, draft, on_devices=True))
     assert "driver" in told.hint and told.offer is not None

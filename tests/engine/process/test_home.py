@@ -1,4 +1,4 @@
-"""The two homes of an engine behave alike; and the process home outlives whatever happens to its engine."""
+"""The two homes of an engine behave alike, and the process home survives every end of its engine."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def _stopped_in(talk: Talk, run: int) -> float:
 
 
 def _stops_in_time(attempt: Callable[[], float]) -> None:
-    """Within the limit in at least one of some attempts: one that passes shows that nothing is waited for."""
+    """At least one of several attempts is within the limit: one success shows that nothing is waited for."""
     seconds = []
     for _ in range(ATTEMPTS):
         seconds.append(attempt())
@@ -382,7 +382,7 @@ def test_a_death_in_the_answer_is_told_and_a_new_home_works(
     assert (failed.gone, failed.expected, failed.run) == (True, False, run)
     assert f"signal {signal.Signals[by].value}," in failed.message
     assert failed.message.endswith(".") and failed.hint.endswith(".")
-    # What came is a whole trace as far as it goes.
+    # The rounds that came make a valid trace.
     trace = trace_of([event for event in kept + rest if not isinstance(event, Failed)])
     assert trace.rounds and trace.totals is None
     assert recheck(trace) == []
@@ -410,7 +410,7 @@ def rubbish(connection: Connection) -> None:
 
 
 def no_text(connection: Connection) -> None:
-    """A message that holds a text which is not UTF-8."""
+    """A message with text that is not UTF-8."""
     whole = msgspec.msgpack.encode(LoadProgress(1, Role.TARGET, "abc", 0.5))
     connection.send_bytes(whole.replace(b"abc", b"a\xffc"))
     time.sleep(100)

@@ -1,4 +1,4 @@
-"""What of main memory an engine process may take, on a system's files as the kernel writes them."""
+"""The limits on an engine process's main memory, read from files like the kernel's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is offered where a pair found no room: by numbers alone, no model is loaded."""
+"""The offers for a pair that does not fit in memory, from numbers alone; no model is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGET, DRAFT = ModelOptions("target"), ModelOptions("draft")
 
 @pytest.fixture
 def room(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """What the GPU has free beyond the margin; a target has eight layers, a draft four."""
+    """The GPU's free memory beyond the margin; a target has eight layers, a draft four."""
     free = {"GPU": 0}
 
     def measure(options: ModelOptions, _snapshots: int = 0) -> ModelMemory:
@@ -94,7 +94,7 @@ def test_where_all_should_have_fitted_half_the_targets_layers_are_offered(room: 
     room["GPU"] = 100 * EACH
     near = ModelOptions("draft", n_gpu_layers=0)
     offer = offered(TARGET, near)
-    assert layers(offer) == (4, 0)  # nothing is asked of devices that was not asked before
+    assert layers(offer) == (4, 0)  # no layers go to devices that had none before
 
 
 def test_the_offers_end(room: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Every way to change one field of a record by a little."""
+"""Small changes to each single field of a record."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _of_list(value: tuple[Any, ...], path: str) -> Iterator[tuple[str, Any]]:
         yield f"{path}[]", (*value, value[-1])
     if len(value) > 1 and isinstance(value[0], msgspec.Struct) and value[0] != value[1]:
         yield f"{path}[]", (value[1], value[0], *value[2:])
-    for place in sorted({*range(len(value))[:2], *range(len(value))[-1:]}):  # these stand for all
+    for place in sorted({*range(len(value))[:2], *range(len(value))[-1:]}):  # a sample of all places
         for at, new in changes(value[place], path):
             yield at, (*value[:place], new, *value[place + 1 :])
 

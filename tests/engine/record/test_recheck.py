@@ -131,7 +131,7 @@ def shifted(token: EmittedToken) -> EmittedToken:
 
 
 def lower_the_value_that_passed(trace: Trace) -> None:
-    """Block: the acceptance value falls below the draw that it is held against."""
+    """Block: the acceptance value falls below the draw that it is compared with."""
     index = first(trace, lambda round: bool(round.accepted))
     drafted = tuple(
         token if token.u is None or token.h is None or token.u >= token.h else replace(token, h=token.u / 2)

@@ -1,6 +1,6 @@
-"""Every field of a recorded trace is changed by a little: `recheck` notices, or the record does not tell.
+"""Every field of a recorded trace is changed slightly: `recheck` notices, or the field cannot be checked.
 
-NEVER and PARTLY list all that a record leaves open, and why.
+NEVER and PARTLY list the fields that cannot be checked, and why.
 """
 
 from __future__ import annotations

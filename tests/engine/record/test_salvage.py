@@ -1,4 +1,4 @@
-"""What is left of a damaged trace file: the rounds before the damage, and the words behind it too."""
+"""The readable parts of a damaged trace file: the rounds before the damage, and the text after it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(whole: Trace, tmp_path: Path) -> Path:
 
 
 def changed(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> Salvaged:
-    """What is read once the file's lines are what `change` makes of them."""
+    """The result of reading the file after `change` of its lines."""
     path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
     return salvage_trace(path)
 

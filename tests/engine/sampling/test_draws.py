@@ -13,7 +13,7 @@ from scipy import stats
 from app.engine.sampling.draws import Draws, Purpose
 
 N = 4000
-UNLIKELY = 1e-4  # the keys are fixed, so this is no chance: these very numbers pass or fail
+UNLIKELY = 1e-4  # the keys are fixed, so the result is deterministic
 
 seeds = st.integers(-1, 2**63 - 1)
 positions = st.integers(0, 2**40)

@@ -84,7 +84,7 @@ class LlamaDry:
         )
 
     def penalties(self, context: Sequence[int], ids: np.ndarray) -> np.ndarray:
-        """What it takes off the logits of `ids` behind `context`."""
+        """The penalty on the logits of `ids` after `context`."""
         cpp.llama_sampler_reset(self._sampler)
         for token in context:
             cpp.llama_sampler_accept(self._sampler, token)
@@ -108,7 +108,7 @@ def vocabulary(request: pytest.FixtureRequest, tiny_file: Callable[[Tiny], Path]
 
 
 def context_of(random: np.random.Generator, vocabulary: Vocabulary, breakers: Breakers) -> list[int]:
-    """Tokens of a small choice with copies of what was before, breakers, and their beginnings."""
+    """Tokens from a small set, with copies of earlier tokens, breakers, and beginnings of breakers."""
     choice = random.integers(0, vocabulary.size, random.choice([1, 2, 3, 6, 30])).tolist()
     ends = breakers.alone.nonzero()[0]
     made: list[int] = []
@@ -157,7 +157,8 @@ def test_penalties_are_llama_cpps(vocabulary: Vocabulary, written: str) -> None:
 
 @pytest.mark.parametrize("written", [*BREAKERS, r"\x20 e", r"\xc3", "|"])
 def test_every_token_that_ends_a_repetition_is_llama_cpps(vocabulary: Vocabulary, written: str) -> None:
-    """Each token once behind the same one: all are lowered but those that end a repetition by themselves."""
+    """Each token once after the same token: all are lowered except those that end a repetition by
+    themselves."""
     sampling = Sampling(
         dry_multiplier=1, dry_allowed_length=1, dry_penalty_last_n=-1, dry_sequence_breaker=written
     )

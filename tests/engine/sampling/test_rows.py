@@ -1,4 +1,4 @@
-"""The target's rows: computed once, only where they are looked at, and as they stand behind their tokens."""
+"""The target's rows: computed once, only if needed, and for the right tokens."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_plain_rows_come_all_at_once_and_are_the_same() -> None:
 
 @pytest.mark.parametrize("looked_at", [(0, 1, 2), (2, 0)])
 def test_rows_of_a_large_vocabulary_outlive_llama_cpps_memory(looked_at: tuple[int, ...]) -> None:
-    size = 20_000  # rows of so many are copied as they are looked at
+    size = 20_000  # rows of this size are copied when first needed
     logits = (3 * np.random.default_rng(1).standard_normal((3, size))).astype(np.float32)
     words = SimpleNamespace(pieces=[b"x"] * size)
     before = logits.copy()

@@ -20,7 +20,7 @@ from app.engine.types import Sampling
 from tests.dense import dense, filtered
 from tests.reference import probabilities
 
-EDGE = 1e-5  # how near a filter's limit a case must not be: there rounding decides
+EDGE = 1e-5  # least distance from a filter's limit: nearer, rounding decides
 
 samplings = st.builds(
     Sampling,
@@ -63,7 +63,7 @@ def engine_probabilities(
 
 
 def near_a_limit(logits: np.ndarray, sampling: Sampling, context: Sequence[int]) -> bool:
-    """Whether a filter's limit falls so near a token that float rounding may decide about it."""
+    """Whether a filter's limit is so near a token that float rounding may decide."""
     penalised = Sampling(repeat_penalty=sampling.repeat_penalty, repeat_last_n=sampling.repeat_last_n)
     adjusted = Sampler(penalised).adjust(logits, np.array(context, np.int32)).astype(np.float64)
     ordered = np.sort(adjusted)[::-1]
@@ -95,7 +95,7 @@ ROWS = st.one_of(
         lambda seed, size: np.round(logits_of(seed, size)), st.integers(0, 10**6), st.sampled_from([7, 5000])
     ),
     st.builds(lambda size: np.full(size, 2, np.float32), st.sampled_from([1, 8, 3000])),
-    st.builds(  # nearly flat: a filter leaves most of them
+    st.builds(  # nearly flat: a filter keeps most tokens
         lambda seed, size: logits_of(seed, size, 0.01), st.integers(0, 10**6), st.sampled_from([300, 9000])
     ),
 )
@@ -166,7 +166,7 @@ def test_a_draw_is_the_same_from_a_sparse_and_a_dense_row(
 
 
 def on_a_limit(logits: np.ndarray, sampling: Sampling, context: list[int]) -> bool:
-    """Whether limits a hair higher or lower would leave other tokens: there rounding may decide."""
+    """Whether slightly different limits would keep other tokens: rounding may decide then."""
     before = probabilities(logits, sampling, context)
     for hair in (EDGE, -EDGE):
         moved = replace(
@@ -300,7 +300,7 @@ def test_the_top_of_rows_is_that_of_a_full_sort(size: int, kind: str) -> None:
     n = min(10, size)
     for each, ids, values in zip(rows, *top_of_rows(rows), strict=True):
         assert len(ids) == n == len(set(ids))
-        # Which of equal values stand at the end is free; the values, and their order, are not.
+        # Equal values at the end may differ in index; the values and their order may not.
         np.testing.assert_array_equal(values, np.sort(each)[::-1][:n])
         np.testing.assert_array_equal(each[ids], values)
         pairs = itertools.pairwise(ids)
@@ -368,7 +368,7 @@ def test_draws_at_the_ends_take_the_first_and_the_last_possible_token() -> None:
 @pytest.mark.parametrize("seed", [684, 2560])
 @pytest.mark.parametrize("u", [1 - 2.0**-53, 1 - 2.0**-52])
 def test_adding_up_in_two_ways_never_leaves_the_whole(seed: int, u: float) -> None:
-    """Here the sum of a block's tokens exceeds, by rounding, where the block ends."""
+    """By rounding, the sum of a block's tokens exceeds the block's end."""
     p = np.random.default_rng(seed).dirichlet(np.full(100, 0.05)).astype(np.float32)
     _token, draw = draw_token(p, u)
     assert draw.low <= u < draw.high <= 1

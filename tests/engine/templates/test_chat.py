@@ -1,4 +1,4 @@
-"""Chat templates: code from strangers, and text from people that must never become control tokens."""
+"""Chat templates: untrusted code, and typed text that must never become control tokens."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_text_that_people_type_never_becomes_a_control_token(
     shown = content.replace("\ufdd0", "")
     assert text == f"<|im_start|>user\n{shown}<|im_end|>\n<|im_start|>assistant\n"
     assert [id for id in ids.tolist() if id >= END] == [BEGIN, END_OF_TURN, BEGIN]
-    # Nothing is lost either: what is no control token spells the whole text.
+    # Nothing is lost: the tokens that are not control tokens spell the whole text.
     plain = b"".join(vocabulary.piece(id) for id in ids.tolist())
     assert plain.decode() == f"user\n{shown}\nassistant\n"
 
@@ -136,7 +136,7 @@ def test_spellings_that_hold_one_another_or_are_one_character(
 def test_no_space_is_put_where_a_spelling_is_parted(
     ids_of: IdsOf, open_vocabulary: Callable[[Tiny], Vocabulary]
 ) -> None:
-    """A SentencePiece tokenizer puts one before every text."""
+    """A SentencePiece tokenizer puts a space before every text."""
     words = ("x", " x", "\nx", "user")
     vocabulary = open_vocabulary(Tiny(name="space", sentencepiece=True, words=words))
     for content in ("x<|end|>x", "<|end|>\nx<|im_end|>.x", "x <|end|> x"):
@@ -392,7 +392,7 @@ HUGE_STEPS = [
 def test_one_huge_step_ends_with_one_sentence(
     vocabulary: Vocabulary, templates: Templates, source: str
 ) -> None:
-    """A single operation cannot be interrupted by Python: the system ends the process."""
+    """Python cannot interrupt a single operation: the system ends the process."""
     limited = Templates(1.0)
     refused = refusal(source, vocabulary, limited)
     limited.close()
@@ -438,7 +438,7 @@ def test_the_process_is_kept_warm(vocabulary: Vocabulary) -> None:
 
 
 def test_the_process_may_go_between_two_questions(vocabulary: Vocabulary) -> None:
-    """Where memory is short the system ends those first that wait."""
+    """When memory is short the system ends waiting processes first."""
     templates = Templates()
     before = {child.pid for child in psutil.Process().children()}
     try:
@@ -460,7 +460,7 @@ def test_a_process_that_hangs_is_given_up(vocabulary: Vocabulary) -> None:
         assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"
         (process,) = (child for child in psutil.Process().children() if child.pid not in before)
         process.send_signal(signal.SIGSTOP)
-        long = Message("user", "x" * 1_000_000)  # more than a pipe takes
+        long = Message("user", "x" * 1_000_000)  # more than a pipe holds
         with within(15), pytest.raises(PromptError, match="took longer"):
             ChatTemplate(CHAT_TEMPLATE, vocabulary, templates).tokenize([long])
         assert ChatTemplate("ok", vocabulary, templates).tokenize([])[0] == "ok"

@@ -1,4 +1,4 @@
-"""What chat templates can be told: options, which of them are read, and what they do to thinking."""
+"""Options of chat templates: which are read, and their effect on thinking."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ TURN = "{{ messages[0].content }}"
     [
         (CHAT_TEMPLATE, None),
         (THINKING_TEMPLATE, Thinking(("enable_thinking",), on=True)),
-        # DeepSeek's: by two names, off untold.
+        # DeepSeek's: two names, off by default.
         (
             TURN + "{% set think = thinking | default(enable_thinking) | default(false) %}"
             "{% if think %}<think>{% else %}</think>{% endif %}",
@@ -62,13 +62,13 @@ TURN = "{{ messages[0].content }}"
         ),
         # Granite's.
         (TURN + "{% if thinking %}Think.{% endif %}", Thinking(("thinking",), on=False)),
-        # One that untold leaves it to the model.
+        # A template that leaves it to the model by default.
         (
             TURN + "{% if enable_thinking is defined %}{{ '<think>' if enable_thinking else '</think>' }}"
             "{% endif %}",
             Thinking(("enable_thinking",), on=True),
         ),
-        # What is read of a message is no option.
+        # A field read from a message is not an option.
         (TURN + "{{ messages[0].thinking }}{{ messages[0]['enable_thinking'] }}", None),
         ("{% set thinking = true %}" + TURN + "{% if thinking %}x{% endif %}", None),
         ("{# enable_thinking #}" + TURN + "{{ 'enable_thinking' }}", None),
@@ -81,14 +81,14 @@ TURN = "{{ messages[0].content }}"
             "{{ effort }}" + TURN,
             Thinking(("reasoning_effort",), None, ("no_think", "low", "high"), "no_think"),
         ),
-        # Command's knows one word, and leaves the others alone.
+        # Command's knows one word, and ignores the others.
         (
             TURN + "{% if reasoning_effort | default('') == 'none' %}</think>{% endif %}",
             Thinking(("reasoning_effort",), None, ("none", "high"), "high"),
         ),
         # Nothing to choose.
         (TURN + "{% if tools %}{{ reasoning_effort }}{% endif %}", Thinking(("reasoning_effort",))),
-        # A switch says more than an effort.
+        # A switch has precedence over an effort.
         (
             TURN + "{% if enable_thinking %}{{ reasoning_effort | default('low') }}{% endif %}",
             Thinking(("enable_thinking", "reasoning_effort"), on=False),
