@@ -30,8 +30,8 @@ class DraftSimpleParams:
 
     n_max: int = param(
         3,
-        "Draft at most this many tokens per round. Usually 2 to 16: more gain where most are accepted, and "
-        "cost more where they are not.",
+        "Draft at most this many tokens per round. Usually 2 to 16: a higher limit gains more where most "
+        "are accepted, and costs more where they are not.",
         low=1,
         high=512,
         unit="tokens",

@@ -23,7 +23,7 @@ class EwmaParams:
     )
     ewma_min: int = param(
         1,
-        "Never draft fewer tokens than this. Usually 1 to 3: a higher one recovers sooner after a bad "
+        "Never draft fewer tokens than this. Usually 1 to 3: a higher limit recovers sooner after a bad "
         "stretch, and costs more in it.",
         low=1,
         high=512,
@@ -31,22 +31,22 @@ class EwmaParams:
     )
     ewma_weight: float = param(
         0.2,
-        "Weight of the newest round in the smoothed acceptance. Usually 0.1 to 0.5: a higher one follows "
-        "the text faster, and chance too.",
+        "Weight of the newest round in the smoothed acceptance. Usually 0.1 to 0.5: a higher weight "
+        "follows the text faster, and chance too.",
         low=0.001,
         high=1,
     )
     ewma_lower: float = param(
         0.4,
         "Draft one token fewer while the smoothed acceptance is below this. Usually 0.3 to 0.5: a higher "
-        "one is more careful.",
+        "limit is more careful.",
         low=0,
         high=1,
     )
     ewma_raise: float = param(
         0.7,
         "Draft one token more while the smoothed acceptance is above this. Usually 0.6 to 0.9: a higher "
-        "one is more careful.",
+        "limit is more careful.",
         low=0,
         high=1,
     )

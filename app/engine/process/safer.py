@@ -110,7 +110,8 @@ def _faulty_test(death: Death) -> Explanation:
     )
     return Explanation(
         f"The first pass of {death.file} ended the engine ({death.reason}).",
-        f"The file may be damaged: try another. If that ends it too, {at_fault} fault: {way_out}",
+        f"The file may be damaged: try another. If the engine ends again, the likely cause is {at_fault}: "
+        f"{way_out}",
         offer,
     )
 

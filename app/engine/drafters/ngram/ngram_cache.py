@@ -33,8 +33,8 @@ class NgramCacheParams:
 
     n_draft: int = param(
         8,
-        "Draft at most this many tokens per round. Usually 4 to 16: more gain where most are accepted, and "
-        "cost more where they are not.",
+        "Draft at most this many tokens per round. Usually 4 to 16: a higher limit gains more where most "
+        "are accepted, and costs more where they are not.",
         low=1,
         high=512,
         unit="tokens",

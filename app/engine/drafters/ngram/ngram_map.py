@@ -25,8 +25,13 @@ _MOST_HITS = 16_380  # llama.cpp's counters stop here
 _MOST_VALUES = 4  # continuations that ngram-map-k4v distinguishes after a key
 
 
-_SIZE_N = "Match this many of the latest tokens. Usually 3 to 12: fewer find more, and mislead more often."
-_SIZE_M = "Copy at most this many tokens. Usually 8 to 48: more gain where long passages are repeated."
+_SIZE_N = (
+    "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, and "
+    "mislead more often."
+)
+_SIZE_M = (
+    "Copy at most this many tokens. Usually 8 to 48: longer copies gain where long passages are repeated."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class NgramMapK4vParams:
     size_m: int = param(48, _SIZE_M, low=1, high=1024, unit="tokens")
     min_hits: int = param(
         1,
-        "Draft only once these tokens were found this often. Usually 1 to 3: more are surer, and come later.",
+        "Draft only once these tokens were found this often. Usually 1 to 3: a higher number is surer, "
+        "and drafts later.",
         low=1,
         high=_MOST_HITS,
     )

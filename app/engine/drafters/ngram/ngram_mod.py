@@ -40,16 +40,16 @@ class NgramModParams:
     )
     n_min: int = param(
         48,
-        "Discard drafts shorter than this. Usually 2 to 48: a high one leaves only long repetitions, which "
-        "are seldom wrong.",
+        "Discard drafts shorter than this. Usually 2 to 48: a high limit leaves only long repetitions, "
+        "which are seldom wrong.",
         low=0,
         high=1024,
         unit="tokens",
     )
     n_max: int = param(
         64,
-        "Draft at most this many tokens per round. Usually 16 to 64: more gain where long passages are "
-        "repeated.",
+        "Draft at most this many tokens per round. Usually 16 to 64: longer drafts gain where long "
+        "passages are repeated.",
         low=1,
         high=1024,
         unit="tokens",

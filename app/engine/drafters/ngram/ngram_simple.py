@@ -20,14 +20,16 @@ class NgramSimpleParams:
 
     size_n: int = param(
         12,
-        "Match this many of the latest tokens. Usually 3 to 12: fewer find more, and mislead more often.",
+        "Match this many of the latest tokens. Usually 3 to 12: shorter matches are found more often, and "
+        "mislead more often.",
         low=1,
         high=1024,
         unit="tokens",
     )
     size_m: int = param(
         48,
-        "Copy at most this many tokens. Usually 8 to 48: more gain where long passages are repeated. Below "
+        "Copy at most this many tokens. Usually 8 to 48: longer copies gain where long passages are "
+        "repeated. Below "
         "size_n nothing is ever drafted.",
         low=1,
         high=1024,

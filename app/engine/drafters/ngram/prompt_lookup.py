@@ -26,8 +26,8 @@ class PromptLookupParams:
     )
     num_pred_tokens: int = param(
         8,
-        "Copy at most this many tokens. Usually 4 to 16: more gain where long passages are repeated, and "
-        "make every miss cost more.",
+        "Copy at most this many tokens. Usually 4 to 16: longer copies gain where long passages are "
+        "repeated, and make every miss cost more.",
         low=1,
         high=512,
         unit="tokens",

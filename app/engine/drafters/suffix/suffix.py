@@ -35,22 +35,22 @@ class SuffixParams:
     p_min: float = param(  # [suffix_decoding_min_token_prob]
         0.1,
         "Stop where the estimated chance that the whole draft is accepted falls below this. Usually 0.05 "
-        "to 0.3: a higher one wastes fewer tokens, and drafts fewer.",
+        "to 0.3: a higher limit wastes fewer tokens, and drafts fewer.",
         low=0,
         high=1,
     )
     max_depth: int = param(  # [suffix_decoding_max_tree_depth]
         24,
-        "Match at most this many of the latest tokens. Usually 8 to 64: deeper tells long repetitions "
-        "apart, and takes longer to look through.",
+        "Match at most this many of the latest tokens. Usually 8 to 64: a longer match tells long "
+        "repetitions apart, and takes longer to find.",
         low=1,
         high=256,
         unit="tokens",
     )
     max_spec_factor: float = param(  # [suffix_decoding_max_spec_factor]
         1.0,
-        "Draft at most this many tokens for each token that matched. Usually 1 to 4: more trusts short "
-        "matches with long drafts.",
+        "Draft at most this many tokens for each token that matched. Usually 1 to 4: a higher factor "
+        "drafts more tokens after short matches.",
         low=0,
         high=64,
     )
