@@ -7,9 +7,9 @@
 - The baseline is k = 0: strategy `none` is the same loop with nothing drafted.
 - Recording costs no waiting. The loop has a thread of its own (`handover.py`). It hands a round over as the
   next pass begins, and the caller's thread works out meanwhile what a trace keeps of it (alternatives,
-  probabilities). The loop waits only where that takes longer than the pass, so a round is yielded once the
+  probabilities). The loop waits only if that takes longer than the pass, so a round is yielded once the
   next one has been drafted.
-- Behind a pass numpy finds cold caches: a call takes 10 to 40 µs instead of 1 to 5. So the loop makes few
+- After a pass numpy finds cold caches: a call takes 10 to 40 µs instead of 1 to 5. So the loop makes few
   numpy calls, and short lists are plain Python.
 - Block verification (`verify.verify_block`, after "Block Verification Accelerates Speculative Decoding",
   arxiv.org/abs/2403.10444) judges a draft as a whole. Each place has a draw of its own, keyed by round as

@@ -13,6 +13,6 @@ reads the events that answer it.
 
 `limits.py`: an engine process may take the memory that is free when it loads, in the system and in the
 control groups (version 2) around it, less a sixteenth. The limit is RLIMIT_DATA, because mapped weights and
-the addresses that GPU drivers reserve do not count there. So too large a request is an error, and not the end
-of the machine or the container.
+the addresses that GPU drivers reserve do not count there. So a request that is too large gives an error
+instead of taking the machine or the container down.
 """

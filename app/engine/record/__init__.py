@@ -1,4 +1,4 @@
-"""What is recorded of an answer, and what can be computed again from it.
+"""The record of an answer, and everything computed from it.
 
 A trace is a header, an append-only list of rounds and totals (`trace.py`). Statistics are folds over rounds
 (`stats.py`), llama.cpp's own lines included. `recheck.py` recomputes every verdict from the recorded draws

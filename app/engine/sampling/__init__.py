@@ -1,7 +1,7 @@
 """From a row of logits to a drawn token: filters, distributions, draws.
 
-- Rows are lazy (`rows.py`): nothing is computed behind a rejected token. Where only a temperature applies and
-  the vocabulary is small, six numpy calls compute all rows of a round, which costs less.
+- Rows are lazy (`rows.py`): nothing is computed after a rejected token. If only a temperature applies and the
+  vocabulary is small, six numpy calls compute all rows of a round, which costs less.
 - Rows are as small as what the filters leave (`distribution.py`): a few ids with their p. Verification,
   residual, draws and sampled drafts work on those. `filters.py` finds them by bounds (`logits.py`: maxima of
   groups) and never sorts the vocabulary; `tests/dense.py` keeps the sorted form as the reference.

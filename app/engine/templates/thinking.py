@@ -50,12 +50,12 @@ def find_thinking(names: Collection[str], render: Render) -> Thinking | None:
     known = tuple(name for name in (*SWITCHES, EFFORT) if name in names)
     if not known:
         return None
-    untold = render({})
+    default = render({})
     if known != (EFFORT,):
         # A template whose default differs from both leaves thinking to the model.
-        return Thinking(known, untold != render(switched(False)) or untold == render(switched(True)))
+        return Thinking(known, default != render(switched(False)) or default == render(switched(True)))
     efforts = _find_efforts(render)
-    alike = [word for word, text in efforts.items() if text == untold]
+    alike = [word for word, text in efforts.items() if text == default]
     return Thinking(known, None, tuple(efforts), alike[0] if alike else next(reversed(efforts), ""))
 
 
