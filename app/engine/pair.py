@@ -168,8 +168,8 @@ class LoadedPair:
         name = Path(options.path).name
 
         def report(fraction: float) -> bool:
-            other = beside.name if beside else ""
-            return self._on_progress is None or self._on_progress(role, name, fraction, other)
+            beside_name = beside.name if beside else ""
+            return self._on_progress is None or self._on_progress(role, name, fraction, beside_name)
 
         report(1.0 if ahead else 0.0)  # before llama.cpp opens it: some files crash the process there
         with ExitStack() as half:

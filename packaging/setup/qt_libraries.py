@@ -128,9 +128,9 @@ def _command(libraries: Sequence[str]) -> str:
 
 def _by_package(install: str, column: int, libraries: Sequence[str]) -> str:
     packages = _names(column, libraries)
-    others = [name for name in libraries if name not in _PACKAGES]
+    unknown = [name for name in libraries if name not in _PACKAGES]
     ways = [" ".join([install, *packages])] if packages else []
-    return "; and ".join([*ways, _by_name(others)] if others else ways)
+    return "; and ".join([*ways, _by_name(unknown)] if unknown else ways)
 
 
 def _by_name(libraries: Sequence[str]) -> str:

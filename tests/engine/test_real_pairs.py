@@ -76,20 +76,20 @@ def text_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
 
 
 @pytest.fixture(scope="module", params=DRAFTS)
-def other(request: pytest.FixtureRequest, text_files: Callable[[str], Path]) -> Iterator[Engine]:
+def mixed_engine(request: pytest.FixtureRequest, text_files: Callable[[str], Path]) -> Iterator[Engine]:
     """A target, and a draft that writes the same text in other tokens."""
     with Engine(text_files(request.param), text_files(DRAFTS[request.param])) as engine:
         yield engine
 
 
-def test_a_draft_of_another_vocabulary_is_accepted(other: Engine, baselines: Baselines) -> None:
-    assert other.pair.vocabulary.startswith("different: through text (")
-    assert_drafts_the_text(other, baselines)
+def test_a_draft_of_another_vocabulary_is_accepted(mixed_engine: Engine, baselines: Baselines) -> None:
+    assert mixed_engine.pair.vocabulary.startswith("different: through text (")
+    assert_drafts_the_text(mixed_engine, baselines)
 
 
-def test_an_answer_comes_in_whole_characters(other: Engine) -> None:
+def test_an_answer_comes_in_whole_characters(mixed_engine: Engine) -> None:
     request = GenerationRequest(prompt=TEXT, strategy="draft-simple:n_max=3", max_tokens=30, ignore_eos=True)
-    events = events_of(other, request)
+    events = events_of(mixed_engine, request)
     shown = [event.text for event in events if isinstance(event, RoundFinished)]
     assert not any("\ufffd" in text for text in shown)
     assert (TEXT * 5).startswith("".join(shown))

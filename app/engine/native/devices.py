@@ -86,8 +86,10 @@ def list_devices(endpoints: Sequence[str] = ()) -> tuple[Device, ...]:
     """All devices with their memory, those that hold layers first, the CPU last; raises WorkerError."""
     offload = native_devices(endpoints)
     found = [_describe(device.handle, device.name, device.endpoint) for device in offload]
-    others = [handle for handle in ggml.registered() if ggml.kind(handle) in (ggml.ACCELERATOR, ggml.CPU)]
-    found += [_describe(handle, ggml.name(handle)) for handle in sorted(others, key=ggml.kind, reverse=True)]
+    remaining = [handle for handle in ggml.registered() if ggml.kind(handle) in (ggml.ACCELERATOR, ggml.CPU)]
+    found += [
+        _describe(handle, ggml.name(handle)) for handle in sorted(remaining, key=ggml.kind, reverse=True)
+    ]
     return tuple(found)
 
 

@@ -67,7 +67,7 @@ def _byte_level(byte: int) -> str:
     """GPT-2's spelling of a byte: the character itself if printable, else the next character from 256 on."""
     if byte in _PRINTABLE:
         return chr(byte)
-    return chr(256 + sum(other not in _PRINTABLE for other in range(byte)))
+    return chr(256 + sum(lower not in _PRINTABLE for lower in range(byte)))
 
 
 def read_token_table(path: Path) -> TokenTable | None:

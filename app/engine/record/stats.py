@@ -289,7 +289,9 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
     drafts = statistics.strategies.get(name, DraftStatistics())
     earlier = strategies[: strategies.index(name)]
     served = sum(
-        statistics.strategies[other].drafted_rounds for other in earlier if other in statistics.strategies
+        statistics.strategies[strategy].drafted_rounds
+        for strategy in earlier
+        if strategy in statistics.strategies
     )
     calls = statistics.calls.get(name, 0) if statistics.calls else statistics.attempts - served
     seconds = drafts.draft_seconds

@@ -62,8 +62,8 @@ def find_thinking(names: Collection[str], render: Render) -> Thinking | None:
 def _find_efforts(render: Render) -> dict[str, str]:
     """Effort -> rendered text, least effort first; empty if there is no choice."""
     texts = {word: render({EFFORT: word}) for word in (*_NONE, *_EFFORTS)}
-    other = render({EFFORT: _NO_EFFORT})
-    if other is not None and other != render({}):
+    nonsense = render({EFFORT: _NO_EFFORT})
+    if nonsense is not None and nonsense != render({}):
         # The template writes any word into the text. It does not say which its model knows, but all models
         # know these.
         texts = {word: texts[word] for word in _EFFORTS}

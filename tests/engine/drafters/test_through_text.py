@@ -136,8 +136,8 @@ def respelled_engine(
     demo_pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
     target, draft = demo_pair
-    other = write_respelled(draft, tmp_path_factory.mktemp("respelled") / "draft.gguf", seed=3)
-    with Engine(target, other) as engine:
+    respelled = write_respelled(draft, tmp_path_factory.mktemp("respelled") / "draft.gguf", seed=3)
+    with Engine(target, respelled) as engine:
         yield engine
 
 

@@ -168,11 +168,11 @@ def test_a_smaller_draft_of_the_library_where_it_is_too_large(pair: Options) -> 
     with Engine(target, draft) as engine:
         trace = answer(engine, TEXT, strategy="draft-simple", max_tokens=60, ignore_eos=True)
     size = trace.header.pair.target.size
-    others = [
+    drafts = [
         DraftFile(f"/m/{part}.gguf", int(size * part / 100), f"{part}.gguf") for part in (3, 12, 40, 90)
     ]
     rounds = at_costs(trace.rounds, 0.7)
-    advice = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft, drafts=others), speedup=0.8)
+    advice = advice_on(trace, rounds, AnswerSetup(target=target, draft=draft, drafts=drafts), speedup=0.8)
     assert advice.finding is Finding.DRAFT_LARGE
     assert "Try 12.gguf (12 % of the target's size), or ngram-mod" in advice.text
     assert advice.remedies[0].draft == replace(draft, path="/m/12.gguf")

@@ -331,7 +331,7 @@ def test_the_first_loading_is_stopped(new_home: Callable[[str], Talk], slow_file
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_closing_ends_whatever_runs(new_home: Callable[[str], Talk], slow_file: Path, kind: str) -> None:
-    others = set(threading.enumerate())
+    before = set(threading.enumerate())
     talk = new_home(kind)
     talk.load(slow_file)
     talk.until(talk.ask(prompt=LONG, max_tokens=100_000, ignore_eos=True), PromptProgress)
@@ -339,7 +339,7 @@ def test_closing_ends_whatever_runs(new_home: Callable[[str], Talk], slow_file: 
     started = time.perf_counter()
     talk.home.close()
     assert time.perf_counter() - started < 10, "the answer would take minutes"
-    assert "engine" not in {thread.name for thread in threading.enumerate() if thread not in others}
+    assert "engine" not in {thread.name for thread in threading.enumerate() if thread not in before}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -87,8 +87,8 @@ def test_at_temperature_0_the_one_hot_row_judges_and_the_models_is_kept(penalty:
     judged.keep(3)
     assert judged.record(3) == greedy.record(3)
     best = greedy.argmax(1)
-    other = (best + 1) % 30
-    assert (judged.probability(1, best), judged.probability(1, other)) == (1, 0), "what the verdict goes by"
+    second = (best + 1) % 30
+    assert (judged.probability(1, best), judged.probability(1, second)) == (1, 0), "what the verdict goes by"
 
 
 def test_a_one_hot_row_does_not_hide_logits_that_are_no_numbers() -> None:
