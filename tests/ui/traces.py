@@ -198,8 +198,8 @@ def _simulated(pieces: list[str], k: int, rate: float, luck: random.Random) -> I
             good += 1
         wrong: list[str] = []
         if good < len(wanted) - 1:
-            others = [piece for piece in _WRONG if piece != wanted[good]]
-            wrong = [luck.choice(others) for _ in range(min(k, len(wanted) - 1) - good)]
+            choices = [piece for piece in _WRONG if piece != wanted[good]]
+            wrong = [luck.choice(choices) for _ in range(min(k, len(wanted) - 1) - good)]
         yield _sampled_round(index, at, wanted[: good + 1], wrong, luck)
         at += good + 1
         index += 1

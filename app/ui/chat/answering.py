@@ -45,7 +45,8 @@ class Answering(QObject):
         target_name: str,
         begun: Trace | None = None,
     ) -> None:
-        """The answer to `question` in place of turn `at` and all behind it; None answers the question that
+        """The answer to `question` in place of turn `at` and all turns after it; None answers the question
+        that
         stands before `at` already. `target_name` is the name of the model that answers. `begun` is the
         part of the answer that exists already; the new rounds continue it."""
         super().__init__()

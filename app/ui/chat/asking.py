@@ -12,7 +12,7 @@ from app.ui.state.engine_session import BUSY, Activity
 
 
 def request_for(chat: Conversation, at: int, question: str | None, settings: Settings) -> GenerationRequest:
-    """The request for an answer to `question` in place of turn `at` and all behind it; None asks for an
+    """The request for an answer to `question` in place of turn `at` and all turns after it; None asks for an
     answer to what stands before `at`. A completion continues exactly that text; the rest of the chat is not
     part of it."""
     prompt: str | None = None

@@ -39,7 +39,7 @@ class ChatPage(QWidget):
         self._theme = theme
         self.chats = ChatList(theme, search)
         self.transcript = TranscriptView(theme)
-        # The foot has the height that its words need, the transcript what is left.
+        # The foot is as high as its words need; the transcript takes the rest.
         self.transcript.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.recording = RecordingBar(theme)
         self.legend = Legend(theme)

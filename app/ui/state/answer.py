@@ -36,7 +36,7 @@ class AnswerModel(QObject):
 
     began = Signal()  # the header is known
     grew = Signal(int, int)  # these rounds arrived: the first and the last index
-    ended = Signal()  # no more rounds come
+    ended = Signal()  # no more rounds will arrive
     moved = Signal()  # the cursor or the first counted round changed
     told = Signal()  # the progress or the note changed
     measured = Signal()  # the measured baseline was set or removed
@@ -51,7 +51,7 @@ class AnswerModel(QObject):
         self.note = note
         self.progress = ""  # progress before the first round, such as "Reading the prompt"
         self.live = live
-        self.following = True  # the cursor stays behind the latest round
+        self.following = True  # the cursor follows the latest round
         self.cursor = len(self.rounds)  # rounds shown
         self.start = 0  # the first round that counts
         self.measurement: Measurement | None = None  # of the same request, with drafts and without

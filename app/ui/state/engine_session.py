@@ -127,7 +127,7 @@ class EngineSession(QObject):
         self._thread.start()
 
     def close(self) -> None:
-        """End the engine; no signal is emitted any more."""
+        """End the engine; no signal is emitted afterwards."""
         self._closed = True
         self._mailbox.close()
         self._overdue.stop()

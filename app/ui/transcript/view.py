@@ -56,7 +56,7 @@ class TranscriptView(Surface):
         self.scroll_to_end()
 
     def remove_from(self, turn: Turn) -> None:
-        """Take away a turn and all behind it; KeyError where there is no such turn."""
+        """Remove a turn and all turns after it; KeyError where there is no such turn."""
         index = self.stack.index_of(turn)
         self._leave(self.stack.items[index:])
         self._forget_places()

@@ -22,12 +22,12 @@ def test_switching_chats_while_one_is_answering(slow: Callable[..., Desk]) -> No
     desk.until_streaming()
     desk.press(Qt.Key.Key_Escape)
     desk.until_ready()
-    other = desk.controller.chat_id
+    short = desk.controller.chat_id
     desk.controller.new_chat()
     desk.type("long")
     desk.until_streaming(10)
     answering = desk.controller.chat_id
-    desk.page.chats.chat_chosen.emit(other)
+    desk.page.chats.chat_chosen.emit(short)
     assert desk.texts()[0] == "short" and not desk.page.transcript.live
     kept = desk.texts()
     desk.qtbot.wait(120)

@@ -98,9 +98,9 @@ def test_the_menu_is_there_for_the_bundled_pair_only(
 ) -> None:
     desk = opened(bundled)
     assert desk.page.prompt.try_this.isVisible()
-    other = tmp_path / "other.gguf"
-    other.write_bytes(pair_files[0].read_bytes())
-    desk.load(other)
+    target = tmp_path / "other.gguf"
+    target.write_bytes(pair_files[0].read_bytes())
+    desk.load(target)
     assert not desk.page.prompt.try_this.isVisible()
     press_shortcut(desk)
     assert "made for the bundled pair" in desk.error() and "Bundled demo" in desk.error()
@@ -121,9 +121,9 @@ def test_an_empty_chat_shows_the_titles_for_the_bundled_pair_only(
         return [button for button in shown if button.text() in TITLES]
 
     assert [button.text() for button in offered()] == TITLES
-    other = tmp_path / "other.gguf"
-    other.write_bytes(pair_files[0].read_bytes())
-    desk.load(other)
+    target = tmp_path / "other.gguf"
+    target.write_bytes(pair_files[0].read_bytes())
+    desk.load(target)
     assert offered() == []
     empty_words = [label.text() for label in desk.page.transcript.findChildren(QLabel) if label.isVisible()]
     assert "Ask something." in empty_words and desk.prompt.placeholderText() == "Ask"

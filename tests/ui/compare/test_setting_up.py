@@ -102,13 +102,13 @@ def test_the_copied_command_has_the_context_that_is_there(windows: Windows) -> N
 def test_a_pair_being_loaded_does_not_have_the_name_of_the_pair_before(
     windows: Windows, pair_files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    other = tmp_path / "other.gguf"
-    other.write_bytes(pair_files[0].read_bytes())
+    target = tmp_path / "other.gguf"
+    target.write_bytes(pair_files[0].read_bytes())
     desk = windows.open()
     place = opened(desk)
     desk.until_ready()
     before = place.head.pair.text_shown(1000)[0]
-    desk.header.target_panel.applied.emit(ModelOptions(str(other)))
+    desk.header.target_panel.applied.emit(ModelOptions(str(target)))
     assert desk.session.activity is Activity.LOADING
     assert place.head.pair.text_shown(1000)[0] == "other.gguf" != before
     desk.until_ready()

@@ -216,8 +216,8 @@ def test_hover_reads_a_round_in_every_plot(panel, qtbot) -> None:
         round = made.rounds[23]
         assert card.canvas.reading.startswith("round 23: ")
         assert panel.table.shown == round
-        others = [other for other in panel.cards if other is not card]
-        assert not any(other.canvas.reading for other in others)
+        unread = [plot for plot in panel.cards if plot is not card]
+        assert not any(plot.canvas.reading for plot in unread)
         leave(card.canvas)
         assert not card.canvas.reading
         assert panel.table.shown == made.rounds[-1]

@@ -62,7 +62,7 @@ class ChatRows(QAbstractListModel):
         self._open = chat_id
 
     def tick(self) -> None:
-        """Take the time anew, for the ages of the chats; the caller repaints the view."""
+        """Update the time from which the ages of chats count; the caller repaints the view."""
         self._now = datetime.now(UTC).astimezone()
 
     def row_of(self, chat_id: str) -> int:

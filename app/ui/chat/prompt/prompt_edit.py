@@ -1,4 +1,4 @@
-"""The text field of the prompt box: grows with its text, sends on Enter, and takes megabytes."""
+"""The text field of the prompt box: it grows with its text, sends on Enter, and holds megabytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 MOST_LINES = 8
-# Qt lays out a line as a whole at every key: one of a megabyte freezes the window for 20 s. Longer
-# lines are therefore broken in two kept pieces by two invisible characters and a line break.
+# Qt lays out a whole line at every key press: a line of a megabyte freezes the window for 20 s. Longer lines
+# are therefore broken by two invisible characters and a line break, which text() removes.
 LONGEST_LINE = 2000
 _JOINT = "\u2060\u200b"
 
@@ -56,7 +56,7 @@ class PromptEdit(QPlainTextEdit):
         self.moveCursor(self.textCursor().MoveOperation.End)
 
     def use_font(self, font: QFont) -> None:
-        """Show text and placeholder in a font, at the height that it wants."""
+        """Show text and placeholder in a font, and fit the height to it."""
         self.setFont(font)
         self.viewport().setFont(
             font
@@ -83,7 +83,7 @@ class PromptEdit(QPlainTextEdit):
                 self.textCursor().insertBlock()
                 self.ensureCursorVisible()
             elif not self._composing:
-                # While composing, Enter chooses a candidate; some systems pass it on to us as well.
+                # While composing, Enter chooses a candidate; some systems pass it on to the field as well.
                 self.entered.emit()
         elif key == Qt.Key.Key_Escape:
             self.escaped.emit()
@@ -102,8 +102,8 @@ class PromptEdit(QPlainTextEdit):
         self.ensureCursorVisible()
 
     def createMimeDataFromSelection(self) -> QMimeData:  # noqa: N802
-        # Qt's own object, not one of ours: the clipboard may outlive Python, and deleting an object
-        # that Python made is a crash then.
+        # Qt's own object: the clipboard may outlive Python, and deleting an object made by Python would then
+        # crash.
         data = super().createMimeDataFromSelection()
         text = _joined(data.text())
         for name in data.formats():

@@ -1,4 +1,4 @@
-"""What the prompt box is drawn on."""
+"""The frame of the prompt box."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.ui.theme.palette import blend
 
 
 class PromptFrame(QWidget):
-    """The rounded ground of the box; its border tells whether the keyboard is inside."""
+    """The rounded background of the box; its border shows whether the focus is inside."""
 
     def __init__(self, theme: Theme, edits: Sequence[PromptEdit]) -> None:
         super().__init__()

@@ -76,17 +76,17 @@ class ThinkingChoice(QWidget):
 
     @property
     def offered(self) -> bool:
-        """Whether there is something to choose."""
+        """Whether the template has anything to choose."""
         thinking = self._thinking
         return thinking is not None and (thinking.on is not None or bool(thinking.efforts))
 
     def set_thinking(self, thinking: Thinking | None) -> None:
-        """Say what the template can be told; None: nothing."""
+        """Set what can be chosen for the template; None: nothing."""
         self._thinking = thinking
         self._show()
 
     def set_options(self, options: TemplateOptions) -> None:
-        """Show what the template is told, without telling anyone."""
+        """Show the options of the template; `picked` is not emitted."""
         changed = options != self.options
         self.options = options
         self._show()

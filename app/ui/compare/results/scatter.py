@@ -200,7 +200,7 @@ class Scatter(Plot):
         box = QRectF(max(x, plot.left()), place.y() - height / 2, width, height)
         for shift in (0, -1, 1, -2, 2, -3, 3):
             moved = box.translated(0, shift * height)
-            if not any(moved.intersects(other) for other in taken):
+            if not any(moved.intersects(label) for label in taken):
                 box = moved
                 break
         taken.append(box)

@@ -56,16 +56,16 @@ def test_rename_and_search(windows: Windows) -> None:
 
 def test_what_another_window_does_is_seen_in_the_list(windows: Windows) -> None:
     desk = windows.open()
-    other = ChatStore(desk.paths.chats)
-    chat = other.ask(other.new(), "from the other window")
+    store = ChatStore(desk.paths.chats)
+    chat = store.ask(store.new(), "from the other window")
     desk.until(lambda: desk.chats() == ["from the other window"])
-    other.rename(chat.id, "Renamed there")
+    store.rename(chat.id, "Renamed there")
     desk.until(lambda: desk.chats() == ["Renamed there"])
-    other.delete(chat.id)
+    store.delete(chat.id)
     desk.until(lambda: desk.chats() == [])
-    other.restore(chat.id)
+    store.restore(chat.id)
     desk.until(lambda: desk.chats() == ["Renamed there"])
-    assert [head.title for head in other.heads()] == desk.chats(), "what stands there is what is saved"
+    assert [head.title for head in store.heads()] == desk.chats(), "what stands there is what is saved"
 
 
 def test_a_folder_of_chats_that_is_gone_is_said(windows: Windows) -> None:
