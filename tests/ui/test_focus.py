@@ -151,7 +151,7 @@ def test_arrows_walk_in_both_directions_of_the_prompts_to_try(
     press(Key.Key_Down)
     assert rows[below].hasFocus()
     press(Key.Key_Right)
-    assert rows[below + below - 1].hasFocus(), "to the right where there is something"
+    assert rows[below + below - 1].hasFocus(), "to the right, where there is a button"
     press(Key.Key_Up)
     assert rows[below - 1].hasFocus()
 

@@ -18,8 +18,8 @@ from app.ui.transcript import Legend, TranscriptView
 
 # Pixels at text scale 1.
 COLUMN = 792  # the transcript's column and its margins
-NARROW = 960  # in a narrower window the list of chats folds by itself, so that the text keeps its room
-CRAMPED = 844  # in a narrower window the instruments fold as well: a window of 900 less the rail
+NARROW = 960  # a narrower page folds the list of chats by itself, so that the text keeps its room
+CRAMPED = 844  # a narrower page folds the instruments as well; it is a window of 900 less the rail
 CHATS, MIDDLE, INSTRUMENTS = 210, 360, 340
 CHATS_LEAST, INSTRUMENTS_LEAST = 180, 264
 

@@ -26,7 +26,7 @@ from app.ui.widgets.words.numbers import count
 
 _ABOVE = 4  # pixels above the highest tick, so that a dot there is not cut
 _BELOW = 3
-_LEAST = 76  # pixels at text scale 1, kept free of the words around the plot, which grow with the text
+_LEAST = 76  # pixels at text scale 1: the height that the plot keeps while the words around it grow
 _ZOOM_STEP = 1.25
 
 

@@ -148,7 +148,7 @@ def test_an_engine_that_hangs_can_be_ended_and_every_word_is_kept(
     desk.qtbot.mouseClick(button(notice, "End the engine now"), Qt.MouseButton.LeftButton)
     desk.until(desk.notes)
     assert desk.notes() == ["The engine was ended."]
-    assert desk.offers() == [], "the question has gone with its subject"
+    assert desk.offers() == [], "the offer to end the engine is gone"
     assert desk.answers()[0].text.startswith(came.rstrip("\ufffd")) and desk.tokens() >= 30
     answer = ChatStore(desk.paths.chats).load(desk.controller.chat_id).turns[-1]
     assert isinstance(answer, Answer) and answer.text == desk.answers()[0].text.replace("\ufffd", "")
@@ -220,7 +220,7 @@ def test_an_answer_at_its_length_limit_goes_on(windows: Windows) -> None:
         trace = desk.trace
         assert len(trace.token_ids) == whole and trace.header.max_tokens == whole
         assert item.text.startswith(begun) and desk.texts() == ["hello", trace.text]
-        assert desk.fates()[0][: len(fates)] == fates, "what was there keeps its colours"
+        assert desk.fates()[0][: len(fates)] == fates, "the tokens before keep their colours"
         assert recheck(trace) == [] and desk.error() == ""
         assert desk.page.instruments.answer.statistics.emitted == whole
         begun, fates = item.text, desk.fates()[0]

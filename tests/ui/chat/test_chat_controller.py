@@ -27,7 +27,7 @@ def test_enter_on_the_empty_prompt_sends_the_demo_prompt(windows: Windows) -> No
     desk = windows.open()
     assert desk.items() == []
     desk.press(Qt.Key.Key_Return)
-    assert not desk.busy(), "the demo prompts are the bundled pair's alone"
+    assert not desk.busy(), "only the bundled pair has demo prompts"
     desk.page.prompt.set_suggestion(DEMO)
     desk.press(Qt.Key.Key_Return)
     item = desk.answered()
@@ -285,7 +285,7 @@ def test_completion_mode_and_system_prompt(windows: Windows) -> None:
         act()
         desk.answered()
         trace = desk.trace
-        assert trace is not None and trace.header.prompt == " and", "nothing is joined in silently"
+        assert trace is not None and trace.header.prompt == " and", "earlier texts are not joined to it"
     assert desk.saved()["mode"] == "completion"
 
 
@@ -305,7 +305,7 @@ def test_a_prompt_longer_than_the_context(windows: Windows) -> None:
     desk.controller.new_chat()
     desk.type(long)
     desk.until(desk.error)
-    assert desk.items() == [] and len(desk.chats()) == 1, "a chat that did not begin is no chat"
+    assert desk.items() == [] and len(desk.chats()) == 1, "a refused first question leaves no chat"
 
 
 def test_a_strategy_that_needs_a_draft_where_there_is_none(windows: Windows) -> None:

@@ -44,7 +44,7 @@ def test_an_older_answer_is_looked_at_while_another_one_comes(slow: Callable[...
     desk.page.transcript.token_clicked.emit(first.turn, 0)
     seen = len(desk.answers()[1].answer.rounds)
     desk.until(lambda: len(desk.answers()[1].answer.rounds) > seen + 5)
-    assert numbers.answer.statistics.rounds == len(first.answer.rounds), "of the one that was clicked alone"
+    assert numbers.answer.statistics.rounds == len(first.answer.rounds), "those of the clicked answer"
     desk.page.transcript.token_clicked.emit(desk.answers()[1].turn, 0)
     assert numbers.answer.statistics.rounds == len(desk.answers()[1].answer.rounds)
     desk.page.transcript.token_clicked.emit(first.turn, 0)

@@ -131,7 +131,7 @@ def test_an_empty_chat_shows_the_titles_for_the_bundled_pair_only(
     desk.qtbot.mouseClick(offered()[TITLES.index("Copied")], Qt.MouseButton.LeftButton)
     desk.answered()
     assert desk.texts()[0] == "Copied abcabc"
-    assert in_use(desk)[0] == "prompt-lookup:max_ngram_size=2", "asked as the menu asks it"
+    assert in_use(desk)[0] == "prompt-lookup:max_ngram_size=2", "asked in the same way as from the menu"
 
 
 def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> None:
@@ -156,7 +156,7 @@ def test_a_prompt_is_asked_with_what_it_names_and_says_so(bundled: Windows) -> N
     assert "strategy draft-simple:n_max=2 (was draft-simple:n_max=4)" in said(desk)[1]
     assert "sampling temperature 0.7 (was greedy)" in said(desk)[1]
     desk.page.prompt.remark._action.click()
-    assert in_use(desk) == ("draft-simple:n_max=4", 0.0, BUNDLED_DRAFT), "what was there before both"
+    assert in_use(desk) == ("draft-simple:n_max=4", 0.0, BUNDLED_DRAFT), "those from before both"
     assert said(desk)[0] == look("Warm") and not said(desk)[2]
     assert "Made for draft-simple:n_max=2 · temperature 0.7" in said(desk)[1]
 

@@ -109,7 +109,7 @@ def test_what_can_go_on_is_offered_before_what_is_newer_and_complete(tmp_path: P
     assert (latest.path, latest.complete, latest.broken_off) == (complete, True, False)
     journals.remove(broken)
     journals.remove(older)
-    assert journals.broken_off() is None, "all runs of the others were tried"
+    assert journals.broken_off() is None, "all runs of the remaining journals were tried"
     journals.remove(complete)
     latest = journals.latest()
     assert latest is not None

@@ -80,7 +80,7 @@ def test_its_numbers_are_those_of_the_trace(plot: LanePlot) -> None:
     assert "1 of 2 drafted tokens accepted" in reading
     assert "12.5\N{NO-BREAK SPACE}tok/s" in reading
     plot.show_trace(trace, 5)
-    assert plot.reading(0.5 * plot.width()) == "", "that is still to come"
+    assert plot.reading(0.5 * plot.width()) == "", "that round is not shown yet"
     names, rows = plot.table()
     assert [dict(zip(names, row, strict=True)) for row in rows][4] == {
         "round": 4, "tokens": 10, "tokens_per_second": pytest.approx(20.0), "drafted": 2, "accepted": 1
@@ -90,7 +90,7 @@ def test_its_numbers_are_those_of_the_trace(plot: LanePlot) -> None:
 def test_an_answer_that_grows_is_read_on(plot: LanePlot) -> None:
     trace = answer(rounds=4)
     plot.show_trace(trace, 4)
-    assert plot.peak == pytest.approx(20), "of fewer rounds than a rate is over the speed of all"
+    assert plot.peak == pytest.approx(20), "the speed over all rounds, which are few"
     trace.rounds.extend(answer().rounds[4:])
     plot.show_trace(trace, 20)
     assert plot.tokens == 40

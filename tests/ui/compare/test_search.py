@@ -146,7 +146,7 @@ def test_tune_tries_settings_says_why_and_its_winner_goes_into_the_chat(windows:
     assert page.table.rowCount() == result.tried
     desk.until_ready()
     sure = result.winner != "none" or result.refuted
-    assert page.use.isVisible() is sure, "what may be chance is no offer"
+    assert page.use.isVisible() is sure, "a difference that may be chance is not offered"
     page.use_wanted.emit(result.winner)
     assert desk.window.settings.now.strategy == result.winner
 

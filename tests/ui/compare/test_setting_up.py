@@ -112,7 +112,7 @@ def test_a_pair_being_loaded_does_not_have_the_name_of_the_pair_before(
     assert desk.session.activity is Activity.LOADING
     assert place.head.pair.text_shown(1000)[0] == "other.gguf" != before
     desk.until_ready()
-    assert place.head.pair.text_shown(1000)[0] == before, "this one calls itself the same"
+    assert place.head.pair.text_shown(1000)[0] == before, "both files have the same name in their metadata"
 
 
 def test_a_pair_that_cannot_be_loaded_says_so_and_the_place_stays_usable(

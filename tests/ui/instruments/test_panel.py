@@ -297,7 +297,7 @@ def test_keys_walk_through_the_rounds(panel) -> None:
     assert not canvas.reading
     left = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(canvas, left)
-    assert not left.isAccepted(), "the window's: it stops the answer"
+    assert not left.isAccepted(), "left to the window: it stops the answer"
 
 
 def wheel(canvas: Canvas, index: int, modifiers: Qt.KeyboardModifier) -> bool:

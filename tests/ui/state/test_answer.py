@@ -85,7 +85,7 @@ def test_numbers_are_those_of_the_rounds_shown() -> None:
     model.move(5)
     assert not model.following and model.statistics == Statistics.of(WHOLE.rounds[:5])
     model.add(WHOLE.rounds[20:22])
-    assert model.cursor == 5, "who looks back is not carried away"
+    assert model.cursor == 5, "the cursor stays where the user moved it"
     model.move(9)
     assert model.statistics == Statistics.of(WHOLE.rounds[:9])
     assert model.cost.lengths == CostModel.of(WHOLE.rounds[:9]).lengths

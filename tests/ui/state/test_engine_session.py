@@ -339,7 +339,7 @@ def test_a_lent_engine_is_gone_before_it_is_said_and_its_pair_comes_back(talk: T
     assert talk.session.activity is Activity.LENT
     assert talk.session.pair is None
     talk.until(lambda: gone)
-    assert gone == [True], "its memory is free when the borrower hears of it"
+    assert gone == [True], "its memory is free when the borrower is called"
     assert len(talk.homes.made) == 1, "no other engine meanwhile"
     talk.session.take_back()
     talk.until(lambda: len(talk.homes.made) == 2 and bool(talk.homes.last.sent))

@@ -68,7 +68,7 @@ def test_a_target_that_cannot_be_loaded_leaves_the_pair_in_use(
         assert desk.header.target._value.startswith("target"), "the chip says what is in use"
         assert desk.session.activity is Activity.READY
         assert panel._progress.isHidden() and desk.header.draft_panel._progress.isHidden()
-    assert desk.saved()["target"] == before["target"], "what failed is not what the next start loads"
+    assert desk.saved()["target"] == before["target"], "the next start does not load the pair that failed"
     desk.ask("hello")
     assert desk.tokens() == 24 and desk.error() == ""
     desk.load(windows._pair[0], ctx_size=256)
@@ -172,7 +172,7 @@ def test_a_file_that_crashes_the_engine(windows: Windows, tiny_file: Callable[[T
     desk.load(tiny_file(Tiny(name="hostile", experts=4)))
     assert "holds values that llama.cpp cannot compute with" in desk.panel_error(desk.header.target_panel)
     desk.until_ready()
-    assert "holds values" in desk.error(), "the pair from before is back; what happened is still to be read"
+    assert "holds values" in desk.error(), "the pair from before is back; the notice is still shown"
     assert desk.header.target._value.startswith("target")
     assert "hostile" not in str(desk.saved()["target"])
     desk.load(windows._pair[0], ctx_size=512)

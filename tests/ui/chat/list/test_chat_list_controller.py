@@ -65,7 +65,7 @@ def test_what_another_window_does_is_seen_in_the_list(windows: Windows) -> None:
     desk.until(lambda: desk.chats() == [])
     store.restore(chat.id)
     desk.until(lambda: desk.chats() == ["Renamed there"])
-    assert [head.title for head in store.heads()] == desk.chats(), "what stands there is what is saved"
+    assert [head.title for head in store.heads()] == desk.chats(), "the list shows what is saved"
 
 
 def test_a_folder_of_chats_that_is_gone_is_said(windows: Windows) -> None:

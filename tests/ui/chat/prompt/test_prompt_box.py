@@ -365,6 +365,6 @@ def test_the_row_of_buttons_gives_way_word_by_word(qtbot: QtBot, box: PromptBox)
         (False, "System · set", False),
         (False, "set", False),
     ]
-    assert box.minimumSizeHint().width() <= 331, "what the smallest window has for it"
+    assert box.minimumSizeHint().width() <= 331, "the width that the smallest window gives it"
     box.set_try_offered(False)
     assert not box.try_this.isVisible()

@@ -52,12 +52,12 @@ def test_there_is_a_switch_only_where_the_template_has_one(box: PromptBox) -> No
     assert thinking.isVisible() and thinking.switch.isVisible() and thinking.switch.isChecked()
     assert not thinking.efforts.isVisible()
     box.set_thinking(OFF)
-    assert not thinking.switch.isChecked(), "what the template does untold"
+    assert not thinking.switch.isChecked(), "the template's default"
     box.set_mode("completion")
     assert not thinking.isVisible(), "a completion goes through no template"
     box.set_mode("chat")
     box.set_thinking(Thinking(("reasoning_effort",)))
-    assert not thinking.isVisible(), "no effort makes a difference"
+    assert not thinking.isVisible(), "the template offers no efforts"
     box.set_thinking(None)
     assert not thinking.isVisible()
 
@@ -87,7 +87,7 @@ def test_efforts_are_a_choice(qtbot: QtBot, box: PromptBox) -> None:
     box.set_template_options({"reasoning_effort": "low"})
     assert efforts.currentText() == "low"
     box.set_template_options({"reasoning_effort": "no_think"})
-    assert efforts.currentText() == "no_think", "what another template was told, and this one is too"
+    assert efforts.currentText() == "no_think", "an option of another template stays shown"
 
 
 def test_showing_options_tells_nobody_but_who_looks(qtbot: QtBot, theme: Theme) -> None:
@@ -151,8 +151,8 @@ def test_each_answer_is_told_what_was_chosen_when_asked(
     desk.ask("hello")
     assert told(desk) == ({}, False)
     click(qtbot, switch)
-    assert told(desk) == ({}, False), "what is there stays as it is"
-    assert desk.prompt.hasFocus(), "what is typed next is the prompt"
+    assert told(desk) == ({}, False), "the answers so far stay as they are"
+    assert desk.prompt.hasFocus(), "the prompt has the focus"
     item = desk.ask("again")
     assert told(desk) == ({"enable_thinking": False}, True)
     assert item.text and item.text == item.text_without_reasoning
@@ -214,7 +214,7 @@ def test_another_pair_shows_what_its_template_has(
     qtbot.keyClick(thinking.efforts.view(), Qt.Key.Key_Down)
     qtbot.keyClick(thinking.efforts.view(), Qt.Key.Key_Return)
     assert thinking.efforts.currentText() == "high"
-    assert desk.prompt.hasFocus(), "letters typed now are the prompt's"
+    assert desk.prompt.hasFocus(), "the prompt has the focus"
     desk.load(target=Path(thinks.path))
     assert not thinking.switch.isChecked(), "the chat keeps it"
 
