@@ -1,4 +1,4 @@
-"""Puts into use what an advice on the answer on the screen names."""
+"""Applies the remedies named in the advice on the answer on the screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.ui.state.settings_in_use import SettingsInUse
 
 
 class AdviceController(QObject):
-    """Between the buttons below the advice and the settings."""
+    """Connects the buttons below the advice with the settings."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class AdviceController(QObject):
             signal.connect(self._refresh)
 
     def _applies(self, remedy: Remedy) -> bool:
-        """It would change the settings; nothing is offered on a recording."""
+        """Whether a remedy would change the settings; False while a recording is on the screen."""
         return self._shown.recording is None and not self._wanted(remedy).in_use(self._settings.now)
 
     def _wanted(self, remedy: Remedy) -> Preset:
-        """What is in use, except for what the remedy names."""
+        """The settings in use, with those that the remedy names replaced."""
         now = Preset.of("", self._settings.now)
         return dataclasses.replace(
             now,
@@ -66,7 +66,7 @@ class AdviceController(QObject):
 
     @Slot(object)
     def _use(self, remedy: Remedy) -> None:
-        self._page.prompt.setFocus()  # the button goes, and Qt would go on to just anything
+        self._page.prompt.setFocus()  # the button goes; Qt would move the focus anywhere
         try:
             self._apply(self._wanted(remedy))
         except UserError as error:

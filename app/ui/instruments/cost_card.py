@@ -36,7 +36,7 @@ class CostCard(PlotCard):
         self.facts = GivingLabel()
         self.facts.setToolTip(self.tooltip)
         self.models: tuple[ModelOptions | None, ModelOptions | None] = (None, None)
-        """Target and draft as they are loaded, where the answer was made with them."""
+        """The load options of target and draft, where the answer was made with them."""
         self.advice = QLabel()
         self.advice.setWordWrap(True)
         self.advice.setAccessibleName("Advice")

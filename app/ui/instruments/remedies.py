@@ -1,4 +1,4 @@
-"""The changes that an advice names, each a button that puts it into use."""
+"""The remedies named in an advice, each a button that applies it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Remedies(QWidget):
         self._theme = theme
         self._shown: tuple[Remedy, ...] = ()
         self.applies: Callable[[Remedy], bool] = lambda remedy: False
-        """Whether a remedy would change anything in use. Until somebody can apply them, none does."""
+        """Whether a remedy would change the settings in use; False until a controller sets this."""
         WrapLayout(self, GAP)
         self.hide()
 
     def show_remedies(self, remedies: tuple[Remedy, ...]) -> None:
-        """Offer those of these that apply."""
+        """Show buttons for the remedies that apply."""
         shown = tuple(remedy for remedy in remedies if self.applies(remedy))
         if shown == self._shown:
             return

@@ -140,7 +140,7 @@ class AnswerModel(QObject):
     def advice(self, target: ModelOptions | None = None, draft: ModelOptions | None = None) -> Advice | None:
         """Advice on the strategy; None where it drafts nothing or is no longer known. Where a baseline was
         measured, the advice uses that measurement alone, since the answer itself ran at another speed.
-        `target` and `draft` are how the pair is loaded, for advice that would load it in another way."""
+        `target` and `draft` are the load options of the pair, for advice that changes them."""
         if self.trace is None:
             return None
         header = self.trace.header

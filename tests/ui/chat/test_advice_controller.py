@@ -1,4 +1,4 @@
-"""The buttons below the advice: what each names is in use after a click."""
+"""The buttons below the advice: a click applies the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def offered(desk: Desk) -> dict[str, QPushButton]:
 
 
 def show(desk: Desk, shown: Trace) -> None:
-    """An answer that is over, in the instruments."""
+    """Show a finished answer in the instruments."""
     desk.page.instruments.set_answer(AnswerModel(shown))
 
 
@@ -34,7 +34,7 @@ def test_an_advice_is_taken_by_a_click(windows: Windows) -> None:
     assert list(offered(desk)) == ["Use none", "Use suffix in place of prompt-lookup"]
     offered(desk)["Use suffix in place of prompt-lookup"].click()
     assert desk.window.settings.now.strategy == "suffix"
-    assert list(offered(desk)) == ["Use none"], "what is in use is offered no more"
+    assert list(offered(desk)) == ["Use none"], "a remedy in use is no longer offered"
     assert desk.prompt.hasFocus()
     offered(desk)["Use none"].click()
     assert desk.window.settings.now.strategy == "none"
