@@ -249,7 +249,7 @@ class Beginning(Handover[Verified]):
         with suppress(ConsumerLeft):
             verify_rounds(run, self)
 
-    def give(self, verified: Verified) -> None:
+    def put(self, verified: Verified) -> None:
         if self._seen is not None:
             self._seen.append(finished(self._run_of_loop, verified)[0])
         if self._run_of_loop.position >= LENGTH:
