@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from train import RUNS
+from windows import SHARES
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT, MARGIN = 640, 240, 36
@@ -19,9 +20,13 @@ COLOURS = {"target": "#3b6ea5", "draft": "#c2703d", "small-draft": "#5f8a3b"}
 Point = tuple[float, float]
 
 
-def curve(losses: list[tuple[int, str, float]], name: str) -> list[Point]:
-    """(step, nats per token) of one model."""
-    return [(step, loss) for step, learner, loss in losses if learner == name]
+def curve(losses: list[tuple[int, str, str, float]], name: str) -> list[Point]:
+    """(step, nats per token) of one model, in the mixture of kinds that it learns from."""
+    means: dict[int, float] = {}
+    for step, learner, kind, loss in losses:
+        if learner == name:
+            means[step] = means.get(step, 0.0) + SHARES[kind] * loss
+    return list(means.items())
 
 
 def drawing(curves: dict[str, list[Point]]) -> str:
@@ -58,7 +63,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     curves: dict[str, list[Point]] = {}
-    told = ["| | parameters | steps | seconds | held-out loss |", "|---|---:|---:|---:|---:|"]
+    told = [
+        f"| | parameters | steps | hours | held-out loss: {' | '.join(SHARES)} |",
+        f"|---|---:|---:|{'---:|' * (1 + len(SHARES))}",
+    ]
     files = {}
     args.out.mkdir(parents=True, exist_ok=True)
     for run, names in RUNS.items():
@@ -66,10 +74,14 @@ def main() -> None:
         progress = saved["progress"]
         for name in names:
             curves[name] = curve(progress["held_out"], name)
-            loss = curves[name][-1][1]
+            last = progress["held_out"][-1][0]
+            final = {
+                kind: loss for step, who, kind, loss in progress["held_out"] if (step, who) == (last, name)
+            }
+            losses = " | ".join(f"{final[kind]:.3f}" for kind in SHARES)
             count = sum(tensor.numel() for tensor in saved["learners"][name]["model"].values())
             told.append(
-                f"| {name} | {count:,} | {progress['step']:,} | {progress['seconds']:,.0f} | {loss:.3f} |"
+                f"| {name} | {count:,} | {progress['step']:,} | {progress['seconds'] / 3600:.1f} | {losses} |"
             )
             made = args.work / "pair" / f"{name}.gguf"
             fresh = args.out / f"{name}.new"
@@ -90,6 +102,7 @@ def main() -> None:
     for gap, text in {
         "{training}": "\n".join(told),
         "{table}": (args.work / "table.md").read_text(encoding="utf-8").strip(),
+        "{sources}": (args.work / "library.md").read_text(encoding="utf-8").strip(),
         "{check}": (args.work / "check.txt").read_text(encoding="utf-8").strip(),
         "{checksums}": "\n".join(f"{file['sha256']}  {file['file']}" for file in files.values()),
     }.items():

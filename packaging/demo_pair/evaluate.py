@@ -1,8 +1,11 @@
-"""Judge a pair on the frozen prompts and measure what speculation gives on them: the model card's table.
+"""Judge a pair on the frozen prompts, and measure on held-out ones: the model card's table.
 
 Runs in the app's environment, with the app's own engine, from the repository's root:
 
-    python packaging/demo_pair/evaluate.py --pair resources/demo_pair [--wrong] [--table FILE]
+    python packaging/demo_pair/evaluate.py --pair resources/demo_pair --work WORK [--wrong] [--table FILE]
+
+WORK is where library.py and corpus.py wrote the held-out texts; without it, only the 100 frozen prompts are
+used.
 """
 
 from __future__ import annotations
@@ -10,23 +13,17 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
-# Read by the OpenMP runtime when the library is loaded, so it has to stand before the import.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from app.engine import Engine, GenerationRequest, Message, ModelOptions
-from app.engine.process.messages import Finished, RoundFinished
-from app.engine.types import Round, Totals
+from app.engine import Engine, GenerationRequest, Message
 
 import judge
+import unsure
+from answering import answered, loaded
 
-CONTEXT = 2048
 MOST_TOKENS = 400
 SIMPLE = "draft-simple:n_max=4"
 AUTO = "draft-simple:n_max=8:length=auto"
@@ -35,45 +32,10 @@ COPIES = ("rename", "rewrite", "quote")
 """Kinds whose answers repeat much of the question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    rounds: Sequence[Round]
-    totals: Totals
-
-    @property
-    def speed(self) -> float:
-        """Tokens a second from the start of round 0."""
-        return sum(len(round.emitted) for round in self.rounds) / self.totals.seconds
-
-    @property
-    def drafted(self) -> int:
-        return sum(len(round.drafted) for round in self.rounds)
-
-    @property
-    def accepted(self) -> int:
-        return sum(round.accepted for round in self.rounds)
-
-
-def answered(engine: Engine, case: judge.Case, strategy: str) -> Answer:
-    """The greedy answer from a cold state."""
+def request(case: judge.Case, strategy: str) -> GenerationRequest:
+    """For the greedy answer from a cold state."""
     messages = tuple(Message(role, content) for role, content in case.messages)
-    request = GenerationRequest(messages=messages, strategy=strategy, max_tokens=MOST_TOKENS, cold=True)
-    rounds: list[Round] = []
-    for event in engine.generate(request):
-        match event:
-            case RoundFinished():
-                rounds.append(event.round)
-            case Finished():
-                return Answer(rounds, event.totals)
-    raise RuntimeError("the engine did not finish")
-
-
-def loaded(pair: Path, draft: str, threads: int = 0) -> Engine:
-    """The pair in the engine of this process; `threads` are the target's: a draft this small has one."""
-    return Engine(
-        ModelOptions(str(pair / "target.gguf"), ctx_size=CONTEXT, threads=threads),
-        ModelOptions(str(pair / draft), ctx_size=CONTEXT),
-    )
+    return GenerationRequest(messages=messages, strategy=strategy, max_tokens=MOST_TOKENS, cold=True)
 
 
 def share(part: int, whole: int) -> str:
@@ -85,7 +47,7 @@ def right_answers(engine: Engine, cases: Sequence[judge.Case], wrong: bool) -> l
     right: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for case in cases:
-        answer = answered(engine, case, "none").totals.text
+        answer = answered(engine, request(case, "none")).totals.text
         fault = judge.fault(answer, case.expect)
         asked[case.kind] += 1
         right[case.kind] += not fault
@@ -100,49 +62,61 @@ def acceptance(pair: Path, draft: str, cases: Sequence[judge.Case]) -> list[tupl
     fates: Counter[str] = Counter()
     with loaded(pair, draft) as engine:
         for case in cases:
-            for round in answered(engine, case, SIMPLE).rounds:
-                fates.update(
-                    {"accepted": round.accepted, "rejected": round.rejected, "ignored": round.ignored}
-                )
+            for one in answered(engine, request(case, SIMPLE)).rounds:
+                fates.update({"accepted": one.accepted, "rejected": one.rejected, "ignored": one.ignored})
     label = f"acceptance of `{SIMPLE}`, {draft} (0.6 to 0.95)"
     told = ", ".join(f"{count} {fate}" for fate, count in fates.items())
     return [(label, f"{fates['accepted'] / max(1, fates.total()):.2f}: {told}")]
 
 
-def speed_ups(engine: Engine, case: judge.Case, strategies: Iterable[str], repeats: int) -> dict[str, float]:
+def speed_ups(
+    engine: Engine, asked: Callable[[str], GenerationRequest], strategies: Iterable[str], repeats: int
+) -> dict[str, float]:
     """Median tokens/s of each strategy over those of `none`, all taking turns; for `none` its own."""
     speeds: dict[str, list[float]] = {}
     order = ["none", *strategies]
     for repeat in range(repeats):
         turn = repeat % len(order)
         for strategy in order[turn:] + order[:turn]:
-            speeds.setdefault(strategy, []).append(answered(engine, case, strategy).speed)
+            speeds.setdefault(strategy, []).append(answered(engine, asked(strategy)).speed)
     medians = {strategy: statistics.median(found) for strategy, found in speeds.items()}
     return {key: found / medians["none"] for key, found in medians.items()} | {"none": medians["none"]}
 
 
 def speeds(
-    pair: Path, threads: int, cases: Sequence[judge.Case], repeats: int
+    pair: Path, threads: int, cases: Sequence[judge.Case], prompts: Sequence[unsure.Prompt], repeats: int
 ) -> tuple[float, list[tuple[str, str]]]:
-    """The baseline's tokens/s and rows of the table: medians over the prompts, cold."""
+    """The baseline's tokens/s and rows of the table: medians over the prompts, greedy, cold.
+
+    Strategies with the draft are measured on the held-out prompts as well, those that copy where there is
+    something to copy.
+    """
+    found: list[tuple[str, dict[str, float]]] = []
     with loaded(pair, "draft.gguf", threads) as engine:
-        answered(engine, cases[0], SIMPLE)  # wakes the processor
-        found = [(case.kind, speed_ups(engine, case, (SIMPLE, AUTO, *COPYING), repeats)) for case in cases]
-    baseline = statistics.median(ratios["none"] for _, ratios in found)
+        answered(engine, request(cases[0], SIMPLE))  # wakes the processor
+        for case in cases:
+            strategies = (SIMPLE, AUTO, *(COPYING if case.kind in COPIES else ()))
+            found.append((case.kind, speed_ups(engine, partial(request, case), strategies, repeats)))
+        for prompt in prompts:
+            asked = partial(prompt.asked, temperature=0.0)
+            found.append((prompt.kind, speed_ups(engine, asked, (SIMPLE, AUTO), repeats)))
+    baseline = statistics.median(one["none"] for _, one in found)
 
     def median(strategy: str, kinds: Iterable[str]) -> str:
-        return f"{statistics.median(ratios[strategy] for kind, ratios in found if kind in kinds):.2f}"
+        return f"{statistics.median(one[strategy] for kind, one in found if kind in kinds):.2f}"
 
     every = {kind for kind, _ in found}
+    by_kind = ", ".join(f"{kind} {median(SIMPLE, [kind])}" for kind in dict.fromkeys(p.kind for p in prompts))
     where = f"{threads} thread{'s' * (threads > 1)}"
     rows = [(f"baseline, {where}", f"{baseline:.0f} tokens/s")]
-    rows.append((f"speed-up of `{SIMPLE}`, {where} (at least 1.3)", median(SIMPLE, every)))
+    simple = median(SIMPLE, every) + (f": {by_kind}" if by_kind else "")
+    rows.append((f"speed-up of `{SIMPLE}`, {where} (at least 1.3)", simple))
     rows += [
         (
-            f"speed-up of `{name}` on {', '.join(COPIES)}, {where} (one at least 1.5)",
-            f"{median(name, COPIES)}: {', '.join(f'{kind} {median(name, [kind])}' for kind in COPIES)}",
+            f"speed-up of `{one}` on {', '.join(COPIES)}, {where} (one at least 1.5)",
+            f"{median(one, COPIES)}: {', '.join(f'{kind} {median(one, [kind])}' for kind in COPIES)}",
         )
-        for name in COPYING
+        for one in COPYING
     ]
     rows.append((f"speed-up of `{AUTO}`, {where} (at least 1.2)", median(AUTO, every)))
     return baseline, rows
@@ -153,8 +127,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--pair", type=Path, required=True)
+    parser.add_argument("--work", type=Path, help="folder of the held-out texts")
     parser.add_argument("--wrong", action="store_true", help="print the answers that are wrong")
-    parser.add_argument("--only-judge", action="store_true", help="measure nothing but right answers")
+    parser.add_argument("--no-speeds", action="store_true", help="no speeds and no acceptance by draft")
     parser.add_argument("--every", type=int, default=2, help="measure speed on every so manieth prompt")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--table", type=Path, help="write the table here too")
@@ -162,13 +137,18 @@ def main() -> None:
     cases = judge.load()
     with loaded(options.pair, "draft.gguf") as engine:
         rows = right_answers(engine, cases, options.wrong)
-    if not options.only_judge:
+    if options.work:
+        rows += unsure.measured(options.pair, options.work)
+    if not options.no_speeds:
+        prompts = unsure.load(options.work) if options.work else []
         for path in sorted(options.pair.glob("*draft.gguf")):
             rows += acceptance(options.pair, path.name, cases)
         default = max(1, (os.cpu_count() or 2) - 1)
         counts = sorted({default, os.cpu_count() or 1})
         measured = {
-            threads: speeds(options.pair, threads, cases[:: options.every], options.repeats)
+            threads: speeds(
+                options.pair, threads, cases[:: options.every], prompts[:: options.every], options.repeats
+            )
             for threads in counts
         }
         fastest = max(counts, key=lambda threads: measured[threads][0])

@@ -1,19 +1,23 @@
 #!/bin/sh
-# Makes the demo pair from nothing and measures it: make.sh WORK [OUT]
-# WORK is any scratch folder. Given again after an interruption, the same command goes on from the last checkpoint.
-# OUT is where the files go, resources/demo_pair unless given.
+# Makes the demo pair from nothing and measures it: make.sh [WORK [OUT]]
+# WORK holds corpus, checkpoints and everything in between: draftscope/demo-pair in the cache directory unless given.
+# OUT is where the finished files go, resources/demo_pair unless given.
+# What is done is skipped. After an interruption the same command goes on from the last checkpoint, which is at most
+# ten minutes old. DEVICE=cuda trains on a GPU.
 # To train for longer, set TARGET or DRAFTS (below); WORK/target-warm.pt, copied over WORK/target.pt, takes the
 # target back to where its learning rate began to fall.
+# UNTIL=train ends when target and drafts are trained.
 set -eu
-[ $# -ge 1 ] || { echo "usage: $0 WORK [OUT]" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+work=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/draftscope/demo-pair}
 out=${2:-$root/resources/demo_pair}
-mkdir -p "$1" "$out"
-work=$(cd "$1" && pwd)
+mkdir -p "$work" "$out"
+work=$(cd "$work" && pwd)
 out=$(cd "$out" && pwd)
-: "${TARGET:=--steps 2000 --cool-steps 480 --long-steps 200 --grow-step 400 --middle-step 400}"
-: "${DRAFTS:=--steps 350 --cool-steps 160 --long-steps 30}"
+: "${TARGET:=--steps 9000 --cool-steps 2200 --long-steps 500 --grow-step 600 --middle-step 600}"
+: "${DRAFTS:=--steps 3000 --cool-steps 1200 --long-steps 150}"
+: "${DEVICE:=cpu}"
 export GOMP_SPINCOUNT=1000 PYTHONDONTWRITEBYTECODE=1
 
 if [ ! -f "$work/venv/made" ]; then
@@ -22,17 +26,30 @@ if [ ! -f "$work/venv/made" ]; then
     touch "$work/venv/made"
 fi
 train="$work/venv/bin/python"
-app="$root/.venv/bin/python" # `make ready` sets it up
+app="$root/.venv/bin/python" # `make ready-dev` sets it up
+
+older() { # whether file $1 is missing or older than $2
+    [ ! -f "$1" ] || [ -n "$(find "$2" -newer "$1")" ]
+}
 
 cd "$here"
+[ -f "$work/library.jsonl" ] || "$app" library.py --work "$work"
 [ -f "$work/corpus.npz" ] || "$train" corpus.py --work "$work"
 # shellcheck disable=SC2086 # the options are words
-"$train" train.py target --work "$work" $TARGET
+"$train" train.py target --work "$work" --device "$DEVICE" $TARGET
 # shellcheck disable=SC2086
-"$train" train.py drafts --work "$work" $DRAFTS
-"$train" export.py --work "$work" --out "$work/pair"
-"$train" reference.py --work "$work"
-"$app" check.py --work "$work" --pair "$work/pair" > "$work/check.txt" || { cat "$work/check.txt" >&2; exit 1; }
+"$train" train.py drafts --work "$work" --device "$DEVICE" $DRAFTS
+[ "${UNTIL:-}" != train ] || exit 0
+if older "$work/pair/target.gguf" "$work/target.pt" || older "$work/pair/draft.gguf" "$work/drafts.pt"; then
+    "$train" export.py --work "$work" --out "$work/pair"
+fi
+if older "$work/check.txt" "$work/pair/target.gguf" || older "$work/check.txt" "$work/pair/draft.gguf"; then
+    "$train" reference.py --work "$work"
+    "$app" check.py --work "$work" --pair "$work/pair" > "$work/check.new" || { cat "$work/check.new" >&2; exit 1; }
+    mv "$work/check.new" "$work/check.txt"
+fi
 cat "$work/check.txt"
-"$app" evaluate.py --pair "$work/pair" --table "$work/table.md"
+if older "$work/table.md" "$work/check.txt"; then
+    "$app" evaluate.py --pair "$work/pair" --work "$work" --table "$work/table.md"
+fi
 "$train" card.py --work "$work" --out "$out"

@@ -149,6 +149,7 @@ class Llama(nn.Module):
     def states(self, ids: Tensor) -> Tensor:
         """Normed last states (batch, positions, width) for `ids` (batch, positions)."""
         cos, sin = rope_table(ids.shape[1], self.shape.head_width)
+        cos, sin = cos.to(ids.device), sin.to(ids.device)
         x = self.token_embd(ids)
         for block in self.blk:
             x = block(x, cos, sin)

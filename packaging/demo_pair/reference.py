@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import library
 import tokenizer as bpe
 import words
 import world
@@ -44,12 +45,13 @@ def main() -> None:
     texts = [*HARD_TEXTS, *words.examples()[::20]]
     for messages in islice(world.conversations(Dice(21, held_out=True)), 400):
         texts += [content for _, content in messages]
+    texts += [document.text for document in library.load(args.work) if document.held_out][::8]
     ids = [bpe.encode_plain(tokenizer, text) for text in texts]
     for text, encoded in zip(texts, ids, strict=True):
         assert tokenizer.decode(encoded, skip_special_tokens=False) == text, text
     (args.work / "texts.json").write_text(json.dumps({"texts": texts, "ids": ids}))
 
-    window = Corpus(args.work / "corpus.npz").batch("held_out", (13,), 1, LENGTH)
+    window = Corpus(args.work / "corpus.npz").batch("held_out", (13,), 1, LENGTH, shares={"scenes": 1.0})
     arrays = {
         "inputs": window.inputs[0].numpy(),
         "labels": window.labels[0].numpy(),

@@ -1,14 +1,15 @@
 """Train the target, or the drafts together; run again after an interruption to go on.
 
-The target learns from the dialogues, and from random tokens said twice. It begins with its first layers
-alone, which learn most at less than half the cost, and grows later. The drafts learn from the dialogues and
-from the probabilities of the target, because a draft is worth what it agrees with; one pass of the target
-serves them all.
+The target learns from all kinds of text (`windows.SHARES`), and from random tokens said twice. It begins
+with its first layers alone, which learn most at less than half the cost, and grows later. The drafts learn
+from the same text and from the probabilities of the target, because a draft is worth what it agrees with; one
+pass of the target serves them all.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from torch.nn import functional
 
 from induction import teach_copying
 from model import SHAPES, Llama, Shape
-from windows import Batch, Corpus, Twice
+from windows import SHARES, Batch, Corpus, Twice
 
 RUNS = {"target": ("target",), "drafts": ("draft", "small-draft")}
 FIRST_LAYERS = 2
@@ -33,9 +34,10 @@ STEP_TOKENS = 8192
 TWICE_EVERY = 16  # row of a step: what keeps the copying alive
 VARIETY = (16, 1024)  # of what the grown target copies
 FIRST_STEP_TOKENS = 4096
-SAVE_SECONDS = 120.0
+SAVE_SECONDS = 600.0
 REPORT_EVERY = 10
-MEASURE_EVERY = 50
+MEASURE_EVERY = 100
+MEASURE_TOKENS = 8192  # of each kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +84,15 @@ class Plan:
 class Learner:
     """One model and its optimisers: Muon for the matrices of the blocks, AdamW for the rest."""
 
-    def __init__(self, name: str, layers: int) -> None:
+    def __init__(self, name: str, layers: int, device: str = "cpu") -> None:
         self.name = name
+        self.device = device
         model = Llama(replace(SHAPES[name], layers=layers))
         teach_copying(model)
         self.adopt(model)
 
     def adopt(self, model: Llama) -> None:
-        self.model = model
+        self.model = model.to(self.device)
         named = list(self.model.named_parameters())
         matrices = [p for key, p in named if p.dim() == 2 and key.startswith("blk.")]
         others = [p for key, p in named if p.dim() != 2 or not key.startswith("blk.")]
@@ -136,12 +139,12 @@ class Learner:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is. Losses are (step, learner, nats per token)."""
+    """How far a run is. Losses are (step, learner, nats per token), those of held-out text by kind."""
 
     step: int = 0
     seconds: float = 0.0
     trained: list[tuple[int, str, float]] = field(default_factory=list)
-    held_out: list[tuple[int, str, float]] = field(default_factory=list)
+    held_out: list[tuple[int, str, str, float]] = field(default_factory=list)
 
 
 def loss_of(model: Llama, batch: Batch, wanted: Tensor | None) -> tuple[Tensor, float]:
@@ -149,7 +152,7 @@ def loss_of(model: Llama, batch: Batch, wanted: Tensor | None) -> tuple[Tensor, 
 
     `wanted` are the teacher's log-probabilities (learnt positions, vocab).
     """
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(batch.inputs.device.type, dtype=torch.bfloat16):
         logits = model.logits(model.states(batch.inputs)[batch.learnt])
     own = functional.log_softmax(logits.float(), dim=-1)
     plain = functional.nll_loss(own, batch.labels[batch.learnt])
@@ -162,7 +165,7 @@ def loss_of(model: Llama, batch: Batch, wanted: Tensor | None) -> tuple[Tensor, 
 @torch.no_grad()
 def taught(teacher: Llama, batch: Batch) -> Tensor:
     """The teacher's log-probabilities at the learnt positions of a batch."""
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(batch.inputs.device.type, dtype=torch.bfloat16):
         logits = teacher.logits(teacher.states(batch.inputs)[batch.learnt])
     return functional.log_softmax(logits.float(), dim=-1)
 
@@ -174,14 +177,18 @@ def as_stored(target: Llama) -> None:
 
 
 @torch.no_grad()
-def measure(model: Llama, corpus: Corpus, part: str, length: int) -> float:
-    """Cross-entropy in nats per token on dialogues held out from training."""
-    return loss_of(model, corpus.batch(part, (7, 0), STEP_TOKENS // length, length), None)[1]
+def measure(learner: Learner, corpus: Corpus, length: int) -> dict[str, float]:
+    """Cross-entropy in nats per token on held-out text of each kind."""
+    found = {}
+    for kind in SHARES:
+        batch = corpus.batch("held_out", (7, 0), MEASURE_TOKENS // length, length, shares={kind: 1.0})
+        found[kind] = loss_of(learner.model, batch.to(learner.device), None)[1]
+    return found
 
 
 def load_model(path: Path, name: str) -> Llama:
-    """One model of a checkpoint, ready to be read from."""
-    saved = torch.load(path, weights_only=True)["learners"][name]
+    """One model of a checkpoint, ready to be read from, in main memory."""
+    saved = torch.load(path, map_location="cpu", weights_only=True)["learners"][name]
     model = Llama(Shape(**saved["shape"]))
     model.load_state_dict(saved["model"])
     if name == "target":
@@ -190,22 +197,45 @@ def load_model(path: Path, name: str) -> Llama:
 
 
 def save(path: Path, learners: list[Learner], progress: Progress) -> None:
-    """Write the checkpoint; whoever reads it sees the old or the new one."""
+    """Write the checkpoint; whoever reads it sees the old or the new one, whole."""
     fresh = path.with_suffix(".new")
     states = {learner.name: learner.state() for learner in learners}
-    torch.save({"learners": states, "progress": asdict(progress)}, fresh)
+    with fresh.open("wb") as file:
+        torch.save({"learners": states, "progress": asdict(progress)}, file)
+        file.flush()
+        os.fsync(file.fileno())
     fresh.replace(path)
 
 
-def report(learners: list[Learner], progress: Progress, tokens: int, seconds: float) -> None:
-    means = []
-    for learner in learners:
-        losses = [loss for step, name, loss in progress.trained[-200:] if name == learner.name]
-        means.append(f"{learner.name} {np.mean(losses[-REPORT_EVERY:]):.3f}")
-    print(
-        f"step {progress.step} {', '.join(means)}, {tokens / seconds:.0f} tokens/s, {progress.seconds:.0f} s",
-        flush=True,
-    )
+class Clock:
+    """Tokens a second since the last report, and the time that is left at that rate."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.tokens = 0
+        self.seconds = 0.0
+
+    def add(self, tokens: int, seconds: float) -> None:
+        self.tokens += tokens
+        self.seconds += seconds
+
+    def report(self, learners: list[Learner], progress: Progress) -> None:
+        means = []
+        for learner in learners:
+            losses = [loss for _, name, loss in progress.trained[-200:] if name == learner.name]
+            means.append(f"{learner.name} {np.mean(losses[-REPORT_EVERY:]):.3f}")
+        rate = self.tokens / self.seconds
+        left = sum(self.plan.tokens(step) for step in range(progress.step, self.plan.steps)) / rate
+        print(
+            f"step {progress.step} of {self.plan.steps}: loss {', '.join(means)}; {rate:.0f} tokens/s; "
+            f"{hours(progress.seconds)} so far, about {hours(left)} left",
+            flush=True,
+        )
+        self.tokens, self.seconds = 0, 0.0
+
+
+def hours(seconds: float) -> str:
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02} h"
 
 
 def main() -> None:
@@ -218,24 +248,35 @@ def main() -> None:
     parser.add_argument("--grow-step", type=int, default=0)
     parser.add_argument("--middle-step", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda where there is one; both in bfloat16")
+    parser.add_argument("--save-seconds", type=float, default=SAVE_SECONDS, help="between two checkpoints")
     args = parser.parse_args()
     plan = Plan(args.steps, args.cool_steps, args.long_steps, args.grow_step, args.middle_step)
 
     torch.manual_seed(11)
     torch.set_num_threads(args.threads)
-    corpus = Corpus(args.work / "corpus.npz")
     checkpoint = args.work / f"{args.run}.pt"
-    teacher = load_model(args.work / "target.pt", "target") if args.run == "drafts" else None
-    learners = [Learner(name, plan.layers(name, 0)) for name in RUNS[args.run]]
+    learners = [Learner(name, plan.layers(name, 0), args.device) for name in RUNS[args.run]]
     progress = Progress()
     if checkpoint.exists():
-        saved = torch.load(checkpoint, weights_only=True)
+        saved = torch.load(checkpoint, map_location=args.device, weights_only=True)
         progress = Progress(**saved["progress"])
         for learner in learners:
             learner.load(saved["learners"][learner.name])
+        del saved
     for learner in learners:
-        print(f"{learner.name}: {learner.model.parameter_count:,} parameters, from step {progress.step}")
+        print(
+            f"{learner.name}: {learner.model.parameter_count:,} parameters, from step {progress.step}",
+            flush=True,
+        )
+    if progress.step >= plan.steps:
+        return
+    corpus = Corpus(args.work / "corpus.npz")
+    teacher = None
+    if args.run == "drafts":
+        teacher = load_model(args.work / "target.pt", "target").to(args.device)
 
+    clock = Clock(plan)
     saved_at = time.monotonic()
     while progress.step < plan.steps:
         if progress.step == plan.steps - plan.cool_steps:
@@ -244,7 +285,7 @@ def main() -> None:
         begun = time.monotonic()
         length, tokens = plan.window(progress.step), plan.tokens(progress.step)
         twice = None if teacher else plan.twice(progress.step)
-        batch = corpus.batch("train", (9, progress.step), tokens // length, length, twice)
+        batch = corpus.batch("train", (9, progress.step), tokens // length, length, twice).to(args.device)
         wanted = taught(teacher, batch) if teacher else None
         for learner in learners:
             if learner.name == "target" and progress.step >= plan.steps - plan.cool_steps:
@@ -257,14 +298,18 @@ def main() -> None:
         progress.step += 1
         spent = time.monotonic() - begun
         progress.seconds += spent
+        clock.add(tokens, spent)
         if progress.step % MEASURE_EVERY == 0 or progress.step == plan.steps:
             for learner in learners:
-                loss = measure(learner.model, corpus, "held_out", plan.length)
-                progress.held_out.append((progress.step, learner.name, loss))
-                print(f"held out at step {progress.step}: {learner.name} {loss:.3f}", flush=True)
+                found = measure(learner, corpus, plan.length)
+                progress.held_out += [
+                    (progress.step, learner.name, kind, loss) for kind, loss in found.items()
+                ]
+                told = ", ".join(f"{kind} {loss:.3f}" for kind, loss in found.items())
+                print(f"held out at step {progress.step}: {learner.name}: {told}", flush=True)
         if progress.step % REPORT_EVERY == 0:
-            report(learners, progress, tokens, spent)
-        if time.monotonic() - saved_at > SAVE_SECONDS or progress.step == plan.steps:
+            clock.report(learners, progress)
+        if time.monotonic() - saved_at > args.save_seconds or progress.step == plan.steps:
             save(checkpoint, learners, progress)
             saved_at = time.monotonic()
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from random import Random
 
+import library
 from scene import Dice, part
 
 SKIPPED = {"test", "tests", "idle_test", "site-packages", "lib2to3", "pydoc_data", "idlelib"}
@@ -79,20 +80,25 @@ def identifier(dice: Dice) -> str:
 
 
 @lru_cache(maxsize=1)
-def _documentation() -> tuple[str, ...]:
-    """Sentences of the library's docstrings, in the order of its files."""
+def _documentation() -> dict[str, bool]:
+    """Sentences of the library's docstrings, in the order of its files; whether these are trained on."""
     root = Path(sysconfig.get_path("stdlib"))
-    sentences: dict[str, None] = {}
+    sentences: dict[str, bool] = {}
     for path in sorted(root.rglob("*.py")):
         if SKIPPED & set(path.relative_to(root).parts):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8", errors="replace"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
-                    text = " ".join(paragraph.split())
-                    found = re.findall(r"(?:^|(?<=\. ))[A-Z][A-Za-z0-9 ,;:'()_=-]{20,120}\.(?= |$)", text)
-                    sentences.update((sentence, None) for sentence in found)
-    return tuple(sentences)
+        found = library.sentences(ast.parse(path.read_text(encoding="utf-8", errors="replace")))
+        trained = not library.is_held_out(library.PYTHON, path.relative_to(root).as_posix(), found)
+        for sentence in found:
+            sentences[sentence] = trained and sentences.get(sentence, True)
+    return sentences
+
+
+@lru_cache(maxsize=2)
+def _sentences(held_out: bool) -> tuple[str, ...]:
+    """Those of one side."""
+    known = _documentation()
+    return tuple(one for one in part(tuple(known), held_out) if held_out or known[one])
 
 
 @lru_cache(maxsize=1)
@@ -108,9 +114,9 @@ def word(dice: Dice) -> str:
 
 def sentence(dice: Dice) -> str:
     """A sentence from Python's own documentation."""
-    return dice.pick(_documentation())
+    return dice.choice(_sentences(dice.held_out))
 
 
 def examples() -> tuple[str, ...]:
     """Sentences that training may see, for the tokenizer."""
-    return part(_documentation(), False)
+    return _sentences(False)

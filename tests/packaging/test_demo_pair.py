@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,10 +11,9 @@ import pytest
 
 from app.demo import DemoPrompt, read_demo
 from app.saved.settings import Settings
+from tests.packaging.recipe import RECIPE, ROOT, in_recipe
 
-ROOT = Path(__file__).parents[2]
 PAIR = ROOT / "resources" / "demo_pair"
-RECIPE = ROOT / "packaging" / "demo_pair"
 MOST_BYTES = 40_000_000
 MADE = {"target.gguf", "draft.gguf", "small-draft.gguf"}  # by the recipe
 
@@ -26,20 +22,6 @@ MADE = {"target.gguf", "draft.gguf", "small-draft.gguf"}  # by the recipe
 def card() -> dict[str, Any]:
     found: dict[str, Any] = json.loads((PAIR / "pair.json").read_text(encoding="utf-8"))
     return found
-
-
-def in_recipe(code: str) -> str:
-    """What the code prints in a process of its own: the recipe's modules go by bare names."""
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code],
-        cwd=RECIPE,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_the_files_are_those_that_the_recipe_made(card: dict[str, Any]) -> None:
