@@ -80,7 +80,7 @@ def identifier(dice: Dice) -> str:
 
 
 @lru_cache(maxsize=1)
-def _documentation() -> dict[str, bool]:
+def documentation() -> dict[str, bool]:
     """Sentences of the library's docstrings, in the order of its files; whether these are trained on."""
     root = Path(sysconfig.get_path("stdlib"))
     sentences: dict[str, bool] = {}
@@ -97,14 +97,14 @@ def _documentation() -> dict[str, bool]:
 @lru_cache(maxsize=2)
 def _sentences(held_out: bool) -> tuple[str, ...]:
     """Those of one side."""
-    known = _documentation()
+    known = documentation()
     return tuple(one for one in part(tuple(known), held_out) if held_out or known[one])
 
 
 @lru_cache(maxsize=1)
 def _vocabulary() -> tuple[str, ...]:
     """Lower-case words that occur at least twice in those sentences."""
-    counts = Counter(re.findall(r"\b[a-z]{3,10}\b", " ".join(_documentation())))
+    counts = Counter(re.findall(r"\b[a-z]{3,10}\b", " ".join(documentation())))
     return tuple(sorted(word for word, count in counts.items() if count > 1))
 
 

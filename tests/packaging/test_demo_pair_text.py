@@ -55,7 +55,7 @@ def test_sentences_of_the_judged_prompts_are_not_trained_on() -> None:
     in_recipe(
         """
 import library, words
-quoted = library.judged() & set(words._documentation())
+quoted = library.judged() & set(words.documentation())
 assert quoted, "the judged prompts quote the library"
 assert not quoted & set(words.examples())
 """

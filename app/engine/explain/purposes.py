@@ -8,7 +8,7 @@ from app.engine.strategy import StrategySpec
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class KindOfWork:
     """A kind of work and its strategies. They are starting points: the prompts decide."""
 
     name: str
@@ -22,46 +22,46 @@ class Purpose:
 
 
 PURPOSES = (
-    Purpose(
+    KindOfWork(
         "Chat",
         "draft-simple:length=auto",
         "suffix",
         "Free talk repeats little of what was said, so a draft model finds more than a look-up. Without "
         "a draft model, suffix drafts phrases of earlier answers.",
     ),
-    Purpose(
+    KindOfWork(
         "Code edits",
         "ngram-mod+draft-simple",
         "ngram-mod",
         "An edit repeats most of the code that it was given. ngram-mod drafts such runs at almost no "
         "cost, and a draft model writes what is new.",
     ),
-    Purpose(
+    KindOfWork(
         "Structured output",
         "suffix+draft-simple",
         "suffix",
         "Keys, quotes and brackets return in every record. suffix learns them from this answer and "
         "earlier ones.",
     ),
-    Purpose(
+    KindOfWork(
         "Long sessions",
         "suffix+draft-simple",
         "suffix",
         "suffix remembers the answers of a session, so it drafts more the longer the session lasts.",
     ),
-    Purpose(
+    KindOfWork(
         "Summarise and quote",
         "prompt-lookup+draft-simple",
         "prompt-lookup",
         "Names and quotations stand in the prompt. prompt-lookup copies them from there.",
     ),
-    Purpose(
+    KindOfWork(
         "Little memory",
         "prompt-lookup",
         "prompt-lookup",
         "It needs no draft model and keeps nothing between answers. ngram-mod takes 16 MB, suffix up to 60.",
     ),
-    Purpose(
+    KindOfWork(
         "As fast as possible",
         "ngram-mod+draft-simple:length=auto",
         "ngram-mod:length=auto",

@@ -18,7 +18,7 @@ WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SearchTime:
     """How long a search may take."""
 
     seconds: int = param(60, "Time for the search; loading is not part of it.", low=5, high=86_400, unit="s")
@@ -39,7 +39,7 @@ class TunePanel(QWidget):
         words = QLabel(WORDS)
         words.setProperty("role", "secondary")
         words.setWordWrap(True)
-        self.seconds = NumberField(params_of(Budget)[0])
+        self.seconds = NumberField(params_of(SearchTime)[0])
         self.seconds.edited.connect(self._edited)
         self.start = QPushButton("Search")
         self.start.setProperty("kind", "primary")

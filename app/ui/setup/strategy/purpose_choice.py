@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.explain.purposes import PURPOSES, Purpose
+from app.engine.explain.purposes import PURPOSES, KindOfWork
 from app.engine.strategy import StrategySpec
 
 ASK = "Choose a kind of work…"
@@ -48,7 +48,7 @@ class PurposeChoice(QWidget):
             self._show()
 
     @property
-    def purpose(self) -> Purpose | None:
+    def purpose(self) -> KindOfWork | None:
         """The chosen one."""
         index = self.choice.currentIndex() - 1
         return PURPOSES[index] if index >= 0 else None
