@@ -8,12 +8,12 @@ from PySide6.QtCore import QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from app.ui.instruments.cost_card import CostCard
 from app.ui.instruments.head import InstrumentsHead
-from app.ui.instruments.plot_card import PlotCard
-from app.ui.instruments.plots import AcceptancePlot, LengthPlot, SpeedPlot
-from app.ui.instruments.round_table import RoundTable
-from app.ui.instruments.span import RoundRange
+from app.ui.instruments.plots.by_round import AcceptancePlot, LengthPlot, SpeedPlot
+from app.ui.instruments.plots.cost_card import CostCard
+from app.ui.instruments.plots.plot_card import PlotCard
+from app.ui.instruments.plots.span import RoundRange
+from app.ui.instruments.rounds.table import RoundTable
 from app.ui.instruments.styles import scroll_bar
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme

@@ -3,11 +3,11 @@
 An answer is a list of sections, answer and reasoning in turn (`text/reasoning.py`, `text/sections.py`).
 Folded blocks stay in the list with height 0, so that positions, search and copying do not depend on what is
 folded. `text/` is what is shown, as data, and knows no Qt; `layout/` is where it stands and how it is
-painted; only what is seen is laid out.
+painted; only what is seen is laid out. `overlays/` are the widgets in or over the text.
 """
 
-from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.legend import Legend
+from app.ui.transcript.overlays.find_bar import FindBar
 from app.ui.transcript.text.turns import AnswerTurn, SystemTurn, Turn, UserTurn
 from app.ui.transcript.view import TranscriptView
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 
 from app.ui.theme import Theme
-from app.ui.transcript.empty_state import EmptyState
-from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
-from app.ui.transcript.overlays import EndButton, NoteCard, TurnActions
+from app.ui.transcript.overlays.controls import EndButton, NoteCard, TurnActions
+from app.ui.transcript.overlays.empty_state import EmptyState
+from app.ui.transcript.overlays.find_bar import FindBar
+from app.ui.transcript.overlays.turn_editor import TurnEditor
 from app.ui.transcript.surface import Surface
-from app.ui.transcript.turn_editor import TurnEditor
 
 _NOTE_GAP = 10
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QWidget
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.transcript.hover_card import HoverCard
 from app.ui.transcript.layout.stack import Stack, Token
+from app.ui.transcript.overlays.hover_card import HoverCard
 from app.ui.transcript.text.facts import facts_of
 
 _DELAY_MS = 120  # a pointer that only crosses the text shows no card

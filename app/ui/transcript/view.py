@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.furniture import Furniture
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.stack import BlockPlace, Token
+from app.ui.transcript.overlays.find_bar import FindBar
 from app.ui.transcript.surface import Surface
 from app.ui.transcript.text.turns import Turn
 from app.ui.widgets.throttle import Throttle

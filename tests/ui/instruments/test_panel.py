@@ -14,7 +14,7 @@ from app.engine.fates import Origin
 from app.engine.record.stats import Statistics
 from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel
-from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.plots.canvas import Canvas
 from app.ui.widgets.words import numbers
 from tests.ui.instruments.answers import (
     answer,

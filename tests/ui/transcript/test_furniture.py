@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
-from app.ui.transcript.overlays import NoteCard, TurnActions
+from app.ui.transcript.overlays.controls import NoteCard, TurnActions
+from app.ui.transcript.overlays.turn_editor import TurnEditor
 from app.ui.transcript.text.turns import Turn
-from app.ui.transcript.turn_editor import TurnEditor
 from tests.ui.traces import drawing, make_round, simulate
 from tests.ui.transcript.places import add, note, point, turn
 

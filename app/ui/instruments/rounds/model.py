@@ -16,7 +16,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from app.ui.instruments import definitions
-from app.ui.instruments.round_rows import RoundRow, cells
+from app.ui.instruments.rounds.rows import RoundRow, cells
 from app.ui.theme import LOOKS, Theme
 from app.ui.widgets.text.tips import as_text
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.ui.instruments.draft_ends import DraftEnds
+from app.ui.instruments.plots.draft_ends import DraftEnds
 from app.ui.widgets.words.draft_end import end_words
 from tests.ui.instruments.answers import answer, begin, header, totals
 

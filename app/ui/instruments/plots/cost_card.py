@@ -13,10 +13,10 @@ from app.engine.explain.advice import Finding
 from app.engine.explain.cost import LONGEST
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
-from app.ui.instruments.canvas import Tick
-from app.ui.instruments.plot_card import PlotCard
-from app.ui.instruments.plots import nice_above
-from app.ui.instruments.remedies import Remedies
+from app.ui.instruments.plots.by_round import nice_above
+from app.ui.instruments.plots.canvas import Tick
+from app.ui.instruments.plots.plot_card import PlotCard
+from app.ui.instruments.plots.remedies import Remedies
 from app.ui.widgets.export import Cell
 from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers

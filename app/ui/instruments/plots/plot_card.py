@@ -10,7 +10,7 @@ from PySide6.QtGui import QContextMenuEvent, QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QVBoxLayout, QWidget
 
 from app.engine.errors import UserError
-from app.ui.instruments.canvas import Canvas
+from app.ui.instruments.plots.canvas import Canvas
 from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
 from app.ui.widgets.export import (

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.types import Round
-from app.ui.instruments.round_model import CellDelegate, RoundColumn, RoundModel
-from app.ui.instruments.round_rows import (
+from app.ui.instruments.rounds.model import CellDelegate, RoundColumn, RoundModel
+from app.ui.instruments.rounds.rows import (
     draft_text,
     has_q,
     round_rows,

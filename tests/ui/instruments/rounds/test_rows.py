@@ -6,7 +6,7 @@ import pytest
 
 from app.engine.fates import Origin, Verdict
 from app.engine.types import DraftedToken, Draw, EmittedToken, Round
-from app.ui.instruments.round_rows import (
+from app.ui.instruments.rounds.rows import (
     cells,
     draft_text,
     has_q,

@@ -1,4 +1,4 @@
-"""The three plots: acceptance, speed, length."""
+"""The three plots over the rounds: acceptance, speed, length."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyqtgraph as pg
 
 from app.engine.fates import Origin, Verdict
 from app.ui.instruments import definitions
-from app.ui.instruments.bars import DraftBars
-from app.ui.instruments.canvas import Tick
-from app.ui.instruments.draft_ends import DraftEnds
-from app.ui.instruments.plot_card import PlotCard
+from app.ui.instruments.plots.bars import DraftBars
+from app.ui.instruments.plots.canvas import Tick
+from app.ui.instruments.plots.draft_ends import DraftEnds
+from app.ui.instruments.plots.plot_card import PlotCard
 from app.ui.state.series import RATE_WINDOW, Bins
 from app.ui.widgets.export import Cell
 from app.ui.widgets.words import numbers

@@ -1,0 +1,1 @@
+"""The plots of an answer: their canvas, their cards, and what stands below them."""
