@@ -19,6 +19,7 @@ COMMANDS = {
     "bench": "measure strategies side by side on the same prompts",
     "sweep": "measure one strategy over a grid of two of its settings",
     "tune": "find the fastest strategy on your prompts, within a time budget",
+    "compare": "compare two results of bench lane by lane, such as those of two builds",
     "replay": "print a recorded trace, or verify it",
     "search": "find models on the Hugging Face Hub, with their sizes",
     "pull": "download a model, or a whole pair",
@@ -75,6 +76,10 @@ def _run(words: list[str]) -> int:
             from app.cli.measure.tune import tune
 
             return tune(words[1:])
+        case ["compare"]:
+            from app.cli.measure.compare import compare
+
+            return compare(words[1:])
         case ["replay"]:
             from app.cli.answer.replay import replay
 

@@ -383,3 +383,26 @@ def test_where_tune_could_measure_nothing_it_says_so_on_standard_error(
     last = ended.err.splitlines()[-1]
     assert last.startswith("draftscope tune: No setting could be measured: ")
     assert ended.out.splitlines()[-1] == "none"
+
+
+def test_compare_reads_what_bench_wrote(measure: Command, command: Command, tmp_path: Path) -> None:
+    files = [tmp_path / "before.json", tmp_path / "after.json"]
+    for file in files:
+        assert measure("bench", "--strategy", "suffix", "--repeat", 3, "--json", file).code == 0
+    ended = command("compare", *files)
+    assert ended.code == 0, ended.err
+    head, _, *rows = ended.out.splitlines()
+    assert head.split()[0] == "lane"
+    assert [row.split()[0] for row in rows[:2]] == ["none", "suffix"]
+    assert rows[0].endswith("6 of 6")
+    assert "Over 2 prompts that both files have." in rows
+
+
+def test_compare_refuses_other_files_in_a_sentence(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").write_text('{"format": "1.6"}')
+    ended = command("compare", tmp_path / "trace.jsonl", tmp_path / "trace.jsonl")
+    assert ended.code == 1
+    assert "trace.jsonl is not a result of bench." in ended.err
+    ended = command("compare", tmp_path / "missing.json", tmp_path / "missing.json")
+    assert ended.code == 1
+    assert "missing.json cannot be read" in ended.err

@@ -1,0 +1,89 @@
+"""`draftscope compare`: two results of `bench`, lane by lane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app.base import numbers
+from app.cli.arguments import Parser
+from app.cli.console import put
+from app.cli.table import table
+from app.engine.errors import UserError
+from app.lab.report.change import LaneChange, ReportChange, change_between
+from app.lab.report.interval import middle, speedup_words
+from app.lab.report.report import FORMAT, Report
+
+PROG = "draftscope compare"
+_DESCRIPTION = """\
+Compare two results of bench or sweep lane by lane, such as those of two builds or of two machines: the
+lanes of the same name, over the prompts that both measured. No model is needed."""
+_HEAD = (
+    "lane",
+    "tokens/s before",
+    "after",
+    "after / before (95 %)",
+    "speed-up before",
+    "after",
+    "after / before (95 %)",
+    "acceptance before",
+    "after",
+    "same tokens",
+)
+
+
+def compare(argv: list[str]) -> int:
+    """Read both files and print; returns the exit code. Raises UserError."""
+    parser = Parser(PROG, _DESCRIPTION, f"{PROG} BEFORE.json AFTER.json")
+    parser.add_argument("before", metavar="BEFORE.json", type=Path, help="What bench --json wrote")
+    parser.add_argument(
+        "after", metavar="AFTER.json", type=Path, help="The same, measured later or elsewhere"
+    )
+    arguments = parser.parse_args(argv)
+    change = change_between(read_report(arguments.before), read_report(arguments.after))
+    put(_lines(change))
+    return 0
+
+
+def read_report(path: Path) -> Report:
+    """Read what `bench --json` wrote; raises UserError."""
+    try:
+        report = Report.from_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except msgspec.DecodeError as error:
+        raise UserError(
+            f"{path.name} is not a result of bench.", "Give a file that bench or sweep --json wrote."
+        ) from error
+    if report.format.split(".")[0] != FORMAT.split(".")[0]:
+        raise UserError(f"{path.name} has format {report.format}; this version reads {FORMAT}.")
+    return report
+
+
+def _lines(change: ReportChange) -> list[str]:
+    lines = table(_HEAD, [_row(lane) for lane in change.lanes])
+    lines += ["", change.verdict, f"Over {numbers.count(change.prompts, 'prompt')} that both files have."]
+    for names, which in ((change.only_before, "before"), (change.only_after, "after")):
+        if names:
+            lines.append(f"Measured only {which}: {numbers.listed(names)}.")
+    if change.differences:
+        lines += ["Beside the measurements these differ:", *(f"  {line}" for line in change.differences)]
+    return lines
+
+
+def _row(lane: LaneChange) -> list[str]:
+    before, after = lane.before, lane.after
+    same = f"{lane.same_tokens} of {lane.compared}" if lane.compared else numbers.NONE
+    return [
+        lane.name,
+        numbers.digits(middle(before.tokens_per_second)),
+        numbers.digits(middle(after.tokens_per_second)),
+        speedup_words(lane.speed),
+        numbers.factor(before.speedup.factor if before.speedup else None),
+        numbers.factor(after.speedup.factor if after.speedup else None),
+        speedup_words(lane.gain),
+        numbers.percent(before.acceptance_rate),
+        numbers.percent(after.acceptance_rate),
+        same,
+    ]

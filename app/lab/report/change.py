@@ -1,0 +1,194 @@
+"""From one report to another: the lanes and prompts that both measured, and how much faster each became."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from app.base.numbers import listed
+from app.engine.errors import UserError
+from app.lab.facts import FileFacts
+from app.lab.report.compare import is_measured
+from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
+from app.lab.report.report import Report, ReportPrompt
+from app.lab.report.summary import Summary, summarise, whole_rates
+from app.lab.runs.run_record import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class LaneChange:
+    """A lane of both reports, over the prompts of both."""
+
+    name: str
+    before: Summary
+    after: Summary
+    speed: Speedup | None  # tokens/s after / before
+    gain: Speedup | None  # speed-up over the baseline, after / before; None for a baseline
+    compared: int  # pairs of runs of the same prompt and repeat
+    same_tokens: int  # of these, pairs of equal answers
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChange:
+    """What changed from one report to another."""
+
+    lanes: tuple[LaneChange, ...]
+    prompts: int  # in both
+    only_before: tuple[str, ...]  # names of lanes
+    only_after: tuple[str, ...]
+    differences: tuple[str, ...]
+    """What differs beside the measurements: programs, machine, files, settings. One line each."""
+
+    @property
+    def verdict(self) -> str:
+        """Which lanes became faster or slower, claiming no more than the intervals show."""
+        found: dict[SpeedFinding, list[str]] = {finding: [] for finding in SpeedFinding}
+        for lane in self.lanes:
+            if lane.speed is not None:
+                found[lane.speed.finding].append(f"{lane.name} ({speedup_words(lane.speed)})")
+        parts = []
+        for finding, words in (
+            (SpeedFinding.FASTER, "Faster"),
+            (SpeedFinding.SLOWER, "Slower"),
+            (SpeedFinding.SAME, "No difference shown"),
+            (SpeedFinding.UNSURE, "Too little for an interval"),
+        ):
+            if found[finding]:
+                parts.append(f"{words}: {listed(found[finding])}.")
+        return " ".join(parts) or "Nothing was measured in both."
+
+
+def change_between(before: Report, after: Report) -> ReportChange:
+    """Compare lanes of the same name over the prompts that both reports have.
+
+    Runs of the same prompt and repeat are paired: the two measurements are independent, so which repeats
+    meet does not matter. Raises UserError where the reports share no lane or no prompt.
+    """
+    theirs = {lane.name: index for index, lane in enumerate(after.lanes)}
+    prompts = _shared_prompts(before.prompts, after.prompts)
+    if not prompts:
+        raise UserError(
+            "The two files have no prompt in common.", "Measure the same prompts with both, then compare."
+        )
+    pairs = [(index, theirs[lane.name]) for index, lane in enumerate(before.lanes) if lane.name in theirs]
+    if not pairs:
+        raise UserError(
+            "The two files have no lane in common.", "Measure the same strategies with both, then compare."
+        )
+    mine = _runs(before, {old: old for old in prompts})
+    others = _runs(after, {new: old for old, new in prompts.items()})
+    ours = {lane.name for lane in before.lanes}
+    return ReportChange(
+        lanes=tuple(_lane(before, after, old, new, mine, others) for old, new in pairs),
+        prompts=len(prompts),
+        only_before=tuple(lane.name for lane in before.lanes if lane.name not in theirs),
+        only_after=tuple(name for name in theirs if name not in ours),
+        differences=tuple(_differences(before, after)),
+    )
+
+
+Runs = Mapping[tuple[int, int, int], RunRecord]
+"""Measured runs by lane, repeat and the prompt's index in the first report."""
+
+
+def _runs(report: Report, prompts: Mapping[int, int]) -> Runs:
+    """The runs of `prompts`, which maps a report's own index to the first report's."""
+    return {
+        (run.lane, run.repeat, prompts[run.prompt_index]): run
+        for run in report.runs
+        if run.prompt_index in prompts and is_measured(run)
+    }
+
+
+def _shared_prompts(before: Sequence[ReportPrompt], after: Sequence[ReportPrompt]) -> dict[int, int]:
+    """Index in `before` -> index in `after`, of prompts with the same text; a text that occurs twice is
+    matched in order."""
+    places: dict[tuple[str, str | None], list[int]] = {}
+    for index, prompt in enumerate(after):
+        places.setdefault((prompt.prompt, prompt.suffix), []).append(index)
+    shared = {}
+    for index, prompt in enumerate(before):
+        if left := places.get((prompt.prompt, prompt.suffix)):
+            shared[index] = left.pop(0)
+    return shared
+
+
+def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others: Runs) -> LaneChange:
+    speeds: dict[int, dict[int, float]] = {}
+    gains: dict[int, dict[int, float]] = {}
+    compared = same = 0
+    for (lane, repeat, prompt), run in mine.items():
+        other = others.get((new, repeat, prompt)) if lane == old else None
+        if other is None:
+            continue
+        assert run.tokens_per_second is not None and other.tokens_per_second is not None
+        compared += 1
+        same += run.token_ids == other.token_ids
+        speeds.setdefault(repeat, {})[prompt] = other.tokens_per_second / run.tokens_per_second
+        if old != before.lanes[old].baseline and run.speedup and other.speedup:
+            gains.setdefault(repeat, {})[prompt] = other.speedup / run.speedup
+    return LaneChange(
+        before.lanes[old].name,
+        _summary(before, old, mine),
+        _summary(after, new, others),
+        Speedup.of(speeds),
+        Speedup.of(gains),
+        compared,
+        same,
+    )
+
+
+def _summary(report: Report, lane: int, runs: Runs) -> Summary:
+    """A lane's summary over the shared prompts."""
+    own = [run for (index, _, _), run in runs.items() if index == lane]
+    return summarise(lane, report.lanes[lane].strategy, own, whole_rates(runs.values()))
+
+
+def _differences(before: Report, after: Report) -> Iterator[str]:
+    """A line for each fact that the two do not share."""
+    for words, old, new in zip(_FACTS, _facts(before), _facts(after), strict=True):
+        if old != new:
+            yield f"{words}: {old} before, {new} after"
+    for old_pair, new_pair in zip(before.pairs, after.pairs, strict=False):
+        for role in ("target", "draft"):
+            files = getattr(old_pair, role), getattr(new_pair, role)
+            if (differ := _files(*files)) is not None:
+                yield f"{role}: {differ}"
+    old_settings, new_settings = _settings(before), _settings(after)
+    for name in old_settings:
+        if old_settings[name] != new_settings[name]:
+            yield f"{name}: {old_settings[name]} before, {new_settings[name]} after"
+
+
+_FACTS = ("Draftscope", "llama-cpp-python", "processor", "cores", "devices", "threads", "system")
+
+
+def _facts(report: Report) -> tuple[object, ...]:
+    system = report.system
+    return (
+        system.app, system.llama_cpp_python, system.cpu, system.cores, system.devices, system.threads,
+        system.system,
+    )  # fmt: skip
+
+
+def _settings(report: Report) -> dict[str, object]:
+    """All settings of the runs by name, those of sampling among them; the order is that of the forms."""
+    settings: dict[str, object] = msgspec.to_builtins(report.settings)
+    sampling = settings.pop("sampling")
+    assert isinstance(sampling, dict)
+    return settings | sampling
+
+
+def _files(old: FileFacts | None, new: FileFacts | None) -> str | None:
+    """How two files differ, in words; None where they are the same."""
+    if old is None or new is None:
+        if old is new:
+            return None
+        return f"{old.file if old else 'none'} before, {new.file if new else 'none'} after"
+    if old.file != new.file:
+        return f"{old.file} before, {new.file} after"
+    if old.size != new.size or (old.sha256 and new.sha256 and old.sha256 != new.sha256):
+        return f"{old.file} is another file of the same name after"
+    return None
