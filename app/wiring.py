@@ -39,6 +39,7 @@ from app.ui.window.rail import Place
 
 if TYPE_CHECKING:
     from app.ui.compare.place import ComparePlace
+    from app.ui.inspector.place import InspectorPlace
     from app.ui.models.place import ModelsPlace
 
 log = logging.getLogger("draftscope")
@@ -98,9 +99,21 @@ def make_window(application: QApplication, paths: Paths, engine: str) -> MainWin
 
 def _make_places(theme: Theme, paths: Paths, engine: str, chat: ChatSide) -> tuple[Place, ...]:
     """The places that are made when they are first opened, in the order of the rail."""
+    inspector = LazyPlace("Inspector", lambda: _make_inspector(theme, chat))
     compare = LazyPlace("Compare", lambda: _make_compare(theme, paths, engine, chat))
     models = LazyPlace("Models", lambda: _make_models(theme, paths, chat), HUB_MODULES)
-    return Place("compare", "Compare", "Ctrl+K", compare), Place("models", "Models", "Ctrl+M", models)
+    return (
+        Place("inspector", "Inspector", "Ctrl+E", inspector),
+        Place("compare", "Compare", "Ctrl+K", compare),
+        Place("models", "Models", "Ctrl+M", models),
+    )
+
+
+def _make_inspector(theme: Theme, chat: ChatSide) -> InspectorPlace:
+    """Build the Inspector, when it is first opened."""
+    from app.ui.inspector.place import InspectorPlace
+
+    return InspectorPlace(theme, chat.inspection)
 
 
 def _make_models(theme: Theme, paths: Paths, chat: ChatSide) -> ModelsPlace:

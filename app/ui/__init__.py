@@ -1,13 +1,14 @@
 """The window: a room for each place, and below them the rooms that places share.
 
 A room uses only rooms below it. From top to bottom: `window` (frame, header, status bar) and `models` ·
-`settings`, `compare`, `chat` · `setup` (what an answer is made with), `pair` (which models, where their
-layers are), `transcript`, `instruments` · `widgets` (small parts) · `theme`, `state` (answers, engine,
-settings; no widget).
+`settings`, `compare`, `inspector`, `chat` · `setup` (what an answer is made with), `pair` (which models,
+where their layers are), `transcript`, `instruments` · `widgets` (small parts) · `theme`, `state` (answers,
+engine, settings; no widget).
 
 - A place is a folder and one line in `wiring.py`; rail, stack and shortcuts come from `MainWindow.places`.
-- `state/answer.py: AnswerModel` is all that is known of an answer. Transcript, instruments, status bar and
-  the lanes of Compare are given a model and draw its trace up to its cursor.
+- `state/answer.py: AnswerModel` is all that is known of an answer. Transcript, instruments, status bar,
+  the lanes of Compare and the parts of the Inspector are given a model and draw its trace up to its cursor.
+- `state/inspection.py: Inspection` is which answer the Inspector shows; any place opens a round there.
 - `EngineSession` tells one frozen `EngineState` once it is settled; `SettingsInUse` tells the names of
   changed settings.
 - Other threads reach the window's thread through `state/mailbox.py`: in order, in batches, at most every 33

@@ -32,11 +32,17 @@ class ShownChat(QObject):
         self.answer: AnswerModel | None = None  # the answer that the numbers are about
         self._turns: list[AnswerTurn] = []  # the answers on the screen
         self.recording: Trace | None = None  # read from a file: on the screen, but no chat
+        self._file = ""  # of the recording
         page.transcript.token_clicked.connect(self._clicked)
 
     @property
     def id(self) -> str:
         return self.chat.id if self.chat.turns else ""
+
+    @property
+    def name(self) -> str:
+        """What is on the screen: the chat's title, or the file of a recording."""
+        return self._file if self.recording is not None else self.chat.head.title
 
     @property
     def question(self) -> str:
@@ -96,7 +102,7 @@ class ShownChat(QObject):
     def open_trace(self, trace: Trace, file: str, chat: Conversation) -> None:
         """Show a trace read from a file; the next question begins `chat`, a new chat."""
         self.show(chat)
-        self.recording = trace
+        self.recording, self._file = trace, file
         name = trace.header.pair.target.name
         self._put([*_said_before(trace.header), AnswerTurn(AnswerModel(trace), name)])
         self._page.transcript.regenerates = False

@@ -88,6 +88,11 @@ class AnswerModel(QObject):
         return self.cursor - 1
 
     @property
+    def inspected(self) -> int | None:
+        """The round shown in detail: the pinned one, else the latest that is shown; None before the first."""
+        return self.pinned_at if self.pinned_at is not None else self.last if self.cursor else None
+
+    @property
     def drafts(self) -> bool:
         """Whether there is a strategy that drafts."""
         return self.header is None or bool(strategy_names(self.header.strategy))
@@ -213,6 +218,15 @@ class AnswerModel(QObject):
         if cursor != self.cursor:
             self.cursor = cursor
             self.moved.emit()
+
+    def step(self, by: int) -> None:
+        """Inspect the round `by` rounds on. Behind the last one shown, the cursor goes on to the next."""
+        index = max((self.inspected or 0) + by, 0)
+        if index >= self.cursor:
+            self.pin(None)
+            self.move(index + 1)
+        else:
+            self.pin(index)
 
     def count_from(self, start: int) -> None:
         """Count the numbers from round `start` on."""

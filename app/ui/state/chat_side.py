@@ -9,6 +9,7 @@ from app.base.paths import BUNDLED
 from app.engine.errors import UserError
 from app.engine.types import ModelOptions
 from app.ui.state.engine_session import BUSY, EngineSession
+from app.ui.state.inspection import Inspection
 from app.ui.state.settings_in_use import SettingsInUse
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ class ChatSide:
         self,
         engine: EngineSession,
         settings: SettingsInUse,
+        inspection: Inspection,
         load: Callable[[ModelOptions, ModelOptions | None], None],
         go: Callable[[str], None],
     ) -> None:
         """`load` loads a pair and goes to the chat; `go` shows a place."""
         self.engine = engine
         self.settings = settings
+        self.inspection = inspection
         self.go = go
         self._load = load
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, Slot
 
 from app.ui.theme import Theme
@@ -157,7 +159,8 @@ class Furniture(QObject):
 
     def _note(self, item: Item) -> NoteCard:
         assert item.note is not None
-        card = NoteCard(self._theme, item.note, self._view.viewport())
+        note = item.note if self._view.regenerates else replace(item.note, action="")
+        card = NoteCard(self._theme, note, self._view.viewport())
         card.action_asked.connect(lambda: self._view.note_action.emit(item.turn))
         return card
 

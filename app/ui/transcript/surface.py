@@ -56,7 +56,8 @@ class Surface(QAbstractScrollArea):
         self._theme = theme
         self._styles = Styles(theme)
         self._drafts_shown = True
-        self.regenerates = True  # whether to offer it; a recording cannot be answered again
+        self.regenerates = True  # whether to offer it, and to go on; a recording cannot be answered again
+        self._framed: tuple[Turn, int] | None = None  # a round with a frame around it
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # The bar stays visible, so that the column does not move when a chat grows beyond the screen.
@@ -175,6 +176,28 @@ class Surface(QAbstractScrollArea):
         self.hover.choose(token)
         self.refresh()
 
+    def frame_round(self, turn: Turn, index: int | None) -> None:
+        """Scroll a round into view and draw a frame around it; None removes the frame."""
+        self._framed = (turn, index) if index is not None else None
+        token = self._framed_token()
+        answer = self.stack.answer(token.item) if token is not None else None
+        if token is not None and answer is not None:
+            block = answer.block_of(token.span)
+            self.folding.unfold(token.item, block)
+            self.scroller.show_block(token.item, block)
+            for rect in self.stack.token_rects(token)[:1]:
+                self.scroller.reveal(rect)
+        self.refresh()
+
+    def _framed_token(self) -> Token | None:
+        """The first token of the framed round; None where nothing is framed."""
+        if self._framed is None:
+            return None
+        index = self.stack.index_of(self._framed[0])
+        answer = self.stack.answer(index)
+        span = answer.first_token(self._framed[1], self._drafts_shown) if answer is not None else None
+        return Token(index, span) if span is not None else None
+
     def first_token_seen(self) -> Token | None:
         """The first token of the topmost answer on the screen."""
         top = self.scroller.top
@@ -241,6 +264,10 @@ class Surface(QAbstractScrollArea):
             painter.translate(left, offset - top)
             paint_item(painter, self.stack, index, (first - offset, end - offset), self._marks)
             painter.restore()
+        framed = self._framed_token()
+        if framed is not None:
+            around = [self.to_viewport(rect) for rect in self.stack.round_rects(framed)]
+            outline(painter, around, self._styles.palette.text, 4)
         if self.hover.token is not None:
             self._paint_pointed(painter, self.hover.token)
         painter.end()

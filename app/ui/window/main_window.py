@@ -33,6 +33,7 @@ from app.ui.setup.chips_controller import ChipsController
 from app.ui.setup.presets.presets_controller import PresetsController
 from app.ui.state.chat_side import ChatSide
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
+from app.ui.state.inspection import Inspection
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.theme import Theme
 from app.ui.widgets.fields.typing import settle_typing
@@ -74,6 +75,8 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*SMALLEST)
         self.settings = settings
         self.session = session
+        self.inspection = Inspection()
+        self._place = self._came_from = "chat"  # the place on the screen; the one before the Inspector
         self._prompts = tuple(demo.prompt for demo in prompts)
         self._first = True
         self._chat_keys: list[QShortcut] = []
@@ -85,7 +88,7 @@ class MainWindow(QMainWindow):
         self._stack = QStackedWidget()
         self.places = (
             Place("chat", "Chat", "", self._chat()),
-            *make_places(ChatSide(session, settings, self._load_elsewhere, self.go)),
+            *make_places(ChatSide(session, settings, self.inspection, self._load_elsewhere, self.go)),
             Place("settings", "Settings", "Ctrl+,", self.settings_page),
         )
         self.rail = Rail(theme, self.places)
@@ -164,6 +167,8 @@ class MainWindow(QMainWindow):
         shown.answer_shown.connect(self._show_answer)
         shown.context_changed.connect(self._show_context)
         self.controller.actions_changed.connect(self._show_actions)
+        self.inspection.opened.connect(lambda: self.go("inspector"))
+        self.inspection.left.connect(lambda: self.go(self._came_from))
         self.status.measure_baseline_requested.connect(self._measure)
         self.baseline.progressed.connect(self.status.set_measuring)
         page.prompt.mode_changed.connect(lambda mode: settings.change(mode=mode))
@@ -236,6 +241,7 @@ class MainWindow(QMainWindow):
         """Show the numbers of the chosen answer."""
         shown = self.controller.shown
         self.status.set_answer(shown.answer)
+        self.inspection.follow_chat(shown.answer, shown.name)
         for part in (self.header, self.status):
             part.set_recorded(shown.recording is not None)
         self._show_context()
@@ -267,6 +273,11 @@ class MainWindow(QMainWindow):
     @Slot(str)
     def go(self, place: str) -> None:
         """Show a place."""
+        if place == "inspector" and self._place != place:
+            self._came_from = self._place
+        if place == "chat":
+            self.inspection.show_chat()
+        self._place = place
         self._stack.setCurrentWidget(next(entry.widget for entry in self.places if entry.name == place))
         self.rail.set_place(place)
         for shortcut in self._chat_keys:

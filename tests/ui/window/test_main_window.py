@@ -311,7 +311,13 @@ def test_every_place_opens_by_its_button_and_by_its_keys(windows: Windows) -> No
     window = windows.open().window
     keys = {shortcut.key().toString(): shortcut for shortcut in window.findChildren(QShortcut)}
     buttons = {button.toolTip(): button for button in window.rail.findChildren(QAbstractButton)}
-    assert list(buttons) == ["Chat", "Compare (Ctrl+K)", "Models (Ctrl+M)", "Settings (Ctrl+,)"]
+    assert list(buttons) == [
+        "Chat",
+        "Inspector (Ctrl+E)",
+        "Compare (Ctrl+K)",
+        "Models (Ctrl+M)",
+        "Settings (Ctrl+,)",
+    ]
     for place, button in zip(window.places, buttons.values(), strict=True):
         button.click()
         assert place.widget.isVisible() and button.isChecked()

@@ -240,7 +240,7 @@ class AnswerItem(Item):
         first = self.first_token(span.round, drafts_shown)
         if round is None or first is None:
             return []
-        at = self._spans.index(first)
+        at = bisect_left(self._spans, span.round, key=lambda token: token.round)
         most = at + len(round.drafted) + len(round.emitted) + 1
         return [
             token

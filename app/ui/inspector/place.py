@@ -1,0 +1,225 @@
+"""The Inspector place: the answer's text, its rounds, and one round in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, Qt, SignalInstance, Slot
+from PySide6.QtGui import QFontMetricsF, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from app.ui.inspector.head import InspectorHead
+from app.ui.inspector.round.round_view import RoundView
+from app.ui.inspector.timeline.timeline import Timeline
+from app.ui.inspector.words import missing_rounds
+from app.ui.state.answer import AnswerModel
+from app.ui.state.inspection import Inspection
+from app.ui.theme import Theme
+from app.ui.transcript import AnswerTurn, TranscriptView
+from app.ui.widgets.lazy_place import PlaceWidget
+from app.ui.widgets.throttle import Throttle
+
+_LEAST_LINES = 3.5  # of the text that is always in sight
+_TEXT_SHARE = 0.24  # of the height, at most, for the text
+
+
+class InspectorPlace(PlaceWidget):
+    """Shows the answer of an inspection. All parts draw its model, and choose a round by pinning it."""
+
+    def __init__(self, theme: Theme, inspection: Inspection) -> None:
+        super().__init__()
+        self._theme = theme
+        self._inspection = inspection
+        self.answer = AnswerModel()  # before the first answer
+        self.head = InspectorHead()
+        self.text = TranscriptView(theme)
+        self.text.setAccessibleName("Answer")
+        self.text.regenerates = False
+        self.text.set_empty_words("", "")
+        self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.timeline = Timeline(theme)
+        self.round = RoundView(theme)
+        self.title = QLabel()
+        self.title.setProperty("role", "title")
+        self.hint = QLabel()
+        self.hint.setProperty("role", "secondary")
+        self._parts = (self.timeline, self.round)  # each has set_answer
+        self._follow = Throttle(self._show_round, self)
+        self._lay_out()
+        self.text.token_clicked.connect(self._token_clicked)
+        for area in (self.text, self._scroll):
+            area.installEventFilter(self)
+        for signal, slot in self._heard():
+            signal.connect(slot)
+        inspection.changed.connect(self._show_answer)
+        theme.changed.connect(self._fit)
+        self._show_answer()
+
+    def _lay_out(self) -> None:
+        for label in (self.title, self.hint):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            label.setWordWrap(True)
+        self._empty = QWidget()
+        words = QVBoxLayout(self._empty)
+        words.setContentsMargins(24, 24, 24, 24)
+        words.addStretch(1)
+        words.addWidget(self.title)
+        words.addWidget(self.hint)
+        words.addStretch(2)
+
+        self._below = QWidget()  # what scrolls: the round, and under it what is about the whole answer
+        below = QVBoxLayout(self._below)
+        below.setContentsMargins(24, 8, 24, 16)
+        below.setSpacing(16)
+        below.addWidget(self.round)
+        below.addStretch(1)
+        self._scroll = QScrollArea()
+        self._scroll.setWidget(self._below)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.round.place_focused.connect(self._scroll.ensureWidgetVisible)
+
+        self._body = QWidget()
+        body = QVBoxLayout(self._body)
+        body.setContentsMargins(0, 0, 0, 0)
+        body.setSpacing(0)
+        body.addWidget(self.text)
+        body.addWidget(self.timeline)
+        body.addWidget(self._scroll, 1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self._body)
+        line = QFrame()
+        line.setProperty("kind", "line")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.head)
+        column.addWidget(line)
+        column.addWidget(self._stack, 1)
+
+    # ------------------------------------------------------------------ the answer that it shows
+
+    @Slot()
+    def _show_answer(self) -> None:
+        """Show the answer of the inspection, another one or the same under another name."""
+        for signal, slot in self._heard():
+            signal.disconnect(slot)
+        shown = self._inspection.answer
+        self.answer = shown if shown is not None else AnswerModel()
+        for signal, slot in self._heard():
+            signal.connect(slot)
+        for part in self._parts:
+            part.set_answer(shown)
+        self._show_text()
+        self._show_state()
+
+    def _show_text(self) -> None:
+        """Show the answer's text while the place is on the screen: it would be laid out unseen."""
+        shown = self._inspection.answer is not None and self.isVisible()
+        self.text.set_turns([AnswerTurn(self.answer, "")] if shown else [])
+        self._show_round()
+
+    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        answer = self.answer
+        return (
+            (answer.began, self._show_state), (answer.told, self._show_state), (answer.grew, self._grow),
+            (answer.ended, self._end), (answer.moved, self._move), (answer.pinned, self._show_round),
+        )  # fmt: skip
+
+    @Slot()
+    def _grow(self) -> None:
+        if self._stack.currentWidget() is self._empty:
+            self._show_state()
+        self._follow.request()
+
+    @Slot()
+    def _move(self) -> None:
+        self._show_state()
+        self._show_round()
+
+    @Slot()
+    def _end(self) -> None:
+        self._show_state()
+        self._follow.now()
+
+    @Slot()
+    def _show_state(self) -> None:
+        """Show the head, and the rounds or why there are none."""
+        answer = self._inspection.answer
+        self.head.show_answer(answer, self._inspection.name)
+        title, hint = missing_rounds(answer)
+        self.title.setText(title)
+        self.hint.setText(hint)
+        self._stack.setCurrentWidget(self._empty if title else self._body)
+
+    @Slot()
+    def _show_round(self) -> None:
+        """Frame the inspected round in the text."""
+        for turn in self.text.turns:
+            # The latest round of an answer that is being written needs no frame: it changes all the time.
+            following = self.answer.live and self.answer.pinned_at is None
+            self.text.frame_round(turn, None if following else self.answer.inspected)
+        self._fit()
+
+    # ------------------------------------------------------------------ what people do
+
+    @Slot(object, int)
+    def _token_clicked(self, _turn: AnswerTurn, index: int) -> None:
+        self.answer.pin(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right go from round to round, Home and End to the first and the last; Esc goes back."""
+        if not self._act_on(event.key()):
+            super().keyPressEvent(event)
+
+    def _act_on(self, key: int) -> bool:
+        """Do what a key stands for; False for any other key."""
+        answer = self.answer
+        match key:
+            case Qt.Key.Key_Left:
+                answer.step(-1)
+            case Qt.Key.Key_Right:
+                answer.step(1)
+            case Qt.Key.Key_Home:
+                answer.pin(0)
+            case Qt.Key.Key_End:
+                answer.pin(None)
+            case Qt.Key.Key_Escape:
+                self._inspection.leave()
+            case _:
+                return False
+        return True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take the keys before areas that would scroll with them."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and not event.modifiers():
+            return self._act_on(event.key())
+        return super().eventFilter(watched, event)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._show_text()
+        self.round.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._show_text()
+
+    # ------------------------------------------------------------------ the look
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        """Give the text the height of its words, but not more than its share."""
+        line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
+        most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
+        styles = self.text.stack.setting.styles
+        self.text.setMaximumWidth(styles.column + 2 * styles.margin)  # flush left with everything below
+        self.text.setFixedHeight(round(min(max(self.text.stack.height, 2 * line), most)))

@@ -1,0 +1,1 @@
+"""The rounds of an answer on one axis."""

@@ -1,0 +1,62 @@
+"""What the Inspector says about an answer. No Qt here."""
+
+from __future__ import annotations
+
+from app.engine.types import FinishReason, TraceHeader
+from app.ui.state.answer import AnswerModel
+from app.ui.transcript.text.answer_words import CAPTIONS
+
+EMPTY = "No answer to inspect yet"
+EMPTY_HINT = (
+    "Ask something in Chat. Every round of the answer can be taken apart here, while it comes and later."
+)
+
+
+def answer_facts(answer: AnswerModel) -> str:
+    """How far the answer is, and what it was made with, in one line."""
+    facts = [_state(answer)]
+    if answer.header is not None:
+        facts += _made_with(answer.header)
+    return " · ".join(filter(None, facts))
+
+
+def missing_rounds(answer: AnswerModel | None) -> tuple[str, str]:
+    """Why no round can be shown, and what helps; two empty texts where there are rounds."""
+    if answer is None:
+        return EMPTY, EMPTY_HINT
+    if answer.cursor:
+        return "", ""
+    if answer.live:
+        return answer.progress or "Waiting for the first round", ""
+    if answer.rounds:
+        return "Before the first round", "Step forward to see it."
+    reason = (
+        " ".join(filter(None, (answer.note.message, answer.note.hint))) if answer.note is not None else ""
+    )
+    if answer.totals is not None:
+        reason = answer.totals.error or reason
+    if answer.trace is None:
+        return "The tokens of this answer are not known", reason
+    return "This answer has no rounds", reason
+
+
+def _state(answer: AnswerModel) -> str:
+    if answer.live:
+        return "running"
+    if answer.trace is None:
+        return ""
+    if answer.totals is None:
+        return "recorded, broken off"
+    failed = answer.totals.finish_reason is FinishReason.FAILED
+    return f"recorded, {CAPTIONS[FinishReason.FAILED].lower()}" if failed else "recorded"
+
+
+def _made_with(header: TraceHeader) -> list[str]:
+    models = [model.name for model in (header.pair.target, header.pair.draft) if model is not None]
+    return [
+        " ← ".join(models),
+        header.strategy,
+        f"{header.verification} verification" if header.strategy != "none" else "",
+        f"temperature {header.sampling.temperature:g}",
+        f"seed {header.seed}",
+    ]

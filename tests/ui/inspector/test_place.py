@@ -1,0 +1,127 @@
+"""The Inspector: what it shows of an answer, and the ways in and back."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.engine.types import FinishReason
+from app.ui.inspector.place import InspectorPlace
+from app.ui.state.answer import AnswerModel, Note
+from app.ui.state.inspection import Inspection
+from app.ui.theme import Theme
+from tests.ui.traces import emitted_text, make_header, make_round, make_totals, make_trace
+from tests.ui.windows import Windows
+
+ROUNDS = [
+    make_round(0, (b"It", b" is"), b" a", position=0),
+    make_round(1, (), b" word", rejected=b" no", position=3),
+    make_round(2, (b" and",), b".", position=4),
+]
+
+
+@pytest.fixture
+def inspection() -> Inspection:
+    return Inspection()
+
+
+@pytest.fixture
+def place(qtbot: QtBot, theme: Theme, inspection: Inspection) -> InspectorPlace:
+    made = InspectorPlace(theme, inspection)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    return made
+
+
+def test_before_the_first_answer_it_says_what_to_do(place: InspectorPlace) -> None:
+    assert place.title.isVisible() and "No answer" in place.title.text() and "Chat" in place.hint.text()
+
+
+def test_an_answer_is_named_and_shown_from_its_last_round(
+    place: InspectorPlace, inspection: Inspection
+) -> None:
+    answer = AnswerModel(make_trace(ROUNDS))
+    inspection.follow_chat(answer, "A word")
+    assert place.head.title.text() == "A word"
+    facts = place.head.facts.text()
+    assert facts.startswith("recorded · demo 32M ← demo 1.4M · draft-simple:n_max=4")
+    assert facts.endswith("temperature 0 · seed 7")
+    assert place.text.turns and place.text.text_of(place.text.turns[0]) == "It is a word and."
+    assert place.round.answer is answer and place.timeline.answer is answer
+    assert answer.inspected == 2
+
+
+def test_a_live_answer_is_followed_and_its_end_is_told(place: InspectorPlace, inspection: Inspection) -> None:
+    answer = AnswerModel(live=True)
+    inspection.follow_chat(answer, "Live")
+    answer.tell("Reading the prompt")
+    assert place.title.text() == "Reading the prompt"
+    answer.begin(make_header())
+    answer.add(ROUNDS[:1])
+    assert place.text.isVisible() and place.head.facts.text().startswith("running")
+    answer.add(ROUNDS[1:])
+    assert answer.inspected == 2
+    text = emitted_text(ROUNDS)
+    answer.end(make_totals(text, FinishReason.FAILED, error="The engine ended."), Note("Gone", "Try again"))
+    assert place.head.facts.text().startswith("recorded, interrupted")
+
+
+def test_answers_without_rounds_say_why(place: InspectorPlace, inspection: Inspection) -> None:
+    inspection.follow_chat(AnswerModel(None, Note("The tokens were not saved.", "Its text is.")), "Old")
+    assert "not known" in place.title.text() and "not saved" in place.hint.text()
+    inspection.follow_chat(AnswerModel(make_trace([])), "Empty")
+    assert place.title.text() == "This answer has no rounds"
+
+
+def test_arrows_go_from_round_to_round(place: InspectorPlace, inspection: Inspection) -> None:
+    answer = AnswerModel(make_trace(ROUNDS))
+    inspection.follow_chat(answer, "A word")
+    for key, index in (
+        (Qt.Key.Key_Left, 1),
+        (Qt.Key.Key_Left, 0),
+        (Qt.Key.Key_Left, 0),
+        (Qt.Key.Key_Right, 1),
+        (Qt.Key.Key_End, 2),
+        (Qt.Key.Key_Home, 0),
+    ):
+        QTest.keyClick(place.round, key)
+        assert answer.inspected == index
+
+
+def test_stepping_behind_the_cursor_shows_the_next_round(inspection: Inspection) -> None:
+    answer = AnswerModel(make_trace(ROUNDS))
+    answer.move(1)
+    answer.step(1)
+    assert (answer.cursor, answer.inspected) == (2, 1)
+
+
+def test_an_answer_of_another_place_stays_until_the_chat_is_shown(inspection: Inspection) -> None:
+    chat, lane = AnswerModel(make_trace(ROUNDS)), AnswerModel(make_trace(ROUNDS))
+    inspection.follow_chat(chat, "Chat")
+    inspection.open(lane, 1, "none")
+    assert inspection.answer is lane and lane.pinned_at == 1 and inspection.name == "none"
+    renewed = AnswerModel(make_trace(ROUNDS))
+    inspection.follow_chat(renewed, "Chat")
+    assert inspection.answer is lane
+    inspection.show_chat()
+    assert inspection.answer is renewed and inspection.name == "Chat"
+
+
+def test_esc_goes_back_to_where_one_was_with_the_focus(windows: Windows) -> None:
+    desk = windows.open()
+    item = desk.ask("hello")
+    desk.page.transcript.setFocus()
+    desk.window.inspection.open(item.answer, 1)
+    place = desk.place("inspector")
+    assert place.isVisible() and place.isAncestorOf(QApplication.focusWidget())
+    assert place.answer is item.answer and item.answer.inspected == 1
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert desk.page.isVisible() and QApplication.focusWidget() is desk.page.transcript
+    desk.window.go("compare")
+    desk.window.go("inspector")
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert desk.place("compare").isVisible()
