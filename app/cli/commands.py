@@ -20,6 +20,7 @@ COMMANDS = {
     "sweep": "measure one strategy over a grid of two of its settings",
     "tune": "find the fastest strategy on your prompts, within a time budget",
     "compare": "compare two results of bench lane by lane, such as those of two builds",
+    "explain": "say what a llama-server command or log does about speculation, and why it does not draft",
     "replay": "print a recorded trace, or verify it",
     "search": "find models on the Hugging Face Hub, with their sizes",
     "pull": "download a model, or a whole pair",
@@ -80,6 +81,10 @@ def _run(words: list[str]) -> int:
             from app.cli.measure.compare import compare
 
             return compare(words[1:])
+        case ["explain"]:
+            from app.cli.explain import explain
+
+            return explain(words[1:])
         case ["replay"]:
             from app.cli.answer.replay import replay
 

@@ -21,7 +21,7 @@ from app.engine.templates.options import TemplateOptions, TemplateValue
 from app.engine.templates.thinking import SWITCHES, Thinking
 from app.engine.types import DEFAULT_CTX, LengthRule, ModelOptions, Sampling, Verification
 
-_TYPES = {"draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"}
+LLAMA_TYPES = ("draft-simple", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
 _OWN_KEYS = {"sample": "drafting by sampling", "replace": "drafting through text"}
 _CACHE_KEYS = ("lookup_cache_static", "lookup_cache_dynamic")
 _SAMPLERS = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
@@ -64,7 +64,7 @@ def llama_command(
         draft = None
     sizes = [size for size in (target.ctx_size, n_ctx) if size]  # a file may have been trained with less
     n_ctx = min(sizes, default=DEFAULT_CTX)
-    known = [part for part in spec.parts if part.name in _TYPES]
+    known = [part for part in spec.parts if part.name in LLAMA_TYPES]
     words = ["llama-server", *_target_file(target.path)]
     if draft is not None:
         words += _draft_file(draft.path)
@@ -187,22 +187,26 @@ def _changed(options: ModelOptions, param: Param, whose: str) -> list[str]:
 
 def _strategy_flags(part: StrategyPart) -> list[str]:
     words: list[str] = []
-    prefix = "draft" if part.name == "draft-simple" else part.name
     for param in params_of(type(part.params)):
         value = getattr(part.params, param.name)
         if value == param.default or param.name in _OWN_KEYS:
             continue
-        key = param.name.replace("_", "-")
-        if part.name != "ngram-cache":
-            words += [f"--spec-{prefix}-{key}", param.format(value)]
-        elif param.name in _CACHE_KEYS:
-            words += [f"--{key}", param.format(value)]
+        if part.name != "ngram-cache" or param.name in _CACHE_KEYS:
+            words += [spec_flag(part.name, param.name), param.format(value)]
     return words
+
+
+def spec_flag(strategy: str, key: str) -> str:
+    """llama.cpp's flag of a strategy's setting."""
+    if key in _CACHE_KEYS:
+        return f"--{key.replace('_', '-')}"
+    prefix = "draft" if strategy == "draft-simple" else strategy
+    return f"--spec-{prefix}-{key.replace('_', '-')}"
 
 
 def _strategy_differences(spec: StrategySpec, sampling: Sampling) -> Iterator[str]:
     for part in spec.parts:
-        if part.name not in _TYPES:
+        if part.name not in LLAMA_TYPES:
             yield f"llama.cpp has no {part.name}: it is left out."
             continue
         for key, what in _OWN_KEYS.items():
