@@ -7,19 +7,35 @@ None, never 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from ctypes import c_float
 from dataclasses import dataclass, field, fields
-from itertools import pairwise, zip_longest
-from typing import Any
+from itertools import accumulate, pairwise, zip_longest
+from math import fsum, log2
+from operator import mul
+from typing import Any, NamedTuple
 
 from app.engine.fates import Origin, Verdict
-from app.engine.types import Round
+from app.engine.types import Alternatives, Round
 
 
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole > 0 else None
+
+
+class DraftOutcome(NamedTuple):
+    """What became of a round's draft."""
+
+    verdicts: list[Verdict]
+    accepted: int
+    rejected_at: int  # position of the rejected token; -1 if there is none
+    block: bool  # judged as a block
+
+    @classmethod
+    def of(cls, round: Round) -> DraftOutcome:
+        verdicts = [token.verdict for token in round.drafted]
+        rejected_at = verdicts.index(Verdict.REJECTED) if Verdict.REJECTED in verdicts else -1
+        return cls(verdicts, verdicts.count(Verdict.ACCEPTED), rejected_at, not _judged_singly(round))
 
 
 @dataclass(slots=True)
@@ -31,27 +47,29 @@ class DraftStatistics:
     verdicts: dict[Verdict, int] = field(default_factory=lambda: dict.fromkeys(Verdict, 0))
     draft_seconds: float = 0.0
     accept_seconds: float = 0.0  # learning what was accepted
-    longest_draft: int = 0
     blocks: int = 0  # rounds whose draft was judged as a block
-    accept_lengths: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    """Histogram: index k holds the rounds with a draft of k tokens. Ends at the longest draft."""
+    accepted_per_round: list[int] = field(default_factory=list)
     """Histogram: index j holds the rounds with a draft of which j tokens were accepted. Ends at the largest j
     that occurred."""
+    rejections: list[int] = field(default_factory=list)
+    """Index i holds the rounds whose draft was rejected at position i. Ends at the last such position."""
 
-    def add_draft(self, round: Round) -> None:
-        """Add a round with a draft."""
-        before = self.accepted
-        for token in round.drafted:
-            self.verdicts[token.verdict] += 1
-        accepted, length = self.accepted - before, len(round.drafted)
+    def add_draft(self, round: Round, outcome: DraftOutcome) -> None:
+        """Add a round with a draft, and what became of it."""
+        for verdict in outcome.verdicts:
+            self.verdicts[verdict] += 1
+        length = len(outcome.verdicts)
         self.drafted_rounds += 1
-        self.blocks += any(token.h is not None for token in round.drafted)
+        self.blocks += outcome.block
         self.drafted += length
         self.draft_seconds += round.draft_seconds
         self.accept_seconds += round.accept_seconds
-        self.longest_draft = max(self.longest_draft, length)
-        while len(self.accept_lengths) <= accepted:
-            self.accept_lengths.append(0)
-        self.accept_lengths[accepted] += 1
+        _count(self.lengths, length)
+        _count(self.accepted_per_round, outcome.accepted)
+        if outcome.rejected_at >= 0:
+            _count(self.rejections, outcome.rejected_at)
 
     @property
     def accepted(self) -> int:
@@ -94,18 +112,41 @@ class DraftStatistics:
     @property
     def accepted_drafts(self) -> int:
         """The number of rounds with at least one accepted token."""
-        return sum(self.accept_lengths[1:])
+        return sum(self.accepted_per_round[1:])
+
+    @property
+    def longest_draft(self) -> int:
+        return max(len(self.lengths) - 1, 0)
+
+    @property
+    def drafted_at(self) -> tuple[int, ...]:
+        """For each position of the longest draft: the rounds that drafted a token there."""
+        return _at_least(self.lengths)
 
     @property
     def accepted_at(self) -> tuple[int, ...]:
         """For each position of the longest draft: the rounds whose draft was accepted there."""
-        counts = [0] * self.longest_draft
-        rounds = 0
         # A draft accepted at position i is accepted at every position before it.
-        for position in reversed(range(len(self.accept_lengths) - 1)):
-            rounds += self.accept_lengths[position + 1]
-            counts[position] = rounds
-        return tuple(counts)
+        counts = _at_least(self.accepted_per_round)
+        return counts + (0,) * (self.longest_draft - len(counts))
+
+    @property
+    def acceptance_by_place(self) -> tuple[float, ...]:
+        """For each position of the longest draft: accepted there / drafted there."""
+        return tuple(
+            accepted / drafted for accepted, drafted in zip(self.accepted_at, self.drafted_at, strict=True)
+        )
+
+    @property
+    def judged_acceptance_by_place(self) -> tuple[float | None, ...]:
+        """For each position of the longest draft: accepted there / (accepted + rejected there); None where
+        nothing was judged, and everywhere if drafts are judged as blocks."""
+        if self.blocks:
+            return (None,) * self.longest_draft
+        return tuple(
+            _ratio(accepted, accepted + rejected)
+            for accepted, rejected in zip_longest(self.accepted_at, self.rejections, fillvalue=0)
+        )
 
     @property
     def acceptance_at(self) -> tuple[float, ...]:
@@ -179,9 +220,10 @@ class Statistics(DraftStatistics):
         for name in round.asked or ():
             self.calls[name] = self.calls.get(name, 0) + 1
         if round.drafted:
-            self.add_draft(round)
+            outcome = DraftOutcome.of(round)
+            self.add_draft(round, outcome)
             if round.strategy is not None:
-                self.strategies.setdefault(round.strategy, DraftStatistics()).add_draft(round)
+                self.strategies.setdefault(round.strategy, DraftStatistics()).add_draft(round, outcome)
         else:
             # Time spent looking for a draft is drafting time, whether or not one was found.
             self.draft_seconds += round.draft_seconds
@@ -214,19 +256,129 @@ class Statistics(DraftStatistics):
         return None if share is None else 1 - share
 
 
+_BITS_PER_BIN = 0.5
+
+
+@dataclass(slots=True)
+class AlternativeStatistics:
+    """What the recorded alternatives of both models say. A place has ten at most, so that both numbers end
+    there.
+
+    - Rank: which choice of the draft model the emitted token was, in drafted places that the rule reached.
+      A draft that offers w tokens a place would have held the emitted token where its rank is w or less.
+      That is exact where the target's token does not depend on the draft (greedy, match), and an estimate
+      where it is drawn from the residual (speculative, block).
+    - Entropy of a target row: -Σ p log2 p over the recorded tokens, with all other tokens counted as one. It
+      is a lower bound, and exact where the sampler kept no other tokens. At temperature 0 it is that of the
+      model's own distribution, at temperature 1.
+    """
+
+    ranks: list[int] = field(default_factory=list)
+    """Histogram: index r holds the places whose token was the draft's choice number r + 1."""
+    unranked: int = 0  # places whose token is not among the recorded alternatives
+    rows: int = 0  # target rows with alternatives
+    bits: float = 0.0  # sum of the rows' entropies
+    rest: float = 0.0  # sum of the rows' probabilities of all tokens that are not recorded
+    entropies: list[int] = field(default_factory=list)
+    """Histogram: index b holds the rows with an entropy from b / 2 bits on."""
+    judged_by_entropy: list[int] = field(default_factory=list)  # rows that judged a drafted token, likewise
+    accepted_by_entropy: list[int] = field(default_factory=list)  # of these, those that accepted it
+
+    @classmethod
+    def of(cls, rounds: Iterable[Round]) -> AlternativeStatistics:
+        """The fold over `rounds`."""
+        statistics = cls()
+        for round in rounds:
+            statistics.add(round)
+        return statistics
+
+    @classmethod
+    def pooled(cls, parts: Iterable[AlternativeStatistics]) -> AlternativeStatistics:
+        """Several answers pooled."""
+        parts = list(parts)
+        return _sum(parts) if parts else cls()
+
+    def add(self, round: Round) -> None:
+        """Add a round."""
+        for token, top in zip(round.emitted, round.draft_top, strict=False):  # a bonus token has no draft
+            if token.id in top.ids:
+                _count(self.ranks, top.ids.index(token.id))
+            else:
+                self.unranked += 1
+        verdicts = [token.verdict for token in round.drafted] if _judged_singly(round) else []
+        for row, top in enumerate(round.target_top):
+            bits, rest = entropy(top)
+            self.rows += 1
+            self.bits += bits
+            self.rest += rest
+            at = int(bits / _BITS_PER_BIN)
+            _count(self.entropies, at)
+            verdict = verdicts[row] if row < len(verdicts) else Verdict.IGNORED
+            if verdict is not Verdict.IGNORED:
+                _count(self.judged_by_entropy, at)
+                if verdict is Verdict.ACCEPTED:
+                    _count(self.accepted_by_entropy, at)
+
+    @property
+    def ranked(self) -> int:
+        """Places with alternatives of the draft model."""
+        return sum(self.ranks) + self.unranked
+
+    @property
+    def within(self) -> tuple[float, ...]:
+        """For w = 1, 2, …: the share of places whose token is among the draft's first w choices."""
+        return tuple(places / self.ranked for places in accumulate(self.ranks))
+
+    @property
+    def target_entropy(self) -> float | None:
+        """Mean entropy of the target's rows in bits, a lower bound."""
+        return _ratio(self.bits, self.rows)
+
+    @property
+    def target_rest(self) -> float | None:
+        """Mean probability of all tokens that are not recorded: how far the entropy may be off."""
+        return _ratio(self.rest, self.rows)
+
+
+def entropy(top: Alternatives) -> tuple[float, float]:
+    """(entropy in bits with all tokens that are not in `top` as one, their probability)"""
+    p = [share for share in top.p if share > 0]
+    rest = max(1 - sum(p), 0.0)
+    if rest > 0:
+        p.append(rest)
+    return max(-sum(map(mul, p, map(log2, p))), 0.0), rest
+
+
+def _judged_singly(round: Round) -> bool:
+    """Whether no drafted token was judged as part of a block."""
+    return {token.h for token in round.drafted} <= {None}
+
+
+def _count(histogram: list[int], at: int) -> None:
+    """Add 1 at an index, which may lie behind the end."""
+    if at >= len(histogram):
+        histogram.extend([0] * (at + 1 - len(histogram)))
+    histogram[at] += 1
+
+
+def _at_least(histogram: Sequence[int]) -> tuple[int, ...]:
+    """For each value from 1 on, how many are at least that."""
+    return tuple(accumulate(reversed(histogram[1:])))[::-1]
+
+
 def _sum(values: Sequence[Any]) -> Any:
     """The sum of numbers, or element by element of lists, dictionaries and statistics."""
     first = values[0]
-    if isinstance(first, DraftStatistics):
-        parts = {field.name: [getattr(value, field.name) for value in values] for field in fields(first)}
-        sums = {name: _sum(part) for name, part in parts.items()}
-        return type(first)(**sums | {"longest_draft": max(parts["longest_draft"])})
+    if isinstance(first, DraftStatistics | AlternativeStatistics):
+        return type(first)(
+            *(_sum([getattr(value, field.name) for value in values]) for field in fields(first))
+        )
     if isinstance(first, dict):
         keys = dict.fromkeys(key for value in values for key in value)
         return {key: _sum([value[key] for value in values if key in value]) for key in keys}
     if isinstance(first, list):
         return [sum(column) for column in zip_longest(*values, fillvalue=0)]
-    return math.fsum(values) if isinstance(first, float) else sum(values)
+    return fsum(values) if isinstance(first, float) else sum(values)
 
 
 def strategy_names(spec: str) -> tuple[str, ...]:
@@ -300,7 +452,7 @@ def _strategy_line(statistics: Statistics, strategies: Sequence[str], name: str)
     begin = statistics.begin_seconds.get(name, 0.0)
     means = ""
     if drafts.drafted_rounds > 0:
-        accepted = drafts.accepted_at[: len(drafts.accept_lengths) - 1]
+        accepted = drafts.accepted_at[: len(drafts.accepted_per_round) - 1]
         rates = ", ".join(f"{count / drafts.drafted_rounds:.3f}" for count in accepted)
         means = f", #mean acc len = {drafts.tau:.2f}, #acc rate/pos = ({rates})"
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.base import numbers
@@ -38,6 +38,40 @@ def _equal(summary: Summary) -> str:
     if summary.equal:
         return f"{summary.near_ties} near-tie{'' if summary.near_ties == 1 else 's'}"
     return f"{summary.identical} of {summary.compared}"
+
+
+_MOST_PLACES = 6  # of a list of shares that a cell shows
+
+
+def _shares(shares: Sequence[float | None]) -> str:
+    """Shares as whole percent, "91 · 84 · 70 %"; the first _MOST_PLACES of them."""
+    if not shares:
+        return numbers.NONE
+    shown = [numbers.NONE if share is None else f"{share * 100:.0f}" for share in shares[:_MOST_PLACES]]
+    more = " · …" if len(shares) > _MOST_PLACES else ""
+    return f"{' · '.join(shown)}{more}\N{NO-BREAK SPACE}%"
+
+
+def _first(shares: Sequence[float | None]) -> float | None:
+    return shares[0] if shares else None
+
+
+def _per_round(summary: Summary) -> list[float]:
+    rounds = sum(summary.accepted_per_round)
+    return [each / rounds for each in summary.accepted_per_round]
+
+
+def _ranks(summary: Summary) -> list[float]:
+    """The share of each choice of the draft."""
+    return [places / summary.alternatives.ranked for places in summary.alternatives.ranks]
+
+
+def _parts(summary: Summary) -> str:
+    shares = (
+        f"{name} {numbers.percent(share.accepted / summary.n_tokens if summary.n_tokens else None, 0)}"
+        for name, share in summary.strategies.items()
+    )
+    return ", ".join(shares) or numbers.NONE
 
 
 COLUMNS = (
@@ -137,3 +171,67 @@ COLUMNS = (
     ),
 )
 """In the order shown, after the lane's name."""
+
+SHAPE = (
+    Column(
+        "tokens_per_pass",
+        "tokens/pass",
+        "Emitted tokens / rounds. Every round is one pass of the target.",
+        lambda summary, _lane: numbers.digits(summary.tokens_per_pass),
+        lambda summary, _lane: summary.tokens_per_pass,
+    ),
+    Column(
+        "draft_length",
+        "draft length",
+        "Drafted tokens / rounds with a draft.",
+        lambda summary, _lane: numbers.digits(summary.draft_length),
+        lambda summary, _lane: summary.draft_length,
+    ),
+    Column(
+        "acceptance_by_place",
+        "accepted of drafted, by place",
+        "At place 1, 2, 3, … of a draft: accepted / drafted there.",
+        lambda summary, _lane: _shares(summary.acceptance_by_place),
+        lambda summary, _lane: _first(summary.acceptance_by_place),
+    ),
+    Column(
+        "judged_acceptance_by_place",
+        "accepted of judged, by place",
+        "At place 1, 2, 3, … of a draft: accepted / (accepted + rejected) there. Not defined for block "
+        "verification.",
+        lambda summary, _lane: _shares(summary.judged_acceptance_by_place),
+        lambda summary, _lane: _first(summary.judged_acceptance_by_place),
+    ),
+    Column(
+        "accepted_per_round",
+        "rounds with 0, 1, … accepted",
+        "Of the rounds with a draft, the shares of which 0, 1, 2, … tokens were accepted.",
+        lambda summary, _lane: _shares(_per_round(summary)),
+        lambda summary, _lane: _first(_per_round(summary)),
+    ),
+    Column(
+        "ranks",
+        "choice 1, 2, … of the draft",
+        "How often the emitted token was the draft model's first, second, third, … choice at its place; ten "
+        "choices are recorded. A wider draft could win what stands behind the first. Exact for greedy and "
+        "match; where a token is drawn from the residual, an estimate.",
+        lambda summary, _lane: _shares(_ranks(summary)),
+        lambda summary, _lane: _first(_ranks(summary)),
+    ),
+    Column(
+        "target_entropy",
+        "entropy of the target",
+        "Mean of -Σ p log2 p in bits over the target's recorded best tokens, at most ten, all others counted "
+        "as one: a lower bound. At temperature 0 that of the model's own distribution, at temperature 1.",
+        lambda summary, _lane: numbers.digits(summary.alternatives.target_entropy, "bit"),
+        lambda summary, _lane: summary.alternatives.target_entropy,
+    ),
+    Column(
+        "strategies",
+        "share of each strategy",
+        "Of all emitted tokens, those that each strategy of a mix drafted and the target accepted.",
+        lambda summary, _lane: _parts(summary),
+        lambda summary, _lane: summary.draft_share if len(summary.strategies) > 1 else None,
+    ),
+)
+"""The columns of a second table: how drafts fared. In the order shown, after the lane's name."""

@@ -37,7 +37,7 @@ def compared(
     baseline: RunRecord | None,
     traces: Callable[[], tuple[Trace | None, Trace | None]] = lambda: (None, None),
 ) -> RunRecord:
-    """`record` with its three comparisons; they stay None where either run was not measured.
+    """`record` with its comparisons; they stay None where either run was not measured.
 
     `traces` returns the traces of the run and of its baseline; it is called only where the answers part.
     """
@@ -50,9 +50,16 @@ def compared(
         record,
         baseline_lane=baseline.lane,
         speedup=record.tokens_per_second / baseline.tokens_per_second,
+        end_to_end_speedup=_whole_speedup(record, baseline),
         identical_to_baseline=identical,
         first_divergence=first_divergence(record.token_ids, baseline.token_ids, *pair),
     )
+
+
+def _whole_speedup(record: RunRecord, baseline: RunRecord) -> float | None:
+    """The ratio of their tokens/s from the request to the end."""
+    mine, base = record.n_tokens * baseline.whole_seconds, baseline.n_tokens * record.whole_seconds
+    return mine / base if base > 0 else None
 
 
 def compared_runs(

@@ -8,7 +8,11 @@ import io
 from app.lab.report.report import Report
 from app.lab.runs.run_record import RunRecord
 
-_LEFT_OUT = ("token_ids", "text", "first_divergence")  # too long for a cell; they are in the JSON
+_LEFT_OUT = {
+    "token_ids", "text", "first_divergence", "acceptance_by_place", "judged_acceptance_by_place",
+    "accepted_per_round", "lengths", "rejections", "strategies", "alternatives",
+}  # fmt: skip
+"""Fields that are no single number or too long for a cell; they are in the JSON."""
 _OPENS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

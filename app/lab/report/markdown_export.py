@@ -8,7 +8,7 @@ from app.base import numbers
 from app.base.numbers import count
 from app.engine.templates.options import option_text
 from app.lab.facts import FileFacts
-from app.lab.report.columns import COLUMNS
+from app.lab.report.columns import COLUMNS, SHAPE, Column
 from app.lab.report.compare import keeps_text
 from app.lab.report.report import Report
 from app.lab.report.verdict import verdict
@@ -22,16 +22,15 @@ def markdown(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    shown = [column for column in COLUMNS if any(_text(report, column.key))]
     yield f"### {_escaped(report.title or 'Draftscope measurement')}"
     yield ""
-    yield _row(["strategy", *(column.title for column in shown)])
-    yield _row([":--", *("--:" for _ in shown)])
-    for lane, summary in zip(report.lanes, report.summary, strict=True):
-        yield _row([f"`{lane.name}`", *(column.text(summary, lane) for column in shown)])
+    yield from _table(report, COLUMNS)
     yield ""
     yield _escaped(verdict(report))
     yield ""
+    if any(summary.lengths for summary in report.summary):
+        yield from _table(report, SHAPE)
+        yield ""
     for text in disturbances(report):
         yield f"- {_escaped(text)}"
     yield f"- {what_was_measured(report)}"
@@ -55,6 +54,16 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"# {lane.name}"
         yield lane.command
     yield "```"
+
+
+def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
+    """A row for each lane, with the columns that have a value for at least one."""
+    rows = list(zip(report.summary, report.lanes, strict=True))
+    shown = [column for column in columns if any(column.value(*row) is not None for row in rows)]
+    yield _row(["strategy", *(column.title for column in shown)])
+    yield _row([":--", *("--:" for _ in shown)])
+    for summary, lane in rows:
+        yield _row([f"`{lane.name}`", *(column.text(summary, lane) for column in shown)])
 
 
 def what_was_measured(report: Report) -> str:
@@ -116,13 +125,6 @@ def _parting(report: Report, runs: Sequence[RunRecord]) -> str:
         f"{report.lanes[run.lane].name}, prompt {run.prompt_index + 1}, repeat {repeats}, token "
         f"{parting.index + 1}: {parting.token_text!r} instead of {parting.baseline_text!r}{gap}{why}"
     )
-
-
-def _text(report: Report, key: str) -> list[bool]:
-    """Whether each lane has a value in the column `key`."""
-    column = next(column for column in COLUMNS if column.key == key)
-    pairs = zip(report.summary, report.lanes, strict=True)
-    return [column.value(summary, lane) is not None for summary, lane in pairs]
 
 
 def _file(model: FileFacts) -> str:

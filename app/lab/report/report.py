@@ -16,7 +16,7 @@ from app.engine.types import ModelOptions, PairInfo, Sampling
 from app.lab.experiment import Experiment, Job, Pair
 from app.lab.facts import Digest, PairFacts, SystemFacts, no_digest, pair_facts, system_facts
 from app.lab.lane_names import lane_names
-from app.lab.report.summary import Summary, summarise, whole_rates
+from app.lab.report.summary import Summary, summarise
 from app.lab.runs.run_record import RunRecord
 
 FORMAT = "1.0"
@@ -134,16 +134,15 @@ def summaries(
     strategies: Sequence[str], runs: Sequence[RunRecord], categories: Sequence[str]
 ) -> tuple[tuple[Summary, ...], tuple[Summary, ...]]:
     """(a summary for each lane, a summary for each category and lane)"""
-    rates = whole_rates(runs)
     by_lane: dict[int, list[RunRecord]] = defaultdict(list)
     by_part: dict[tuple[int, str | None], list[RunRecord]] = defaultdict(list)
     for run in runs:
         by_lane[run.lane].append(run)
         by_part[run.lane, run.category].append(run)
     lanes = list(enumerate(strategies))
-    whole = tuple(summarise(lane, strategy, by_lane[lane], rates) for lane, strategy in lanes)
+    whole = tuple(summarise(lane, strategy, by_lane[lane]) for lane, strategy in lanes)
     parts = tuple(
-        summarise(lane, strategy, by_part[lane, name], rates, name)
+        summarise(lane, strategy, by_part[lane, name], name)
         for name in categories
         for lane, strategy in lanes
     )

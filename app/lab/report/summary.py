@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from app.engine.record.stats import Statistics
+from app.engine.record.stats import AlternativeStatistics, Statistics
 from app.lab.report.compare import is_measured
 from app.lab.report.interval import Speedup, Spread, mean_factor
-from app.lab.runs.run_record import RunRecord
+from app.lab.runs.run_record import RunRecord, StrategyShare, strategy_shares
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -44,6 +44,14 @@ class Summary(msgspec.Struct, frozen=True):
     compared: int  # runs with a baseline
     identical: int  # of these, runs with the same tokens
     near_ties: int  # of these, runs whose parting is explained by the batch shapes alone
+    tokens_per_pass: float | None = None  # these and the following are defined in app.engine.record.stats
+    draft_length: float | None = None
+    acceptance_by_place: tuple[float, ...] = ()
+    judged_acceptance_by_place: tuple[float | None, ...] = ()
+    accepted_per_round: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+    strategies: dict[str, StrategyShare] = {}
+    alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
 
     @property
     def equal(self) -> bool | None:
@@ -51,22 +59,7 @@ class Summary(msgspec.Struct, frozen=True):
         return self.identical + self.near_ties == self.compared if self.compared else None
 
 
-Rates = Mapping[tuple[int, int, int], float]
-"""Tokens/s from the request to the end, by lane, repeat and prompt."""
-
-
-def whole_rates(runs: Iterable[RunRecord]) -> Rates:
-    """The rates of all measured runs."""
-    return {
-        (run.lane, run.repeat, run.prompt_index): run.n_tokens / run.whole_seconds
-        for run in runs
-        if is_measured(run) and run.whole_seconds > 0
-    }
-
-
-def summarise(
-    lane: int, strategy: str, mine: Sequence[RunRecord], rates: Rates, category: str | None = None
-) -> Summary:
+def summarise(lane: int, strategy: str, mine: Sequence[RunRecord], category: str | None = None) -> Summary:
     """The summary of a lane; `mine` are all its runs, or those of a `category`, with their comparisons."""
     measured = [run for run in mine if is_measured(run)]
     baselines = [run for run in measured if run.speedup is not None]
@@ -79,7 +72,9 @@ def summarise(
         failed=len(mine) - len(measured),
         tokens_per_second=Spread.of(run.tokens_per_second for run in measured),
         speedup=Speedup.of(ratios_of(baselines)),
-        whole_speedup=_whole_speedup(baselines, rates),
+        whole_speedup=mean_factor(
+            (run.prompt_index, run.end_to_end_speedup) for run in baselines if run.end_to_end_speedup
+        ),
         acceptance_rate=total.acceptance_rate,
         alpha=total.alpha,
         tau=total.tau,
@@ -97,6 +92,14 @@ def summarise(
         compared=len(baselines),
         identical=sum(bool(run.identical_to_baseline) for run in baselines),
         near_ties=sum(bool(run.first_divergence and run.first_divergence.near_tie) for run in baselines),
+        tokens_per_pass=total.tokens_per_pass,
+        draft_length=total.draft_length,
+        acceptance_by_place=total.acceptance_by_place,
+        judged_acceptance_by_place=total.judged_acceptance_by_place,
+        accepted_per_round=tuple(total.accepted_per_round),
+        lengths=tuple(total.lengths),
+        strategies=strategy_shares(total),
+        alternatives=AlternativeStatistics.pooled(run.alternatives for run in measured),
     )
 
 
@@ -106,16 +109,3 @@ def ratios_of(runs: Iterable[RunRecord]) -> dict[int, dict[int, float]]:
     for run in runs:
         ratios.setdefault(run.repeat, {})[run.prompt_index] = run.speedup or 1.0
     return ratios
-
-
-def _whole_speedup(runs: Sequence[RunRecord], rates: Rates) -> float | None:
-    """The geometric mean of the runs' rates over their baselines' rates."""
-    ratios = []
-    for run in runs:
-        if run.baseline_lane is None:
-            continue
-        base = rates.get((run.baseline_lane, run.repeat, run.prompt_index))
-        mine = rates.get((run.lane, run.repeat, run.prompt_index))
-        if base and mine:
-            ratios.append((run.prompt_index, mine / base))
-    return mean_factor(ratios)

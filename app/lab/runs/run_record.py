@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from app.engine.fates import Verdict
-from app.engine.record.stats import Statistics
+from app.engine.record.stats import AlternativeStatistics, DraftStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.experiment import Experiment, Job
@@ -25,6 +25,27 @@ class Divergence(msgspec.Struct, frozen=True):
     """How much the gap differs in this answer's own pass: the effect of the batch shapes."""
     near_tie: bool | None = None
     """Whether the batch shapes alone explain it. None where unknown, and for rules that keep only the law."""
+
+
+class StrategyShare(msgspec.Struct, frozen=True):
+    """What one strategy of a mix contributed."""
+
+    asked: int | None  # rounds in which it was asked for a draft; None where a trace does not tell
+    drafted: int
+    accepted: int
+    draft_seconds: float  # of the rounds that it drafted in
+
+
+def strategy_shares(statistics: Statistics) -> dict[str, StrategyShare]:
+    """The share of every strategy that was asked or drafted, by name."""
+    calls, drafts = statistics.calls, statistics.strategies
+    return {
+        name: StrategyShare(
+            calls.get(name, 0) if calls else None, part.drafted, part.accepted, part.draft_seconds
+        )
+        for name in dict.fromkeys((*calls, *drafts))
+        for part in [drafts.get(name, DraftStatistics())]
+    }
 
 
 class RunRecord(msgspec.Struct, frozen=True):
@@ -70,6 +91,18 @@ class RunRecord(msgspec.Struct, frozen=True):
     error: str = ""  # why it failed, or what a drafter could not do after a whole answer
     draft_prompt_in_rounds: float = 0.0  # part of draft_prompt_seconds, also in `seconds` (length=auto)
     other_load: float | None = None  # processor cores that other programs kept busy; None where unknown
+    tokens_per_pass: float | None = None
+    end_to_end_seconds: float | None = None  # from the request to the end: reading the prompt and generating
+    end_to_end_speedup: float | None = None  # the same comparison as `speedup`, over these seconds
+    target_entropy: float | None = None  # bits; this and the next are defined in AlternativeStatistics
+    target_rest: float | None = None
+    acceptance_by_place: tuple[float, ...] = ()
+    judged_acceptance_by_place: tuple[float | None, ...] = ()
+    accepted_per_round: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+    rejections: tuple[int, ...] = ()
+    strategies: dict[str, StrategyShare] = {}
+    alternatives: AlternativeStatistics = msgspec.field(default_factory=AlternativeStatistics)
 
     @property
     def failure(self) -> str:
@@ -93,10 +126,14 @@ class RunRecord(msgspec.Struct, frozen=True):
     ) -> RunRecord:
         """The record of a trace; one without totals (a crash) counts as failed."""
         header, totals = trace.header, trace.totals
-        statistics = Statistics.of(trace.rounds)
+        statistics, alternatives = Statistics.of(trace.rounds), AlternativeStatistics.of(trace.rounds)
         # The wall time is the whole answer's, also before the first round and after the last.
         statistics.start, statistics.end = 0.0, totals.seconds if totals else statistics.end
-        names = [name for name in cls.__struct_fields__ if hasattr(statistics, name)]
+        folds = {
+            name: getattr(statistics, name) for name in cls.__struct_fields__ if hasattr(statistics, name)
+        }
+        for name in ("accepted_per_round", "lengths", "rejections"):
+            folds[name] = tuple(folds[name])
         return cls(
             strategy=header.strategy,
             category=category,
@@ -115,7 +152,11 @@ class RunRecord(msgspec.Struct, frozen=True):
             finish_reason=totals.finish_reason if totals else FinishReason.FAILED,
             lane=lane,
             error=totals.error if totals else "",
-            **{name: getattr(statistics, name) for name in names},
+            end_to_end_seconds=statistics.seconds + (totals.lead_seconds if totals else 0.0),
+            target_entropy=alternatives.target_entropy,
+            target_rest=alternatives.target_rest,
+            alternatives=alternatives,
+            **folds | {"strategies": strategy_shares(statistics)},
         )
 
     @classmethod
@@ -145,6 +186,18 @@ class RunRecord(msgspec.Struct, frozen=True):
             drafted=self.drafted,
             verdicts=judged,
             draft_seconds=self.draft_seconds,
+            lengths=list(self.lengths),
+            accepted_per_round=list(self.accepted_per_round),
+            rejections=list(self.rejections),
+            calls={name: share.asked for name, share in self.strategies.items() if share.asked is not None},
+            strategies={
+                name: DraftStatistics(
+                    drafted=share.drafted,
+                    verdicts=dict.fromkeys(Verdict, 0) | {Verdict.ACCEPTED: share.accepted},
+                    draft_seconds=share.draft_seconds,
+                )
+                for name, share in self.strategies.items()
+            },
             blocks=int(self.alpha is None and self.accepted + self.rejected > 0),
             rounds=self.rounds,
             emitted=self.n_tokens,

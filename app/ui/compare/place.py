@@ -103,8 +103,9 @@ class ComparePlace(PlaceWidget):
             page.compare_wanted.connect(self._compare_these)
             page.closed.connect(self._show_lanes)
         outcome.not_saved.connect(self.notice.tell)
-        outcome.results.table.command_wanted.connect(self.exports.copy_command)
-        outcome.results.table.use_wanted.connect(self._use)
+        for table in (outcome.results.table, outcome.results.shape):
+            table.command_wanted.connect(self.exports.copy_command)
+            table.use_wanted.connect(self._use)
         self.exports.failed.connect(self.notice.tell)
         self.exports.saved.connect(self._saved)
         run = QShortcut(QKeySequence("Ctrl+Return"), self)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from operator import truediv
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.engine.engine import Engine
-from app.engine.fates import Origin, Verdict
+from app.engine.fates import JUDGED, Origin, Verdict
 from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.types import DraftedToken, EmittedToken, Round
 from tests.answers import answer
@@ -83,8 +85,8 @@ def test_answers_pooled_have_the_ratios_of_all_their_rounds(rounds: list[Round],
         assert getattr(pooled, name) == getattr(whole, name)
     assert pooled.native_seconds == pytest.approx(whole.native_seconds)
     assert pooled.seconds == pytest.approx(0.01 * len(rounds)), "what lies between two answers is no time"
-    assert {name: drafts.accept_lengths for name, drafts in pooled.strategies.items()} == {
-        name: drafts.accept_lengths for name, drafts in whole.strategies.items()
+    assert {name: drafts.accepted_per_round for name, drafts in pooled.strategies.items()} == {
+        name: drafts.accepted_per_round for name, drafts in whole.strategies.items()
     }
     assert Statistics.pooled([]) == Statistics()
 
@@ -106,7 +108,7 @@ def test_sums_and_invariants(rounds: list[Round]) -> None:
     assert statistics.origins[Origin.BONUS] + statistics.origins[Origin.RESAMPLED] == len(drafted)
     assert statistics.draft_seconds == pytest.approx(sum(round.draft_seconds for round in rounds))
     assert statistics.target_seconds == pytest.approx(sum(round.verify_seconds for round in rounds))
-    assert sum(statistics.accept_lengths) == len(drafted)
+    assert sum(statistics.accepted_per_round) == len(drafted)
 
 
 def test_a_verdict_that_is_not_known_is_an_error() -> None:
@@ -138,6 +140,15 @@ def test_acceptance_by_position_is_counted_round_by_round(rounds: list[Round]) -
     counts = [accepted_at(position) for position in range(longest)]
     before = [len(drafts), *counts]
     assert statistics.accepted_at == tuple(counts)
+    drafted = [sum(len(draft) > position for draft in drafts) for position in range(longest)]
+    judged = [
+        sum(len(draft) > position and draft[position].verdict in JUDGED for draft in drafts)
+        for position in range(longest)
+    ]
+    assert statistics.acceptance_by_place == tuple(map(truediv, counts, drafted))
+    assert statistics.judged_acceptance_by_place == tuple(
+        here / there if there else None for here, there in zip(counts, judged, strict=True)
+    )
     assert statistics.acceptance_at == tuple(count / len(drafts) for count in counts)
     assert statistics.conditional_acceptance_at == tuple(
         here / there if there else None for here, there in zip(counts, before, strict=False)
@@ -164,10 +175,25 @@ def test_ratios_of_a_small_answer() -> None:
     assert statistics.target_seconds == pytest.approx(0.024)
     assert statistics.draft_seconds == pytest.approx(0.005)
     assert statistics.engine_overhead == pytest.approx(1 - 0.028 / 0.04)
-    assert statistics.accept_lengths == [1, 0, 1, 0, 1]
+    assert statistics.accepted_per_round == [1, 0, 1, 0, 1]
     assert statistics.accepted_drafts == 2
     assert statistics.acceptance_at == (2 / 3, 2 / 3, 1 / 3, 1 / 3)
     assert statistics.conditional_acceptance_at == (2 / 3, 1.0, 1 / 2, 1.0)
+
+
+def test_places_of_a_small_answer() -> None:
+    statistics = Statistics.of([make_round(0, 4, 4), make_round(1, 4, 2), make_round(2, 2, 0)])
+    assert statistics.lengths == [0, 0, 1, 0, 2]
+    assert statistics.acceptance_by_place == (2 / 3, 2 / 3, 1 / 2, 1 / 2)
+    assert statistics.judged_acceptance_by_place == (2 / 3, 1.0, 1 / 2, 1.0)
+
+
+def test_blocks_have_no_judged_acceptance_by_place() -> None:
+    block = make_round(0, 3, 2)
+    drafted = (replace(block.drafted[0], h=0.4), *block.drafted[1:])
+    statistics = Statistics.of([replace(block, drafted=drafted)])
+    assert statistics.acceptance_by_place == (1.0, 1.0, 0.0)
+    assert statistics.judged_acceptance_by_place == (None, None, None)
 
 
 def test_drafts_behind_a_stop_are_ignored_and_not_judged() -> None:
@@ -342,7 +368,7 @@ def test_pooled_answers_are_sums_whose_ratios_are_pooled(several: list[list[Roun
         together.rounds, together.emitted, together.verdicts
     )  # fmt: skip
     assert (pooled.alpha, pooled.tau) == (together.alpha, together.tau)
-    assert pooled.accept_lengths == together.accept_lengths
+    assert pooled.accepted_per_round == together.accepted_per_round
     assert pooled.seconds == pytest.approx(sum(Statistics.of(answer).seconds for answer in several))
     assert {name: drafts.drafted for name, drafts in pooled.strategies.items()} == {
         name: drafts.drafted for name, drafts in together.strategies.items()

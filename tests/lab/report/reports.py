@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from app.engine.record.stats import AlternativeStatistics
 from app.engine.types import FinishReason, ModelInfo, ModelOptions, PairInfo, Sampling
 from app.lab.experiment import Experiment, Job, Lane, Pair, Prompt, make_experiment
 from app.lab.report.compare import compared_runs
@@ -61,6 +62,13 @@ def made_records(experiment: Experiment) -> dict[Job, RunRecord]:
             acceptance_rate=60 / 90 if drafting else None,
             alpha=0.75 if drafting else None,
             drafted_rounds=30 if drafting else 0,
+            tokens_per_pass=2.5 if drafting else 1.0,
+            lengths=(0, 0, 0, 30) if drafting else (),
+            accepted_per_round=(6, 6, 0, 18) if drafting else (),
+            rejections=(6, 6) if drafting else (),
+            alternatives=AlternativeStatistics([3, 1], rows=4, bits=2.0)
+            if drafting
+            else AlternativeStatistics(),
             draft_seconds=seconds / 10 if drafting else 0.0,
             target_seconds=seconds / 2,
             engine_overhead=0.05,

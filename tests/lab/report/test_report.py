@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from app.lab.report import summary
-from app.lab.report.columns import COLUMNS
+from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.compare import is_measured
 from app.lab.report.csv_export import csv_table
 from app.lab.report.interval import Speedup
@@ -102,7 +102,7 @@ def test_every_prompt_weighs_the_same_in_a_run_that_was_broken_off() -> None:
         for run in report.runs
     ]
     runs = [
-        msgspec.structs.replace(run, speedup=3 * run.speedup)
+        msgspec.structs.replace(run, speedup=3 * run.speedup, end_to_end_speedup=3 * run.end_to_end_speedup)
         if run.lane == 1 and run.prompt_index == 1
         else run
         for run in slow
@@ -296,10 +296,11 @@ def test_an_empty_report_is_a_page_too(report: Report) -> None:
 
 def test_markdown_is_a_table_with_its_circumstances(report: Report) -> None:
     lines = markdown(report).splitlines()
-    table = [line for line in lines if line.startswith("|")]
-    assert len(table) == 2 + 3
-    columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
-    assert len(columns) == 1  # a bar in a name does not make a column
+    rows = [line for line in lines if line.startswith("|")]
+    for table in (rows[:5], rows[5:]):
+        assert len(table) == 2 + 3
+        columns = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
+        assert len(columns) == 1  # a bar in a name does not make a column
     assert any("t.gguf" in line for line in lines)
     assert any("near-tie" in line for line in lines)
     assert any(line.startswith("llama-server") for line in lines)
@@ -354,10 +355,37 @@ def test_only_rules_that_draw_are_excused(report: Report, rule: str, excused: bo
     assert ("as expected" in next(parting_lines(hot))) is excused
 
 
+def test_how_drafts_fared_is_a_table_of_its_own(report: Report) -> None:
+    for made in (html_page(report), markdown(report)):
+        for column in SHAPE:
+            assert (column.title in made) == (column.key != "strategies"), "the lanes are no mixes"
+    cells = [
+        "2.50",
+        "3.00",
+        "80 · 60 · 60 %",
+        "80 · 75 · 100 %",
+        "20 · 20 · 0 · 60 %",
+        "75 · 25 %",
+        "0.500 bit",
+    ]
+    assert f"| {' | '.join(cells)} |" in markdown(report).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_shape_is_pooled_over_runs(report: Report) -> None:
+    folded = report.summary[1]
+    assert folded.accepted_per_round == (36, 36, 0, 108) and folded.lengths == (0, 0, 0, 180)
+    assert folded.acceptance_by_place == (144 / 180, 108 / 180, 108 / 180)
+    assert folded.tokens_per_pass == 100 / 40
+    assert folded.alternatives.ranks == [18, 6] and folded.alternatives.target_entropy == 0.5
+    assert report.summary[0].alternatives.target_entropy is None
+
+
 def test_csv_has_a_line_a_run(report: Report) -> None:
     rows = list(csv.DictReader(io.StringIO(csv_table(report))))
     assert len(rows) == len(report.runs)
     assert {float(row["tokens_per_second"]) for row in rows} == {run.tokens_per_second for run in report.runs}
+    assert [row["end_to_end_speedup"] for row in rows] == [str(run.end_to_end_speedup) for run in report.runs]
+    assert not any("[" in cell or "{" in cell for row in rows for cell in row.values())
 
 
 def test_csv_texts_are_no_formulas(report: Report) -> None:
@@ -374,10 +402,10 @@ def test_a_report_reads_each_run_a_few_times_however_many_lanes(
     looked: list[RunRecord] = []
     monkeypatch.setattr(summary, "is_measured", lambda run: looked.append(run) or is_measured(run))
     summaries([lane.strategy for lane in report.lanes], report.runs, report.categories)
-    assert len(looked) == 3 * len(report.runs), "for the rates, for its lane, for its category"
+    assert len(looked) == 2 * len(report.runs), "for its lane, for its category"
     looked.clear()
     summaries([lane.strategy for lane in report.lanes], report.runs, ())
-    assert len(looked) == 2 * len(report.runs)
+    assert len(looked) == len(report.runs)
 
 
 def palettes() -> list[dict[str, str]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import msgspec
 import pytest
 
 from app.engine.engine import Engine
-from app.engine.record.stats import Statistics
+from app.engine.record.stats import AlternativeStatistics, Statistics
 from app.engine.record.trace import Trace
 from app.engine.types import FinishReason
 from app.lab.runs.run_record import RunRecord
@@ -18,7 +19,9 @@ FIELDS = """strategy, category, prompt_index, repeat, cold, token_ids, text,
 n_tokens, seconds, tokens_per_second, prompt_tokens, prompt_seconds, draft_prompt_seconds,
 first_token_seconds, rounds, drafted, accepted, rejected, ignored, acceptance_rate, alpha, tau,
 target_seconds, draft_seconds,
-engine_overhead, speedup, identical_to_baseline, first_divergence, finish_reason"""
+engine_overhead, speedup, identical_to_baseline, first_divergence, finish_reason,
+tokens_per_pass, end_to_end_seconds, end_to_end_speedup, acceptance_by_place, judged_acceptance_by_place,
+accepted_per_round, strategies, lengths"""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +59,41 @@ def test_the_numbers_are_those_of_the_trace(trace: Trace) -> None:
     native = sum(round.native_seconds for round in trace.rounds)
     assert record.engine_overhead == pytest.approx(1 - native / record.seconds)
     assert record.finish_reason is FinishReason.LENGTH
+
+
+def test_the_shape_is_that_of_the_trace(trace: Trace) -> None:
+    record, statistics = RunRecord.of(trace), Statistics.of(trace.rounds)
+    assert record.tokens_per_pass == 40 / record.rounds
+    assert record.acceptance_by_place == statistics.acceptance_by_place != ()
+    assert record.judged_acceptance_by_place == statistics.judged_acceptance_by_place
+    assert record.accepted_per_round == tuple(statistics.accepted_per_round)
+    assert (
+        sum(accepted * rounds for accepted, rounds in enumerate(record.accepted_per_round)) == record.accepted
+    )
+    assert sum(length * rounds for length, rounds in enumerate(record.lengths)) == record.drafted
+    share = record.strategies["draft-simple"]
+    assert (share.drafted, share.accepted) == (record.drafted, record.accepted)
+    assert share.asked is not None and share.asked >= record.drafted_rounds
+    assert record.alternatives == AlternativeStatistics.of(trace.rounds)
+    assert record.alternatives.rows == 40 and record.target_entropy == record.alternatives.target_entropy
+    assert trace.totals is not None
+    assert record.end_to_end_seconds == record.whole_seconds == trace.totals.lead_seconds + record.seconds
+
+
+def test_records_pooled_have_the_shape_of_all_their_rounds(trace: Trace) -> None:
+    record, statistics = RunRecord.of(trace), Statistics.of(trace.rounds)
+    twice = Statistics.pooled([record.statistics, record.statistics])
+    assert twice.judged_acceptance_by_place == statistics.judged_acceptance_by_place
+    assert twice.accepted_per_round == [2 * rounds for rounds in statistics.accepted_per_round]
+    assert twice.strategies["draft-simple"].drafted == 2 * record.drafted
+
+
+def test_a_record_of_an_older_version_has_no_shape(trace: Trace) -> None:
+    written = json.loads(RunRecord.of(trace).to_json())
+    for name in ("lengths", "accepted_per_round", "rejections", "strategies", "alternatives"):
+        del written[name]
+    read = msgspec.json.decode(json.dumps(written), type=RunRecord)
+    assert read.statistics.acceptance_by_place == () and read.statistics.tau == read.tau
 
 
 def test_without_a_baseline_nothing_is_compared(trace: Trace) -> None:

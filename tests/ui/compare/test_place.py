@@ -15,7 +15,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QWidget
 
 from app.lab.experiment import Job
-from app.lab.report.columns import COLUMNS
+from app.lab.report.columns import COLUMNS, SHAPE
 from app.lab.report.page.page import embedded_json
 from app.lab.report.report import Report, make_report
 from app.lab.report.verdict import fastest, verdict
@@ -143,6 +143,11 @@ def test_the_table_is_sorted_copied_and_explained(windows: Windows) -> None:
     assert [line.split("\t")[0] for line in lines] == ["lane", fastest]
     table.copy_all()
     assert len(QGuiApplication.clipboard().text().splitlines()) == 5
+    shape = place.outcome.results.shape
+    lane = next(at for at, summary in enumerate(report.summary) if summary.acceptance_by_place)
+    texts = [column.text(report.summary[lane], report.lanes[lane]) for column in SHAPE]
+    assert [shape.sorted.index(lane, at).data() for at in range(1, len(SHAPE) + 1)] == texts
+    assert texts[2].split(" · ")[0] == f"{report.summary[lane].acceptance_by_place[0] * 100:.0f}"
     place.exports.copy_command(2)
     assert "--model" in QGuiApplication.clipboard().text()
 

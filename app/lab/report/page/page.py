@@ -14,7 +14,7 @@ from app.base import numbers
 from app.engine.params import params_of
 from app.engine.types import Sampling
 from app.lab.facts import FileFacts
-from app.lab.report.columns import COLUMNS
+from app.lab.report.columns import COLUMNS, SHAPE, Column
 from app.lab.report.markdown_export import equality, parting_lines, what_was_measured
 from app.lab.report.page.charts import charts
 from app.lab.report.page.style import STYLE
@@ -40,8 +40,9 @@ def html_page(report: Report) -> str:
             f'<p class="soft">{_e(what_was_measured(report))}. {_day(report)}</p>',
             f'<p class="verdict">{_e(verdict(report))}</p>',
             *(f'<p class="caution">{_e(sentence)}</p>' for sentence in disturbances(report)),
-            *(_charts(report) if report.sweep else _table(report)),
-            *(_table(report) if report.sweep else _charts(report)),
+            *(_charts(report) if report.sweep else _table(report, COLUMNS)),
+            *(_table(report, COLUMNS) if report.sweep else _charts(report)),
+            *_shape(report),
             *_by_category(report),
             *_partings(report),
             *facts(report),
@@ -94,10 +95,10 @@ def lane_html(name: str) -> str:
     return f"<code>{'<wbr>'.join(whole)}</code>"
 
 
-def _table(report: Report) -> Iterator[str]:
+def _table(report: Report, columns: Sequence[Column]) -> Iterator[str]:
     columns = [
         column
-        for column in COLUMNS
+        for column in columns
         if any(column.value(summary, lane) is not None for summary, lane in _rows(report))
     ]
     yield '<div class="scroll"><table><thead><tr><th>lane</th>'
@@ -130,6 +131,12 @@ def _kind(summary: Summary) -> str:
 def _charts(report: Report) -> Iterator[str]:
     for title, about, picture in charts(report):
         yield f"<h2>{_e(title)}</h2><figure>{picture}<figcaption>{_e(about)}</figcaption></figure>"
+
+
+def _shape(report: Report) -> Iterator[str]:
+    if any(summary.lengths for summary in report.summary):
+        yield "<h2>How drafts fared</h2>"
+        yield from _table(report, SHAPE)
 
 
 def _by_category(report: Report) -> Iterator[str]:

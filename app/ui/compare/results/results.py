@@ -1,4 +1,4 @@
-"""The results below the lanes: the table, acceptance against speed, and divergences."""
+"""The results below the lanes: two tables, acceptance against speed, and divergences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.lab.experiment import Experiment
+from app.lab.report.columns import SHAPE
 from app.lab.report.report import Report
 from app.ui.compare.results.parting_table import PartingTable, partings
 from app.ui.compare.results.scatter import Scatter, points_of
@@ -16,12 +17,12 @@ from app.ui.widgets.fields.field import QuietCombo
 from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.text.placeholder import Placeholder
 
-VIEWS = ("Table", "Acceptance is not speed", "Divergences")
+VIEWS = ("Table", "How drafts fared", "Acceptance is not speed", "Divergences")
 ALL = "all prompts"
 
 
 class Results(QWidget):
-    """Shows one of VIEWS; the table covers all prompts or those of a category."""
+    """Shows one of VIEWS; the tables cover all prompts or those of a category."""
 
     job_chosen = Signal(object)
     """The run that the user chose to see."""
@@ -38,6 +39,7 @@ class Results(QWidget):
         self._note = QLabel()
         self._note.setProperty("role", "caption")
         self.table = SummaryTable(theme)
+        self.shape = SummaryTable(theme, SHAPE, "How the drafts of each lane fared")
         self.scatter = Scatter(theme, choose)
         self.partings = PartingTable(theme)
         self.partings.chosen.connect(self.job_chosen)
@@ -46,7 +48,7 @@ class Results(QWidget):
         self._parting_pages.addWidget(self.same)
         self._parting_pages.addWidget(self.partings)
         self._pages = QStackedWidget()
-        for page in (self.table, self.scatter, self._parting_pages):
+        for page in (self.table, self.shape, self.scatter, self._parting_pages):
             self._pages.addWidget(page)
         head = QHBoxLayout()
         head.setContentsMargins(24, 4, 24, 4)
@@ -99,17 +101,16 @@ class Results(QWidget):
 
     def _show_head(self) -> None:
         view = self.views.choice()
-        self.category.setVisible(view == VIEWS[0] and self.category.count() > 1)
+        self.category.setVisible(view in VIEWS[:2] and self.category.count() > 1)
         count = self.partings.rowCount()
-        self._note.setText(f"in {count:,} runs" if view == VIEWS[2] and count else "")
+        self._note.setText(f"in {count:,} runs" if view == VIEWS[3] and count else "")
 
     @Slot()
     def _show_table(self) -> None:
-        report = self._report
-        if report is None:
-            self.table.set_rows(())
-            return
-        name = self.category.currentText()
-        chosen = [summary for summary in report.by_category if summary.category == name]
-        rows = chosen or report.summary
-        self.table.set_rows([(summary, report.lanes[summary.lane]) for summary in rows])
+        report, rows = self._report, []
+        if report is not None:
+            name = self.category.currentText()
+            chosen = [summary for summary in report.by_category if summary.category == name]
+            rows = [(summary, report.lanes[summary.lane]) for summary in chosen or report.summary]
+        for table in (self.table, self.shape):
+            table.set_rows(rows)

@@ -1,4 +1,4 @@
-"""The summary table: one row per lane, with the columns and definitions of all reports."""
+"""The summary tables: one row per lane, with the columns and definitions of all reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QColor, QFontMetrics, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QWidget
 
-from app.lab.report.columns import COLUMNS
+from app.lab.report.columns import COLUMNS, Column
 from app.lab.report.report import ReportLane
 from app.lab.report.summary import Summary
 from app.ui.theme import Theme
@@ -35,11 +35,12 @@ Rows = Sequence[tuple[Summary, ReportLane]]
 
 
 class SummaryRows(QAbstractTableModel):
-    """The rows as a model: the lane's name, then COLUMNS."""
+    """The rows as a model: the lane's name, then the columns."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, columns: Sequence[Column], parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self.columns = columns
         self.rows: list[tuple[Summary, ReportLane]] = []
         theme.changed.connect(self._recolour)
 
@@ -49,7 +50,7 @@ class SummaryRows(QAbstractTableModel):
         if same:
             self.rows = list(rows)
             if rows:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(COLUMNS)))
+                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(self.columns)))
             return
         self.beginResetModel()
         self.rows = list(rows)
@@ -59,7 +60,7 @@ class SummaryRows(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(COLUMNS) + 1
+        return 0 if parent.isValid() else len(self.columns) + 1
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -67,9 +68,9 @@ class SummaryRows(QAbstractTableModel):
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return _narrow(COLUMNS[section - 1].title) if section else "lane"
+            return _narrow(self.columns[section - 1].title) if section else "lane"
         if role == Qt.ItemDataRole.ToolTipRole:
-            return COLUMNS[section - 1].definition if section else "Its label, or its strategy"
+            return self.columns[section - 1].definition if section else "Its label, or its strategy"
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(section)
         return None
@@ -77,15 +78,15 @@ class SummaryRows(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         (summary, lane), column = self.rows[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[column - 1].text(summary, lane) if column else lane.name
+            return self.columns[column - 1].text(summary, lane) if column else lane.name
         if role == SORT:
-            return _sort_key(summary, lane, column)
+            return _sort_key(summary, lane, self.columns[column - 1] if column else None)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
             failed = f"\n{summary.failed} of its runs failed." if summary.failed else ""
             name = lane.name if lane.name == lane.strategy else f"{lane.name}\n{lane.strategy}"
-            return as_text(f"{name}{failed}") if not column else COLUMNS[column - 1].definition
+            return as_text(f"{name}{failed}") if not column else self.columns[column - 1].definition
         if role == Qt.ItemDataRole.FontRole:
             return self._theme.mono(-0.5) if not column else self._theme.sans()
         if role == Qt.ItemDataRole.ForegroundRole and summary.failed and not column:
@@ -95,7 +96,7 @@ class SummaryRows(QAbstractTableModel):
     @Slot()
     def _recolour(self) -> None:
         if self.rows:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(COLUMNS)))
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns)))
 
 
 class SummaryTable(QTableView):
@@ -106,15 +107,16 @@ class SummaryTable(QTableView):
     use_wanted = Signal(int)
     """Answer with this lane's strategy in the chat."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, columns: Sequence[Column] = COLUMNS, name: str = "Lanes") -> None:
         super().__init__()
         self._theme = theme
-        self.rows = SummaryRows(theme, self)
+        self.columns = columns
+        self.rows = SummaryRows(theme, columns, self)
         self.sorted = QSortFilterProxyModel(self)
         self.sorted.setSourceModel(self.rows)
         self.sorted.setSortRole(SORT)
         self.setModel(self.sorted)
-        self.setAccessibleName("Lanes")
+        self.setAccessibleName(name)
         quiet_table(self)
         head = self.horizontalHeader()
         head.setSectionsClickable(True)
@@ -138,7 +140,7 @@ class SummaryTable(QTableView):
     def set_rows(self, rows: Rows) -> None:
         """Show these rows, and only columns that have a value for at least one of them."""
         self.rows.set_rows(rows)
-        for column, measure in enumerate(COLUMNS, start=1):
+        for column, measure in enumerate(self.columns, start=1):
             known = any(measure.value(summary, lane) is not None for summary, lane in rows)
             self.setColumnHidden(column, not known)
         self._fit_columns()
@@ -153,7 +155,7 @@ class SummaryTable(QTableView):
         width."""
         numbers, titles = QFontMetrics(self._theme.sans()), QFontMetrics(self._theme.sans(-1))
         gap, arrow = round(_GAP * self._theme.scale), round(_ARROW * self._theme.scale)
-        for column, measure in enumerate(COLUMNS, start=1):
+        for column, measure in enumerate(self.columns, start=1):
             texts = [
                 numbers.horizontalAdvance(measure.text(summary, lane)) for summary, lane in self.rows.rows
             ]
@@ -173,13 +175,13 @@ class SummaryTable(QTableView):
             self.copy_all()
             return
         columns = range(self.sorted.columnCount())
-        lines = [["lane", *(measure.title for measure in COLUMNS)]]
+        lines = [["lane", *(measure.title for measure in self.columns)]]
         lines += [[str(self.sorted.index(row, column).data()) for column in columns] for row in rows]
         QGuiApplication.clipboard().setText("\n".join("\t".join(line) for line in lines))
 
     @Slot()
     def copy_all(self) -> None:
-        QGuiApplication.clipboard().setText(table_text(self.rows.rows))
+        QGuiApplication.clipboard().setText(table_text(self.rows.rows, self.columns))
 
     def _about_lane(self, signal: SignalInstance) -> None:
         current = self.sorted.mapToSource(self.currentIndex())
@@ -247,10 +249,10 @@ class LaneColumn(QTableView):
         self.setGeometry(edge, edge, table.columnWidth(0), table.viewport().height() + head)
 
 
-def table_text(rows: Rows) -> str:
+def table_text(rows: Rows, columns: Sequence[Column] = COLUMNS) -> str:
     """The whole table as lines of tab-separated cells, for spreadsheets."""
-    lines = [["lane", *(measure.title for measure in COLUMNS)]]
-    lines += [[lane.name, *(measure.text(summary, lane) for measure in COLUMNS)] for summary, lane in rows]
+    lines = [["lane", *(measure.title for measure in columns)]]
+    lines += [[lane.name, *(measure.text(summary, lane) for measure in columns)] for summary, lane in rows]
     return "\n".join("\t".join(line) for line in lines)
 
 
@@ -263,10 +265,10 @@ def _narrow(title: str) -> str:
     return title.replace("/", "/\n", 1) if len(title) > len("tokens/s") else title
 
 
-def _sort_key(summary: Summary, lane: ReportLane, column: int) -> object:
-    if not column:
+def _sort_key(summary: Summary, lane: ReportLane, column: Column | None) -> object:
+    if column is None:
         return lane.name.lower()
-    value = COLUMNS[column - 1].value(summary, lane)
+    value = column.value(summary, lane)
     return float("-inf") if value is None else float(value)
 
 
