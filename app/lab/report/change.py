@@ -13,7 +13,7 @@ from app.lab.facts import FileFacts
 from app.lab.report.compare import is_measured
 from app.lab.report.interval import SpeedFinding, Speedup, speedup_words
 from app.lab.report.report import Report, ReportPrompt
-from app.lab.report.summary import Summary, summarise, whole_rates
+from app.lab.report.summary import Summary, summarise
 from app.lab.runs.run_record import RunRecord
 
 
@@ -143,7 +143,7 @@ def _lane(before: Report, after: Report, old: int, new: int, mine: Runs, others:
 def _summary(report: Report, lane: int, runs: Runs) -> Summary:
     """A lane's summary over the shared prompts."""
     own = [run for (index, _, _), run in runs.items() if index == lane]
-    return summarise(lane, report.lanes[lane].strategy, own, whole_rates(runs.values()))
+    return summarise(lane, report.lanes[lane].strategy, own)
 
 
 def _differences(before: Report, after: Report) -> Iterator[str]:
