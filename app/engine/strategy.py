@@ -16,6 +16,7 @@ from app.engine.params import check_params, params_of
 from app.engine.types import LengthRule, Verification
 
 NONE = "none"
+UNDRAFTED = "ngram-mod"  # the strategy to propose where there is no draft model
 C = TypeVar("C", bound=StrEnum)
 
 EWMA_KEYS = tuple(param.name for param in params_of(EwmaParams))
@@ -122,6 +123,11 @@ class StrategySpec:
     @property
     def needs_draft(self) -> bool:
         return any(KINDS[part.name].needs_draft for part in self.parts)
+
+    def without_draft(self) -> StrategySpec | None:
+        """The spec without the strategies that need a draft model; None if no strategy is left."""
+        parts = tuple(part for part in self.parts if not KINDS[part.name].needs_draft)
+        return replace(self, parts=parts) if parts or not self.parts else None
 
     def verification_at(self, temperature: float) -> Verification:
         """The rule in use; raises SettingError if the chosen rule does not suit the temperature."""

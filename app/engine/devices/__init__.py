@@ -6,6 +6,9 @@ adds the weights up by device; after loading, llama.cpp's own report says what e
 the names survive a replaced engine. `workers.py` greets a worker first, because llama.cpp aborts on a missing
 one and waits for ever on a busy one.
 
+`lighter.py` changes a pair that does not fit: no draft, the draft on the CPU, a smaller cache or context.
+Each change is laid out anew, so what it saves is measured.
+
 Target and draft are read at the same time where both stay in main memory; devices and workers are asked by
 one at a time. Every load ends with a self-test inside the engine process, so that kernels that fault do so
 then. Where a process dies or finds no room, `process/safer.py` explains it and offers the next safe setting;

@@ -1,12 +1,14 @@
-"""What a pair will need on each device, and how many layers fit."""
+"""What a pair will need on each device, how many layers fit, and what would need less."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from app.engine.devices.lighter import LighterPair, lighter_pairs
 from app.engine.devices.memory import ALL_LAYERS, MARGIN, ModelMemory, PairMemory, fit_layers, freed
 from app.engine.devices.placement import share_workers
+from app.engine.native.context import SNAPSHOTS
 from app.engine.native.devices import list_devices
 from app.engine.native.memory import measure
 from app.engine.params import check_params
@@ -61,6 +63,29 @@ def fit_pair(
     if draft is not None and beside is not None:
         draft = replace(draft, n_gpu_layers=beside.layers_option)
     return PairMemory(fitted, beside, devices), chosen, draft
+
+
+def lighten_pair(
+    target: ModelOptions,
+    draft: ModelOptions | None,
+    loaded: Iterable[ModelMemory] = (),
+    before_each: Callable[[], None] = lambda: None,
+) -> tuple[LighterPair, ...]:
+    """The changes of a pair that save enough memory, as in `lighter_pairs`; arguments as in `fit_pair`."""
+    target, draft = _checked(target, draft)
+    known: dict[tuple[ModelOptions, int], ModelMemory] = {}
+
+    def need(options: ModelOptions, snapshots: int) -> ModelMemory:
+        if (options, snapshots) not in known:
+            before_each()
+            known[options, snapshots] = measure(options, snapshots)
+        return known[options, snapshots]
+
+    def needs(target: ModelOptions, draft: ModelOptions | None) -> tuple[ModelMemory, ...]:
+        first = need(target, SNAPSHOTS)
+        return (first,) if draft is None else (first, need(_behind(draft, first), 0))
+
+    return lighter_pairs(target, draft, needs, freed(list_devices(target.endpoints), loaded))
 
 
 def _checked(target: ModelOptions, draft: ModelOptions | None) -> tuple[ModelOptions, ModelOptions | None]:

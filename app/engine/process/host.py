@@ -30,6 +30,8 @@ from app.engine.process.messages import (
     Failed,
     Finished,
     LastWords,
+    Lighten,
+    Lightened,
     ListDevices,
     Load,
     Loaded,
@@ -59,7 +61,7 @@ _NO_UNICODE = (
     "A file name or a text has characters that are not valid Unicode: it cannot be sent to the engine.",
     "Rename the file, or remove the characters that are not shown from the text.",
 )
-_ENDS = (Loaded, DevicesListed, Measured, Finished, Failed)  # the events that end a command
+_ENDS = (Loaded, DevicesListed, Measured, Lightened, Finished, Failed)  # the events that end a command
 
 
 class EngineHome(Protocol):
@@ -193,7 +195,7 @@ class ProcessHome:
             return Failed(self._run, *(_ENDED if self._ended else _DAMAGED), expected=self._ended, gone=True)
         waiting = self._waiting
         load, pair = (waiting, None) if isinstance(waiting, Load) else (self._loaded, self._pair)
-        asked = [request for request in (load, waiting) if isinstance(request, Load | Measure)]
+        asked = [request for request in (load, waiting) if isinstance(request, Load | Measure | Lighten)]
         rpc = ",".join(options.rpc for both in asked for options in (both.target, both.draft) if options)
         if isinstance(waiting, ListDevices):
             rpc += f",{waiting.rpc}"

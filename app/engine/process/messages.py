@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.types import (
     GenerationRequest,
@@ -54,6 +55,13 @@ class Measure(Command, frozen=True, tag=True):
     target: ModelOptions
     draft: ModelOptions | None = None
     fit: bool = False
+
+
+class Lighten(Command, frozen=True, tag=True):
+    """Look for ways to load a pair with less memory."""
+
+    target: ModelOptions
+    draft: ModelOptions | None = None
 
 
 class Stop(Command, frozen=True, tag=True):
@@ -108,6 +116,12 @@ class Measured(Event, frozen=True, tag=True):
     draft: ModelOptions | None = None
 
 
+class Lightened(Event, frozen=True, tag=True):
+    """The ways to load a pair with less memory; none if nothing helps."""
+
+    pairs: tuple[LighterPair, ...]
+
+
 class PromptProgress(Event, frozen=True, tag=True):
     """Prompt tokens decoded so far by one of the models."""
 
@@ -154,7 +168,8 @@ class Failed(Event, frozen=True, tag=True):
     """The run was refused (`expected`: a UserError) or failed (a bug, `details` has the traceback).
 
     `gone` says that the engine itself has ended and will be restarted. `offer` is another way of loading the
-    pair that may help. `role` is the model that could not be loaded, if known.
+    pair that may help. `role` is the model that could not be loaded, if known. `no_room` says that memory ran
+    out while a pair was loaded.
     """
 
     message: str
@@ -164,14 +179,16 @@ class Failed(Event, frozen=True, tag=True):
     gone: bool = False
     offer: Offer | None = None
     role: Role | None = None
+    no_room: bool = False
 
 
-AnyCommand = Load | ListDevices | Measure | Generate | Stop | Shutdown
+AnyCommand = Load | ListDevices | Measure | Lighten | Generate | Stop | Shutdown
 AnyEvent = (
     LoadProgress
     | Loaded
     | DevicesListed
     | Measured
+    | Lightened
     | PromptProgress
     | Started
     | RoundFinished

@@ -19,6 +19,8 @@ from app.engine.process.messages import (
     DevicesListed,
     Failed,
     Generate,
+    Lighten,
+    Lightened,
     ListDevices,
     Load,
     Loaded,
@@ -120,9 +122,20 @@ class Server:
                 self._list_devices(command)
             elif isinstance(command, Measure):
                 self._measure(command)
+            elif isinstance(command, Lighten):
+                self._lighten(command)
         except UserError as error:
             offer = self._offer(command, error)
-            self._emit(Failed(command.run, error.message, error.hint, offer=offer, role=error.role))
+            self._emit(
+                Failed(
+                    command.run,
+                    error.message,
+                    error.hint,
+                    offer=offer,
+                    role=error.role,
+                    no_room=isinstance(error, NoRoomError),
+                )
+            )
 
     def _load(self, command: Load) -> None:
         from app.engine.templates.process import Templates
@@ -201,6 +214,16 @@ class Server:
 
         memory, target, draft = fit_pair(command.target, command.draft, loaded, check)
         self._emit(Measured(command.run, memory, target, draft))
+
+    def _lighten(self, command: Lighten) -> None:
+        from app.engine.devices.offload import lighten_pair
+
+        def check() -> None:
+            if self._is_stopped(command.run):
+                raise UserError("The search was stopped.")
+
+        loaded = self._held(command.target)
+        self._emit(Lightened(command.run, lighten_pair(command.target, command.draft, loaded, check)))
 
     def _offer(self, command: AnyCommand, error: UserError) -> Offer | None:
         """Another way to load the pair, if loading failed."""

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.base.paths import BUNDLED
 from app.engine.devices.placement import share_workers
 from app.engine.process.messages import Failed, LoadProgress, LoadStage, Offer
+from app.engine.strategy import UNDRAFTED, StrategySpec
 from app.engine.types import ModelOptions, PairInfo, Role
 from app.ui.pair.memory.memory_questions import OffloadController
 from app.ui.pair.model_panel import ModelPanel
@@ -47,6 +48,7 @@ class PairController(QObject):
         self._offer: Offer | None = None  # another way to load, offered with the last failure
         self._asked: tuple[ModelOptions, ModelOptions | None] | None = None  # symbolic paths, loaded last
         self.offload = OffloadController(target.panel, draft.panel, session, self.wanted, settings.real)
+        self.offload.lighter_chosen.connect(self._lighter_chosen)
         self.changed.connect(PairChips(target, draft, session, settings).show)
         session.changed.connect(self._engine_changed)
         session.run_died.connect(self._run_died)
@@ -129,6 +131,15 @@ class PairController(QObject):
         self._notices.withdraw(CAUSE)
         self.load(self._named(offer.target), self._named(offer.draft) if offer.draft is not None else None)
 
+    @Slot(object, object, object)
+    def _lighter_chosen(self, panel: ModelPanel, target: ModelOptions, draft: ModelOptions | None) -> None:
+        """Load a pair that takes less memory, with a strategy that it can be used with."""
+        if self._may_load(panel):
+            if draft is None:
+                spec = StrategySpec.parse(self._settings.now.strategy)
+                self._settings.change(strategy=str(spec.without_draft() or UNDRAFTED))
+            self.load(target, draft)
+
     def _named(self, options: ModelOptions) -> ModelOptions:
         """The options under the path that settings and panels use; the engine knows only the real file."""
         known = [model for pair in (self._asked, self._in_use) if pair is not None for model in pair if model]
@@ -183,6 +194,7 @@ class PairController(QObject):
             self._settings.change(target=target, draft=draft)
             right.set_in_use(target if about_draft else draft)
             wrong.set_in_use(draft if about_draft else target)
+        self.offload.refused = self._asked if failed.no_room else None
         self._offer = failed.offer
         offer = failed.offer.words if failed.offer is not None else ""
         wrong.set_error(failed.message, failed.hint, offer)

@@ -18,6 +18,8 @@ from app.engine.process.messages import (
     Failed,
     Finished,
     Generate,
+    Lighten,
+    Lightened,
     ListDevices,
     Load,
     Loaded,
@@ -63,7 +65,8 @@ class EngineState:
     failed: Failed | None = None  # why the latest load failed; None once one has succeeded
 
 
-Told = Callable[[DevicesListed | Measured | Failed], None]
+Reply = DevicesListed | Measured | Lightened | Failed
+Told = Callable[[Reply], None]
 """Called once with the answer to a question about devices or memory, on the window's thread."""
 
 
@@ -212,7 +215,11 @@ class EngineSession(QObject):
         """Ask how many layers of a pair fit on the devices. Only while the engine is idle."""
         self._ask(Measure(self._next_id(), target, draft, fit=True), told)
 
-    def _ask(self, command: ListDevices | Measure, told: Told) -> None:
+    def lighten(self, target: ModelOptions, draft: ModelOptions | None, told: Told) -> None:
+        """Ask how a pair would need less memory. Only while the engine is idle."""
+        self._ask(Lighten(self._next_id(), target, draft), told)
+
+    def _ask(self, command: ListDevices | Measure | Lighten, told: Told) -> None:
         self._questions[command.run] = told
         self._thread.send(command)
 
@@ -267,7 +274,7 @@ class EngineSession(QObject):
             log.error("%s %s\n%s", event.message, event.hint, event.details)
         if isinstance(event, Failed) and event.gone:
             self._engine_gone(event)
-        elif event.run in self._questions and isinstance(event, DevicesListed | Measured | Failed):
+        elif event.run in self._questions and isinstance(event, Reply):
             self._questions.pop(event.run)(event)
         elif self._load is not None and event.run == self._load.run:
             self._about_load(event)

@@ -12,9 +12,22 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QWidget
 
 from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET
+from app.engine.devices import offload
+from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import CPU, Device, ModelMemory, PairMemory
-from app.engine.process.messages import DevicesListed, Failed, ListDevices, Load, Measure, Measured, Offer
-from app.engine.types import ModelInfo, ModelOptions
+from app.engine.process.messages import (
+    DevicesListed,
+    Failed,
+    Lighten,
+    Lightened,
+    ListDevices,
+    Load,
+    Measure,
+    Measured,
+    Offer,
+)
+from app.engine.types import ModelInfo, ModelOptions, Role
+from app.ui.pair.memory.lighter_offers import FITS, SAVES
 from app.ui.pair.memory.memory_view import EXPECTED, TAKEN
 from app.ui.pair.model_panel import ModelPanel
 from app.ui.pair.placement.placement import BY_HAND
@@ -432,3 +445,64 @@ def test_a_pair_whose_measurement_kills_the_engine_is_not_retried(windows: Windo
     desk.until(lambda: "stopped unexpectedly" in words(panel.memory))
     desk.qtbot.wait(400)
     assert not sent(homes, Measure) and len(homes.made) == 2
+
+
+def test_a_pair_that_does_not_fit_is_made_to_fit_with_one_button(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = windows.open()
+    before = desk.window.settings.now
+    panel = open_panel(desk, "target")
+    desk.until(lambda: panel.memory.memory is not None)
+    assert panel.memory.memory is not None
+    room = 4 * sum(usage.total for model in panel.memory.memory.models for usage in model.memory)
+    monkeypatch.setattr(offload, "list_devices", lambda _: (Device(CPU, CPU, "CPU", CPU, room, room),))
+    set_context(desk, panel, 65_536)
+    desk.until(lambda: FITS in words(panel.memory))
+    button = next(button for button in offered(panel) if button.text().startswith("Load with a context of"))
+    assert ": saves " in button.text()
+    size = int(re.sub(r"\D", "", button.text().partition(" tokens")[0]))
+    desk.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    desk.until(lambda: desk.session.pair is not None and desk.session.pair.target.n_ctx == size)
+    assert desk.window.settings.now.target == replace(before.target, ctx_size=size)
+    assert desk.window.settings.now.draft == before.draft
+    desk.until(lambda: not offered(panel))
+
+
+def test_without_the_draft_the_strategy_needs_none(windows: Windows, homes: Homes) -> None:
+    bundled = {"target": ModelOptions(BUNDLED_TARGET), "draft": ModelOptions(BUNDLED_DRAFT)}
+    desk = windows.open(ready=False, strategy="suffix+draft-simple", **bundled)
+    desk.until(lambda: homes.made and sent(homes, Load))
+    load = sent(homes, Load)[-1]
+    homes.last.say(Failed(load.run, "There is no room.", role=Role.TARGET, no_room=True))
+    desk.until(lambda: desk.session.activity is Activity.EMPTY)
+    panel = open_panel(desk, "target")
+    here = Device(CPU, "x", "CPU", "CPU", 5, 9)
+    desk.until(lambda: sent(homes, ListDevices))
+    homes.last.say(DevicesListed(sent(homes, ListDevices)[-1].run, (here,), ("CPU",)))
+    desk.until(lambda: sent(homes, Measure))
+    asked = sent(homes, Measure)[-1]
+    small = PairMemory(ModelMemory((), 0, 1), ModelMemory((), 0, 1), (here,))
+    homes.last.say(Measured(asked.run, small, asked.target, asked.draft))
+    desk.until(lambda: sent(homes, Lighten))
+    lighten = sent(homes, Lighten)[-1]
+    homes.last.say(Lightened(lighten.run, (LighterPair("no draft", lighten.target, None, 2_000_000),)))
+    desk.until(lambda: offered(panel))
+    assert SAVES in words(panel.memory)
+    click(desk, panel.memory, "Load with no draft: saves 2.00\N{NO-BREAK SPACE}MB")
+    desk.until(lambda: len(sent(homes, Load)) == 2)
+    assert sent(homes, Load)[-1].draft is None
+    assert desk.window.settings.now.strategy == "suffix"
+    assert desk.window.settings.now.target == bundled["target"]
+
+
+def set_context(desk: Desk, panel: ModelPanel, size: int) -> None:
+    box = panel.form.field("ctx_size").control  # type: ignore[attr-defined]
+    box.lineEdit().selectAll()
+    desk.qtbot.keyClicks(box.lineEdit(), str(size))
+    desk.qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Return)
+
+
+def offered(panel: ModelPanel) -> list[QPushButton]:
+    buttons = panel.memory.lighter.findChildren(QPushButton)
+    return [button for button in buttons if button.isVisible()]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.engine.devices.lighter import LighterPair
 from app.engine.devices.memory import Device, PairMemory
 from app.engine.errors import SettingError
-from app.engine.process.messages import DevicesListed, Failed, Measured
+from app.engine.process.messages import DevicesListed, Failed, Lightened, Measured
 from app.engine.types import ModelOptions
+from app.ui.pair.memory.lighter_offers import FITS, SAVES
 from app.ui.pair.memory.memory_rows import taken_memory
 from app.ui.pair.memory.memory_view import Files
 from app.ui.pair.model_panel import ModelPanel
-from app.ui.state.engine_session import Activity, EngineSession, EngineState
+from app.ui.state.engine_session import Activity, EngineSession, EngineState, Reply
 
 DELAY = 250  # milliseconds: a slider that moves is measured once
 IDLE = (Activity.READY, Activity.EMPTY)
@@ -24,6 +27,9 @@ Pair = tuple[ModelOptions, ModelOptions | None]
 
 class OffloadController(QObject):
     """One question at a time, while a panel is open and the engine has nothing else to do."""
+
+    lighter_chosen = Signal(object, object, object)
+    """A pair that takes less memory was chosen: (the ModelPanel, ModelOptions, ModelOptions or None)."""
 
     def __init__(
         self,
@@ -46,6 +52,10 @@ class OffloadController(QObject):
         self._fatal: str | Pair | None = None  # what crashed the engine: not asked again by itself
         self._devices: tuple[Device, ...] = ()
         self._measured: PairMemory | None = None
+        self._lightened_for: Pair | None = None
+        self._lighter: tuple[LighterPair, ...] = ()
+        self.refused: Pair | None = None
+        """The pair that found no memory when it was loaded last, though it may have been expected to fit."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._ask)
@@ -56,13 +66,14 @@ class OffloadController(QObject):
             panel.form.look_asked.connect(self._look_again)
             panel.form.workers_changed.connect(other.take_workers)
             panel.form.fit_asked.connect(self._fit)
+            panel.memory.lighter.chosen.connect(self._take_lighter)
 
     # ------------------------------------------------------------------ when to ask
 
     @Slot()
     def _look_again(self) -> None:
         """Ask again: what is known may be out of date."""
-        self._listed_for = self._measured_for = self._fatal = None
+        self._listed_for = self._measured_for = self._lightened_for = self._fatal = None
         self._wait()
         self._timer.start(0)
 
@@ -87,7 +98,7 @@ class OffloadController(QObject):
     def _engine_changed(self, now: EngineState, before: EngineState) -> None:
         # Loading or unloading a pair changes the free memory.
         if now.activity is not before.activity and now.activity in IDLE:
-            self._listed_for = self._measured_for = None
+            self._listed_for = self._measured_for = self._lightened_for = None
             self._timer.start(0)
 
     def _panel(self) -> ModelPanel | None:
@@ -129,7 +140,7 @@ class OffloadController(QObject):
 
     # ------------------------------------------------------------------ what the engine says
 
-    def _listed(self, rpc: str, answer: DevicesListed | Measured | Failed) -> None:
+    def _listed(self, rpc: str, answer: Reply) -> None:
         self._asking = False
         if isinstance(answer, DevicesListed):
             self._devices = answer.devices
@@ -146,13 +157,13 @@ class OffloadController(QObject):
             return
         self._ask()
 
-    def _own_listed(self, answer: DevicesListed | Measured | Failed) -> None:
+    def _own_listed(self, answer: Reply) -> None:
         self._asking = False
         if isinstance(answer, DevicesListed):
             for panel in self._panels:
                 panel.form.set_devices(answer.devices, answer.backends)
 
-    def _told(self, pair: Pair, answer: DevicesListed | Measured | Failed) -> None:
+    def _told(self, pair: Pair, answer: Reply) -> None:
         self._asking = False
         if isinstance(answer, Measured):
             self._measured = answer.memory
@@ -186,7 +197,35 @@ class OffloadController(QObject):
         taken = loaded is not None and not any(panel.pending() for panel in self._panels)
         if loaded is not None and taken:
             memory = taken_memory(loaded, self._devices)
-        panel.memory.show_memory(memory, taken, _files_of(self._wanted(panel)))
+        pair = self._wanted(panel)
+        panel.memory.show_memory(memory, taken, _files_of(pair))
+        if not taken and (memory.shortages or pair == self.refused):
+            self._lighten(panel, pair)
+
+    # ------------------------------------------------------------------ less memory
+
+    def _lighten(self, panel: ModelPanel, pair: Pair) -> None:
+        """Show ways to load a pair that does not fit, and look for them first."""
+        if self._lightened_for == pair:
+            panel.memory.lighter.show_pairs(self._lighter, SAVES if pair == self.refused else FITS)
+        elif self._session.activity in IDLE:
+            self._asking = True
+            self._session.lighten(*self._files(pair), partial(self._lightened, pair))
+
+    def _lightened(self, pair: Pair, answer: Reply) -> None:
+        self._asking = False
+        if isinstance(answer, Lightened):
+            self._lightened_for, self._lighter = pair, answer.pairs
+            self._ask()
+
+    @Slot(object)
+    def _take_lighter(self, lighter: LighterPair) -> None:
+        panel = self._panel()
+        if panel is not None:
+            target, draft = self._wanted(panel)  # the engine knows only the real paths
+            named = dataclasses.replace(lighter.target, path=target.path)
+            kept = dataclasses.replace(lighter.draft, path=draft.path) if lighter.draft and draft else None
+            self.lighter_chosen.emit(panel, named, kept)
 
     # ------------------------------------------------------------------ fit for me
 
@@ -203,7 +242,7 @@ class OffloadController(QObject):
             model_panel.form.layers.set_fitting(True)
         self._session.fit(*self._files(pair), partial(self._fitted, panel, pair))
 
-    def _fitted(self, panel: ModelPanel, pair: Pair, answer: DevicesListed | Measured | Failed) -> None:
+    def _fitted(self, panel: ModelPanel, pair: Pair, answer: Reply) -> None:
         target, draft = self._panels
         for model_panel in self._panels:
             model_panel.form.layers.set_fitting(False)

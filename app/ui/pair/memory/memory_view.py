@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.devices.memory import PairMemory
+from app.ui.pair.memory.lighter_offers import LighterOffers
 from app.ui.pair.memory.memory_bar import MemoryBar, shade
 from app.ui.pair.memory.memory_rows import HEADINGS, KINDS, MemoryRow, advice, memory_rows
 from app.ui.theme import Theme
@@ -44,6 +45,8 @@ class MemoryView(QWidget):
         layout.setSpacing(4)
         layout.addWidget(self._title)
         layout.addWidget(self._state)
+        self.lighter = LighterOffers()
+        layout.addWidget(self.lighter)
         theme.changed.connect(self._show)
         self.say("Not measured yet.")
 
@@ -51,12 +54,14 @@ class MemoryView(QWidget):
         """Show what a pair would take, or (`taken`) what llama.cpp says that it took."""
         self.memory, self._files, self._known = memory, files, True
         self._title.setText(TAKEN if taken else EXPECTED)
+        self.lighter.show_pairs(())
         self._show()
 
     def wait(self, files: Files) -> None:
         """Show that a pair is being measured. Numbers of the same files under other settings stay until then,
         those of other files do not; the table stays where it is."""
         self._title.setText(MEASURING)
+        self.lighter.show_pairs(())
         if self.memory is None:
             self._tell("", error=False)
         if files != self._files:
@@ -66,6 +71,7 @@ class MemoryView(QWidget):
     def say(self, words: str, error: bool = False) -> None:
         """Show a sentence instead of numbers, which would be misleading under other settings."""
         self.memory, self._files = None, ("", "")
+        self.lighter.show_pairs(())
         self._title.setText(EXPECTED)
         self._clear()
         self._tell(words, error)
