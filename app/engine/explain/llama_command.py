@@ -38,7 +38,7 @@ _CACHE_DRAFTS = 8  # tokens that llama.cpp's ngram-cache drafts at most, whateve
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaCommand:
+class CopiedCommand:
     """A command to copy, and a sentence for each difference to Draftscope."""
 
     text: str
@@ -53,7 +53,7 @@ def llama_command(
     max_tokens: int,
     n_ctx: int = 0,
     template_options: Mapping[str, TemplateValue] | None = None,
-) -> LlamaCommand:
+) -> CopiedCommand:
     """The `llama-server` command that comes closest to these settings, on this machine.
 
     `n_ctx` is the target's context as loaded, 0 if not known. llama-server also limits a context to what the
@@ -87,7 +87,7 @@ def llama_command(
     differences = [*_strategy_differences(spec, sampling)]
     if draft is not None:
         differences += _draft_differences(target, draft)
-    return LlamaCommand(shlex.join(words), tuple(differences))
+    return CopiedCommand(shlex.join(words), tuple(differences))
 
 
 def of_the_hub(path: str) -> tuple[str, str] | None:
@@ -109,8 +109,13 @@ def _draft_file(path: str) -> list[str]:
     source = of_the_hub(path)
     if source is None:
         return ["--model-draft", path]
-    tag = _TAG.search(source[1])
-    return ["--hf-repo-draft", f"{source[0]}:{tag[1] if tag else source[1].removesuffix('.gguf')}"]
+    return ["--hf-repo-draft", f"{source[0]}:{tag_of(source[1]) or source[1].removesuffix('.gguf')}"]
+
+
+def tag_of(file: str) -> str:
+    """The quantisation in a file's name, "" where it has none."""
+    tag = _TAG.search(file)
+    return tag[1] if tag else ""
 
 
 def _rarer_flags(sampling: Sampling, n_ctx: int) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 
 from app.engine.devices.cores import default_threads
 from app.engine.drafters.registry import KINDS
-from app.engine.explain.llama_command import LlamaCommand, llama_command, template_kwargs
+from app.engine.explain.llama_command import CopiedCommand, llama_command, template_kwargs
 from app.engine.params import Param, params_of
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
@@ -25,11 +25,11 @@ DRAFT = ModelOptions("/models/small.gguf", threads=2, n_gpu_layers=7)
 FLAGS = Path(__file__).parents[2] / "vectors" / "llama_server_flags.txt"
 
 
-def made(spec: str, **sampling: float | str) -> LlamaCommand:
+def made(spec: str, **sampling: float | str) -> CopiedCommand:
     return llama_command(StrategySpec.parse(spec), TARGET, DRAFT, Sampling(**sampling), 256)  # type: ignore[arg-type]
 
 
-def flag(command: LlamaCommand, name: str) -> str | None:
+def flag(command: CopiedCommand, name: str) -> str | None:
     words = shlex.split(command.text)
     return words[words.index(name) + 1] if name in words else None
 
@@ -240,7 +240,7 @@ def other_values(param: Param) -> list[Any]:
     return [param.low if param.high in (None, param.default) else param.high]
 
 
-def commands() -> Iterator[LlamaCommand]:
+def commands() -> Iterator[CopiedCommand]:
     """With every setting of both models and of every strategy changed, one at a time."""
     draft = StrategySpec.parse("draft-simple")
     for param in params_of(ModelOptions):

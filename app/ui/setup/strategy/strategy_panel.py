@@ -13,11 +13,12 @@ from app.engine.compat import FitKind
 from app.engine.drafters.across.through_text import refuse_sampling
 from app.engine.drafters.draft_simple import DraftSimpleParams
 from app.engine.errors import SettingError
-from app.engine.explain.llama_command import LlamaCommand, llama_command
+from app.engine.explain.llama_command import CopiedCommand, llama_command
+from app.engine.explain.vllm_command import vllm_command
 from app.engine.strategy import StrategyPart, StrategySpec
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import LengthRule, ModelOptions, Sampling, Verification
-from app.ui.setup.llama_text import LlamaText
+from app.ui.setup.command_text import CommandText
 from app.ui.setup.strategy.purpose_choice import PurposeChoice
 from app.ui.setup.strategy.rule_choice import RuleChoice
 from app.ui.setup.strategy.spec_text import SpecText
@@ -94,7 +95,7 @@ class StrategyPanel(QWidget):
         self.rule.picked.connect(self._rule_picked)
         self.text = SpecText(theme)
         self.text.typed.connect(self._typed)
-        self.command = LlamaText(theme)
+        self.command = CommandText(theme)
         self.notice = Notice(theme)
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._columns.setSpacing(24)
@@ -204,19 +205,20 @@ class StrategyPanel(QWidget):
             self.notice.tell(error)
             return
         try:
-            self.command.set_command(
-                llama_command(
-                    self._spec,
-                    context.target,
-                    context.draft,
-                    context.sampling,
-                    context.max_tokens,
-                    context.n_ctx,
-                    context.template_options,
-                )
+            settings = (
+                self._spec,
+                context.target,
+                context.draft,
+                context.sampling,
+                context.max_tokens,
+                context.n_ctx,
+            )
+            self.command.set_commands(
+                llama_command(*settings, context.template_options), vllm_command(*settings)
             )
         except SettingError as error:
-            self.command.set_command(LlamaCommand("", (f"No command: {error.message}",)))
+            why = CopiedCommand("", (f"No command: {error.message}",))
+            self.command.set_commands(why, why)
         try:
             check_together(self._spec, context)
         except SettingError as error:

@@ -35,6 +35,7 @@ from app.ui.setup.strategy.strategy_panel import LENGTHS, RULES, WIDTH, Strategy
 from app.ui.theme import Theme
 from app.ui.widgets.fields.field import FileField
 from app.ui.widgets.fields.number_box import NumberBox
+from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.notice import Notice
 from app.ui.widgets.popover import Popover
 from app.ui.widgets.text.mono_text import MonoText
@@ -571,6 +572,13 @@ def test_the_llama_cpp_command_follows_the_settings(qtbot: QtBot, panel: Strateg
     press(qtbot, button(panel, "Copy the llama.cpp command"))
     assert QGuiApplication.clipboard().text() == command(panel)
     assert "\u00a0" not in QGuiApplication.clipboard().text()
+    (program,) = panel.command.findChildren(Segmented)
+    qtbot.keyClick(program, Key.Key_Right)
+    assert program.accessibleName() == "Command for: vLLM"
+    assert command(panel).startswith("vllm serve /models/target.gguf")
+    assert any("vLLM drafts by a single method" in words for words in captions(panel.command))
+    press(qtbot, button(panel, "Copy the vLLM command"))
+    assert QGuiApplication.clipboard().text().startswith("vllm serve /models/target.gguf")
 
 
 def test_options_of_a_command_are_not_broken(qtbot: QtBot, theme: Theme) -> None:

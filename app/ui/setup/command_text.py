@@ -1,4 +1,4 @@
-"""The llama.cpp command for the settings in use, to read and to copy."""
+"""The command of another program for the settings in use, to read and to copy."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from app.engine.explain.llama_command import LlamaCommand
+from app.engine.explain.llama_command import CopiedCommand
 from app.ui.theme import Theme
+from app.ui.widgets.fields.segmented import Segmented
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.text.mono_text import NBSP, MonoText
 
 _VALUE = re.compile(r"(?<= )(--\S+) (?!--)")  # an option and its value stay on one line
 
 
-class LlamaText(QWidget):
-    """The command, wrapped, and below it what llama.cpp does differently."""
+LLAMA_CPP, VLLM = "llama.cpp", "vLLM"
+
+
+class CommandText(QWidget):
+    """The command, wrapped, and below it what that program does differently."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        heading = QLabel("For llama.cpp")
+        heading = QLabel("Command for")
         heading.setProperty("role", "strong")
-        self._copy_button = IconButton(theme, "copy", "Copy the llama.cpp command")
+        self._program = Segmented(theme, "Command for", (LLAMA_CPP, VLLM))
+        self._program.picked.connect(self._show)
+        self._copy_button = IconButton(theme, "copy", "")
         self._copy_button.clicked.connect(self._copy)
         self._text = MonoText(theme)
         self._differences = QLabel()
@@ -32,6 +38,7 @@ class LlamaText(QWidget):
         self._differences.setWordWrap(True)
         row = QHBoxLayout()
         row.addWidget(heading)
+        row.addWidget(self._program)
         row.addStretch()
         row.addWidget(self._copy_button)
         layout = QVBoxLayout(self)
@@ -40,21 +47,27 @@ class LlamaText(QWidget):
         layout.addLayout(row)
         layout.addWidget(self._text)
         layout.addWidget(self._differences)
-        self._shown: LlamaCommand | None = None
-        self.set_command(LlamaCommand(""))
+        self._commands: dict[str, CopiedCommand] = {}
+        self.set_commands(CopiedCommand(""), CopiedCommand(""))
 
-    def set_command(self, command: LlamaCommand) -> None:
-        """Show a command; where it has no text, its differences say why."""
-        if command == self._shown:
-            return
-        self._shown = command
+    def set_commands(self, llama: CopiedCommand, vllm: CopiedCommand) -> None:
+        """Show the commands; where one has no text, its differences say why."""
+        commands = {LLAMA_CPP: llama, VLLM: vllm}
+        if commands != self._commands:
+            self._commands = commands
+            self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        program = self._program.choice()
+        command = self._commands[program]
         self._text.set_text(_VALUE.sub(rf"\1{NBSP}", command.text))
         self._text.setVisible(bool(command.text))
+        self._copy_button.set_tooltip(f"Copy the {program} command")
         self._copy_button.setEnabled(bool(command.text))
         self._differences.setText("\n".join(command.differences))
         self._differences.setVisible(bool(command.differences))
 
     @Slot()
     def _copy(self) -> None:
-        assert self._shown is not None
-        QGuiApplication.clipboard().setText(self._shown.text)
+        QGuiApplication.clipboard().setText(self._commands[self._program.choice()].text)
