@@ -144,7 +144,7 @@ class Round(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     def count(self, verdict: Verdict) -> int:
         """The number of drafted tokens with that verdict."""
-        return sum(token.verdict is verdict for token in self.drafted)
+        return [token.verdict for token in self.drafted].count(verdict)
 
     @property
     def accepted(self) -> int:

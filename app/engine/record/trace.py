@@ -19,6 +19,7 @@ import msgspec
 from app.base.files import DamagedError, decode, open_own, partial_of, reason
 from app.engine.errors import TraceError
 from app.engine.loop.text import TextStream
+from app.engine.record.packed import MOST, as_json, decode_round
 from app.engine.types import Round, Totals, TraceHeader
 
 FORMAT = "1.6"
@@ -27,9 +28,8 @@ FORMAT = "1.6"
 # options, and its thinking options; 1.6: fill in the middle, prompts given as tokens, and the time of
 # strategies to begin and to learn
 
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(enc_hook=as_json)
 _header = msgspec.json.Decoder(TraceHeader)
-_round = msgspec.json.Decoder(Round)
 _totals = msgspec.json.Decoder(Totals)
 _LONGEST = 1e9  # seconds
 
@@ -78,7 +78,7 @@ class TraceWriter:
         self._write(item)
 
     def _write(self, item: TraceHeader | Round | Totals) -> None:
-        self._file.write(_encoder.encode(item) + b"\n")
+        self._file.write(line_of(item))
         self._file.flush()
 
     def close(self) -> None:
@@ -94,6 +94,11 @@ class TraceWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def line_of(item: TraceHeader | Round | Totals) -> bytes:
+    """An item as its line of a trace file."""
+    return _encoder.encode(item) + b"\n"
 
 
 def write_trace(path: Path, trace: Trace) -> None:
@@ -207,20 +212,17 @@ def _flaw(item: Round, trace: Trace, emitted: int) -> str:
     before = trace.rounds[-1].offset if trace.rounds else 0.0
     times = [item.seconds, item.draft_seconds, item.verify_seconds, item.sample_seconds, item.native_seconds]
     times += [item.accept_seconds, *item.begin_seconds.values()]
-    tops = (*item.target_top, *item.draft_top)
-    given = [value for token in item.drafted for value in (token.q, token.p or 0.0, token.draft_p or 0.0)]
-    given += [token.p for token in item.emitted]
-    given += [p for top in tops for p in top.p]
+    given = [token.p for token in item.emitted]
+    for token in item.drafted:
+        given += token.q, token.p or 0.0, token.draft_p or 0.0
     if item.index != len(trace.rounds) or item.position != emitted:
         return "its round does not follow the previous one"
-    if not before <= item.offset <= _LONGEST or not all(0 <= value <= _LONGEST for value in times):
+    if not before <= item.offset <= _LONGEST or min(times) < 0 or max(times) > _LONGEST:
         return "its times are impossible"
     if item.accepted > len(item.emitted):
         return "it accepts more tokens than it emits"
-    if not all(0 <= p <= 1.001 for p in given):  # single precision, summed
+    if given and (min(given) < 0 or max(given) > MOST):
         return "its probabilities are impossible"
-    if any(not len(top.ids) == len(top.pieces) == len(top.p) for top in tops):
-        return "its alternatives are incomplete"
     return ""
 
 
@@ -244,7 +246,7 @@ def _read_item(line: bytes) -> Round | Totals:
     """Raises DamagedError."""
     if b'"finish_reason"' in line[:20]:
         return decode(_totals, line)
-    return decode(_round, line)
+    return decode_round(line)
 
 
 def _damage(name: str, number: int, error: DamagedError) -> TraceError:
@@ -253,7 +255,7 @@ def _damage(name: str, number: int, error: DamagedError) -> TraceError:
 
 def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(lines, start=1):
-        if line.strip():
+        if not line.isspace():
             yield number, line
 
 

@@ -13,14 +13,11 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from app.base.files import make_own_folder, partial_of, reason, write_atomic
 from app.engine.errors import TraceError, UserError
-from app.engine.record.trace import Trace, parse_trace
+from app.engine.record.trace import Trace, line_of, parse_trace
 from app.lab.experiment import Job
 
-_encode = msgspec.json.Encoder().encode
 _FILES = "*.jsonl.gz"
 _LEVEL = 3  # compresses to a tenth; a higher level costs more time than it saves
 
@@ -116,5 +113,5 @@ def _lines(file: Path) -> bytes:
 
 def trace_bytes(trace: Trace) -> bytes:
     """A trace as the lines of its file."""
-    items = [trace.header, *trace.rounds, *([trace.totals] if trace.totals else [])]
-    return b"".join(_encode(item) + b"\n" for item in items)
+    lines = [line_of(trace.header), *map(line_of, trace.rounds)]
+    return b"".join(lines if trace.totals is None else [*lines, line_of(trace.totals)])

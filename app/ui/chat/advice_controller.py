@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import UserError
 from app.engine.explain.advice import Remedy
+from app.engine.types import ModelOptions
 from app.saved.presets import Preset
 from app.ui.chat.asking import loaded_alike
 from app.ui.chat.chat_page import ChatPage
@@ -38,8 +39,9 @@ class AdviceController(QObject):
         self._apply = apply
         self._card.remedies.applies = self._applies
         self._card.remedies.chosen.connect(self._use)
-        for signal in (shown.answer_shown, session.changed, settings.changed):
+        for signal in (shown.answer_shown, settings.changed):
             signal.connect(self._refresh)
+        session.changed.connect(self._pair_changed)
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy would change the settings; False while a recording is on the screen."""
@@ -56,13 +58,23 @@ class AdviceController(QObject):
         )
 
     @Slot()
+    def _pair_changed(self) -> None:
+        """Advise anew if that makes a difference: the session tells every step of loading."""
+        if self._models() != self._card.models:
+            self._refresh()
+
+    @Slot()
     def _refresh(self) -> None:
+        self._card.models = self._models()
+        self._card.show_numbers()
+
+    def _models(self) -> tuple[ModelOptions | None, ModelOptions | None]:
+        """The load options of the pair, where the answer on the screen is of the loaded one."""
         answer, pair = self._shown.answer, self._session.pair
         header = answer.header if answer is not None else None
         alike = header is not None and pair is not None and loaded_alike(pair, header.pair)
         now = self._settings.now
-        self._card.models = (now.target, now.draft) if alike else (None, None)
-        self._card.show_numbers()
+        return (now.target, now.draft) if alike else (None, None)
 
     @Slot(object)
     def _use(self, remedy: Remedy) -> None:

@@ -160,10 +160,9 @@ class RoundSeries:
 
 def _values(round: Round) -> tuple[float, ...]:
     """The values of a round that are summed, then its offset and its seconds."""
-    origins = dict.fromkeys(Origin, 0)
-    for token in round.emitted:
-        origins[token.origin] += 1
-    return (len(round.drafted), len(round.emitted), *origins.values(), round.offset, round.seconds)
+    origins = [token.origin for token in round.emitted]
+    counts = [origins.count(origin) for origin in _BY_ORIGIN]
+    return (len(round.drafted), len(round.emitted), *counts, round.offset, round.seconds)
 
 
 def _divide(part: Floats, whole: Floats) -> Floats:

@@ -112,6 +112,13 @@ FLAWS: dict[str, tuple[str, Callable[[Round], Round]]] = {
         "alternatives",
         lambda round: replace(round, target_top=tuple(replace(top, p=()) for top in round.target_top)),
     ),
+    "an alternative's p above one": (
+        "1.001",
+        lambda round: replace(
+            round, target_top=tuple(replace(top, p=tuple(p + 2 for p in top.p)) for top in round.target_top)
+        ),
+    ),
+    "alternatives that are numbers": ("Expected", lambda round: replace(round, draft_top=(1, 2))),
 }
 
 

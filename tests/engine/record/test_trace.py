@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.engine.engine import Engine
 from app.engine.errors import TraceError
@@ -38,6 +40,36 @@ def test_a_trace_is_read_back_as_it_was(trace: Trace, tmp_path: Path) -> None:
     write_trace(path, trace)
     assert read_trace(path) == trace
     assert [entry.name for entry in tmp_path.iterdir()] == ["answer.jsonl"]
+
+
+def test_rounds_that_were_read_are_written_byte_for_byte(trace: Trace, tmp_path: Path) -> None:
+    path, again = tmp_path / "answer.jsonl", tmp_path / "again.jsonl"
+    write_trace(path, trace)
+    write_trace(again, read_trace(path))
+    assert again.read_bytes().splitlines()[1:] == path.read_bytes().splitlines()[1:]
+
+
+def test_alternatives_that_were_read_are_those_written(trace: Trace, tmp_path: Path) -> None:
+    path = tmp_path / "answer.jsonl"
+    write_trace(path, trace)
+    for round, read in zip(trace.rounds, read_trace(path).rounds, strict=True):
+        assert round.target_top and len(read.target_top) == len(round.target_top)
+        assert list(read.target_top) == list(round.target_top) and read.target_top[-1] == round.target_top[-1]
+        assert read.draft_top == round.draft_top and (read.target_top != round.target_top[1:])
+
+
+def test_a_long_trace_takes_little_memory(trace: Trace, tmp_path: Path) -> None:
+    """At most 2 kB a token that is emitted with ten alternatives of the target and ten of the draft."""
+    path = tmp_path / "answer.jsonl"
+    rounds = [replace(round, index=at, position=0) for at, round in enumerate(trace.rounds * 50)]
+    write_trace(path, Trace(trace.header, rounds))
+    tracemalloc.start()
+    try:
+        read = read_trace(path)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / len(read.token_ids) < 2048
 
 
 def test_every_line_is_plain_json_and_on_disk_at_once(trace: Trace, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ class AnswerItem(Item):
         totals = self.answer.totals
         text = self._words if self._words is not None or totals is None else totals.text
         spans = self._spans + self._builder.finish()
-        if text is not None:
+        if text is not None and text_of(spans) != text:
             whole = totals is not None and totals.text == text
             fitted = fit(spans, text) if whole else []
             spans = fitted if text_of(fitted) == text else coloured(spans, text)

@@ -147,8 +147,10 @@ class ReasoningReader:
     def _divide(self, ends: Sequence[tuple[int, int]], limit: int, whole: bool) -> list[Part]:
         """Divide the held spans into parts; those from `limit` on stay held, unless `whole`: then all are
         known."""
-        parts: list[Part] = []
         spans, self._held = self._held, []
+        if whole and len(ends) == 1:
+            return [Part(ends[0][1], span) for span in spans]
+        parts: list[Part] = []
         start = place = 0
         for index, span in enumerate(spans):
             text = _read_as(span)

@@ -19,6 +19,7 @@ UNKNOWN = ""
 """In place of a fate, for text whose tokens are unknown."""
 
 _INVALID = "\ufffd"
+_new_decoder = codecs.getincrementaldecoder("utf-8")
 NEWLINE_MARK = "↵"
 
 
@@ -57,7 +58,7 @@ class SpanBuilder:
 
     def __init__(self, stop: Iterable[str] = ()) -> None:
         self._stop = tuple(text for text in stop if text)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = _new_decoder("replace")
         self._held: list[Span] = []
         self._last: tuple[str, int, int] | None = None  # fate, round, place of the last emitted token
 
@@ -66,7 +67,8 @@ class SpanBuilder:
         accepted = round.accepted
         for place, token in enumerate(round.emitted[:accepted]):
             self._emit(token.piece, token.label, (token.origin.value, round.index, place))
-        self._held += self._struck(round)
+        if accepted < len(round.drafted):
+            self._held += self._struck(round)
         for place, token in enumerate(round.emitted[accepted:], start=accepted):
             self._emit(token.piece, token.label, (token.origin.value, round.index, place))
         return self._release()
@@ -90,7 +92,7 @@ class SpanBuilder:
     def _struck(self, round: Round) -> Iterable[Span]:
         """The rejected and ignored drafts. They continue the bytes emitted so far on a separate decoder, so
         that the answer's decoder is not changed."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        decoder = _new_decoder("replace")
         decoder.setstate(self._decoder.getstate())
         for place, token in enumerate(round.drafted):
             if token.verdict is Verdict.ACCEPTED:
