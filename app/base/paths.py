@@ -60,6 +60,11 @@ class Paths:
             return path
         return str(self.resources.joinpath(*path.removeprefix(BUNDLED).split("/")))
 
+    def named(self, path: Path | str) -> str:
+        """A model's path as the settings name it: bundled files by their symbol."""
+        bundled = (name for name in (BUNDLED_TARGET, BUNDLED_DRAFT) if self.model(name) == str(path))
+        return next(bundled, str(path))
+
     def prepare(self) -> None:
         """Make the folders that are written to; raises UserError where one cannot be used."""
         for folder in (self.data, self.config, self.logs, self.chats):

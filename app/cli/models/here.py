@@ -130,7 +130,7 @@ def _print_json(rows: list[dict[str, object]]) -> None:
 
 def _print_drafts(shelf: Shelf, path: Path, found: list[LocalModel], as_json: bool) -> None:
     target = shelf.at(path, found)
-    drafts = best_first(target, shelf.candidates(target, found))
+    drafts = best_first(shelf.candidates(target, found))
     if as_json:
         _print_json(
             [_facts(draft.model) | {"verdict": draft.verdict, "because": draft.reason} for draft in drafts]

@@ -32,6 +32,15 @@ class Candidate:
     verdict: DraftVerdict
     reason: str = ""  # follows "because"; empty until the file is read
     share: float = 0.0  # its size / the target's
+    related: bool = True  # of the target's architecture, as far as both are known
+
+    @property
+    def line(self) -> str:
+        """The verdict and its reason, as a line of its own."""
+        if self.verdict is DraftVerdict.GOOD and self.reason:
+            return f"Good: {self.reason}"
+        said = str(self)
+        return said[:1].upper() + said[1:]
 
     def __str__(self) -> str:
         """ "good", "works, because …" or "cannot, because …"."""
@@ -43,9 +52,10 @@ class Candidate:
 def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None) -> Candidate:
     """The verdict on `draft`; `fit` is that of the vocabularies, None where they could not be compared."""
     share = draft.size / max(target.size, 1)
+    architectures = {model.facts.architecture for model in (target, draft) if model.facts is not None}
 
     def verdict(kind: DraftVerdict, reason: str) -> Candidate:
-        return Candidate(draft, kind, reason, share)
+        return Candidate(draft, kind, reason, share, len(architectures) < 2)
 
     if draft.problem:
         return verdict(DraftVerdict.CANNOT, _clause(draft.problem))
@@ -71,15 +81,13 @@ def judge_draft(target: LocalModel, draft: LocalModel, fit: VocabularyFit | None
     return verdict(DraftVerdict.GOOD, f"it has {vocabulary}; {size}")
 
 
-def best_first(target: LocalModel, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+def best_first(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """By verdict, then those of the target's own architecture, then by size: nearest to a tenth of the
     target's, where a draft costs little and still agrees often."""
 
     def key(candidate: Candidate) -> tuple[int, bool, float, str]:
-        family = candidate.model.facts is None or target.facts is None
-        related = family or candidate.model.facts.architecture == target.facts.architecture  # type: ignore[union-attr]
         distance = abs(math.log(max(candidate.share, 1e-9) / IDEAL_SHARE))
-        return _ORDER.index(candidate.verdict), not related, distance, str(candidate.model.path)
+        return _ORDER.index(candidate.verdict), not candidate.related, distance, str(candidate.model.path)
 
     return tuple(sorted(candidates, key=key))
 

@@ -163,9 +163,9 @@ class Library:
                     return  # another target was chosen meanwhile and is next
                 found.append(candidate)
                 if time.monotonic() >= next_time:
-                    self._listen(DraftsChanged(path, best_first(target, found), True))
+                    self._listen(DraftsChanged(path, best_first(found), True))
                     next_time = time.monotonic() + _TELL_SECONDS
         except ModelFileError as error:
             self._listen(DraftsChanged(path, (), False, str(error)))
             return
-        self._listen(DraftsChanged(path, best_first(target, found), False))
+        self._listen(DraftsChanged(path, best_first(found), False))

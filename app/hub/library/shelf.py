@@ -73,12 +73,21 @@ class Shelf:
     def candidates(self, target: LocalModel, models: Iterable[LocalModel]) -> Iterator[Candidate]:
         """Every other model as a draft for `target`, in the order given. Raises ModelFileError where the
         target itself cannot be used."""
-        target = self.read(target)
-        if target.refusal:
-            raise ModelFileError(target.refusal, target.hint or "Choose a language model as the target.")
+        target = self._usable(target)
         for model in models:
             if model.path != target.path:
                 yield self._candidate(target, self.read(model))
+
+    def judge(self, target: Path, draft: Path) -> Candidate:
+        """A file as a draft for another; neither has to be listed. Raises ModelFileError where one is not
+        there, or the target cannot be used."""
+        return self._candidate(self._usable(self.at(target, ())), self.read(self.at(draft, ())))
+
+    def _usable(self, target: LocalModel) -> LocalModel:
+        target = self.read(target)
+        if target.refusal:
+            raise ModelFileError(target.refusal, target.hint or "Choose a language model as the target.")
+        return target
 
     def _candidate(self, target: LocalModel, draft: LocalModel) -> Candidate:
         assert target.facts is not None

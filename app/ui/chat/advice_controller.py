@@ -8,13 +8,15 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import UserError
-from app.engine.explain.advice import Remedy
+from app.engine.explain.advice import Finding, Remedy
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
 from app.ui.chat.asking import loaded_alike
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.shown_chat import ShownChat
-from app.ui.state.engine_session import EngineSession
+from app.ui.pair.library_drafts import LibraryDrafts
+from app.ui.state.answer import AnswerModel
+from app.ui.state.engine_session import Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 
 
@@ -27,6 +29,7 @@ class AdviceController(QObject):
         shown: ShownChat,
         session: EngineSession,
         settings: SettingsInUse,
+        library: LibraryDrafts,
         apply: Callable[[Preset], None],
     ) -> None:
         """`apply` puts a preset into use, or raises UserError."""
@@ -36,12 +39,16 @@ class AdviceController(QObject):
         self._shown = shown
         self._session = session
         self._settings = settings
+        self._library = library
         self._apply = apply
+        self._searched: AnswerModel | None = None  # the answer for which other drafts were looked for
         self._card.remedies.applies = self._applies
         self._card.remedies.chosen.connect(self._use)
-        for signal in (shown.answer_shown, settings.changed):
+        for signal in (shown.answer_shown, settings.changed, library.found):
             signal.connect(self._refresh)
         session.changed.connect(self._pair_changed)
+        for signal in (session.changed, self._card.advised):
+            signal.connect(self._look_for_drafts)
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy would change the settings; False while a recording is on the screen."""
@@ -66,6 +73,7 @@ class AdviceController(QObject):
     @Slot()
     def _refresh(self) -> None:
         self._card.models = self._models()
+        self._card.drafts = self._library.suiting(self._target)
         self._card.show_numbers()
 
     def _models(self) -> tuple[ModelOptions | None, ModelOptions | None]:
@@ -75,6 +83,18 @@ class AdviceController(QObject):
         alike = header is not None and pair is not None and loaded_alike(pair, header.pair)
         now = self._settings.now
         return (now.target, now.draft) if alike else (None, None)
+
+    @property
+    def _target(self) -> str:
+        return self._settings.real(self._settings.now.target).path
+
+    @Slot()
+    def _look_for_drafts(self) -> None:
+        """Look for smaller drafts, once an answer is done whose draft is too large."""
+        idle, answer = self._session.activity is Activity.READY, self._shown.answer
+        if idle and self._card.finding is Finding.DRAFT_LARGE and answer is not self._searched:
+            self._searched = answer
+            self._library.find(self._target)
 
     @Slot(object)
     def _use(self, remedy: Remedy) -> None:

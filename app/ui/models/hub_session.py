@@ -68,7 +68,7 @@ class HubSession(QObject):
         self.hub = Hub(lambda: settings.now.offline)
         self.cache = Cache()
         self.catalogue = load_catalogue(paths.resources / "catalogue.json")
-        self._bundled = {Path(paths.model(name)): name for name in (BUNDLED_TARGET, BUNDLED_DRAFT)}
+        self._named = paths.named
         self._mailbox = Mailbox(call_each)
         self.askers = Askers(self._mailbox)
         self._measure = measure
@@ -87,7 +87,8 @@ class HubSession(QObject):
             self._show_queue(self.downloads_queue().downloads)
         self.models: tuple[LocalModel, ...] = ()
         self.reading = True
-        shelf = Shelf(paths.data, self.cache, list(self._bundled))
+        bundled = [Path(paths.model(name)) for name in (BUNDLED_TARGET, BUNDLED_DRAFT)]
+        shelf = Shelf(paths.data, self.cache, bundled)
         self.library = Library(shelf, self._post(self._library_event))
         self.library.refresh()
 
@@ -209,7 +210,7 @@ class HubSession(QObject):
 
     def as_setting(self, path: Path | str) -> str:
         """A model's path as the settings name it: bundled files by their symbol."""
-        return self._bundled.get(Path(path), str(path))
+        return self._named(path)
 
     def place_of(self, model: LocalModel) -> Path | None:
         """The added file or folder that contains this model; None for others."""

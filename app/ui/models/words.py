@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from app.hub.downloads import Download, State
 from app.hub.errors import Trouble
 from app.hub.fits import Fit, Light, Room
-from app.hub.library import Candidate, DraftVerdict, FileOrigin, LocalModel
+from app.hub.library import FileOrigin, LocalModel
 from app.hub.repo import Repo
 from app.hub.search import RepoHit
 from app.ui.widgets.words.model_words import parameters
@@ -140,10 +140,3 @@ def more_words(model: LocalModel) -> str:
         f"{count(facts.vocabulary_size)} tokens in the vocabulary" if facts.vocabulary_size else "",
         "chat template" if facts.chat else "no chat template",
     )
-
-
-def candidate_words(candidate: Candidate) -> str:
-    """A verdict on a draft and its reason, as a line of its own."""
-    if candidate.verdict is DraftVerdict.GOOD and candidate.reason:
-        return f"Good: {candidate.reason}"
-    return capital(str(candidate))

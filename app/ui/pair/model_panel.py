@@ -126,6 +126,16 @@ class ModelPanel(QWidget):
         self._unused.setText(why)
         self._unused.setVisible(bool(why))
 
+    @property
+    def path(self) -> str | None:
+        """The file shown, as the settings name it; None for no draft."""
+        return self._path
+
+    def set_verdict(self, line: str) -> None:
+        """Say how well the file shown would draft; "" where that is not known."""
+        self._verdict.setText(line)
+        self._verdict.setVisible(bool(line))
+
     def set_info(self, info: ModelInfo | None) -> None:
         """The model of the applied options is loaded, or (None) no longer is."""
         self._info = info
@@ -251,6 +261,11 @@ class ModelPanel(QWidget):
         self._file.setProperty("role", "caption")
         self._load = QLabel()
         self._load.setProperty("role", "caption")
+        self._verdict = QLabel()
+        self._verdict.setProperty("role", "caption")
+        self._verdict.setWordWrap(True)
+        self._verdict.setTextFormat(Qt.TextFormat.PlainText)
+        self._verdict.hide()
         self._warning = QLabel()
         self._warning.setProperty("role", "error")
         self._warning.setWordWrap(True)
@@ -266,7 +281,7 @@ class ModelPanel(QWidget):
         self._layout.addSpacing(8)
         block = QVBoxLayout()
         block.setSpacing(2)
-        for widget in (self._name, self._state, self._file, self._load, self._warning):
+        for widget in (self._name, self._state, self._file, self._load, self._verdict, self._warning):
             block.addWidget(widget)
         self._layout.addLayout(block)
         self._layout.addWidget(self._progress)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from app.engine.errors import SettingError
-from app.engine.explain.advice import Advice, AnswerSetup, advise
+from app.engine.explain.advice import Advice, AnswerSetup, DraftFile, advise
 from app.engine.explain.cost import CostModel
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
@@ -142,10 +142,16 @@ class AnswerModel(QObject):
         """The measured factor; None where no baseline was measured."""
         return self.measurement.factor if self.measurement is not None else None
 
-    def advice(self, target: ModelOptions | None = None, draft: ModelOptions | None = None) -> Advice | None:
+    def advice(
+        self,
+        target: ModelOptions | None = None,
+        draft: ModelOptions | None = None,
+        drafts: Sequence[DraftFile] = (),
+    ) -> Advice | None:
         """Advice on the strategy; None where it drafts nothing or is no longer known. Where a baseline was
         measured, the advice uses that measurement alone, since the answer itself ran at another speed.
-        `target` and `draft` are the load options of the pair, for advice that changes them."""
+        `target` and `draft` are the load options of the pair, for advice that changes them; `drafts` are the
+        files of the library that suit the target."""
         if self.trace is None:
             return None
         header = self.trace.header
@@ -154,7 +160,7 @@ class AnswerModel(QObject):
         except SettingError:  # its drafter was removed, or the trace came from elsewhere
             return None
         statistics = self.measurement.statistics if self.measurement is not None else self.statistics
-        setup = AnswerSetup(header.pair, target, draft, self.trace.token_ids)
+        setup = AnswerSetup(header.pair, target, draft, self.trace.token_ids, drafts)
         return advise(spec, statistics, self.cost, self.speed_up, setup)
 
     def _fold(self) -> None:

@@ -24,6 +24,8 @@ from app.ui.chat.chat_controller import ChatController
 from app.ui.chat.chat_page import ChatPage
 from app.ui.chat.list.chat_list_controller import heads_found
 from app.ui.chat.try_controller import TryController
+from app.ui.pair.draft_judge import DraftJudge
+from app.ui.pair.library_drafts import LibraryDrafts
 from app.ui.pair.model_panel import FileChooser, ask_for_model
 from app.ui.pair.pair_controller import PairController
 from app.ui.settings.drafter_files import ask_for_drafter
@@ -109,7 +111,13 @@ class MainWindow(QMainWindow):
         self.trying = TryController(
             prompt, page.transcript, self.controller, session, prompts, settings, self.chips.apply
         )
-        self.advice = AdviceController(page, self.controller.shown, session, settings, self.chips.apply)
+        self.library_drafts = LibraryDrafts(paths)
+        self.advice = AdviceController(
+            page, self.controller.shown, session, settings, self.library_drafts, self.chips.apply
+        )
+        self.draft_judge = DraftJudge(
+            header.target_panel, header.draft_panel, session, settings, self.library_drafts
+        )
         self.presets = PresetsController(
             header.presets_panel, PresetStore(paths.presets), settings, self.chips.apply
         )
@@ -338,6 +346,7 @@ class MainWindow(QMainWindow):
         for place in self.places:
             if isinstance(place.widget, PlaceWidget):
                 place.widget.close_place()
+        self.library_drafts.close()
         self.session.close()
         self.controller.answers.close()
         super().closeEvent(event)

@@ -69,7 +69,7 @@ def test_every_other_file_is_a_draft_with_its_reason(shelf: Shelf, put: Put, fol
     for name, beginning in words.items():
         assert str(said[name]).startswith(beginning), str(said[name])
     assert "tokens" in said["padded"].reason
-    order = [candidate.verdict for candidate in best_first(target, said.values())]
+    order = [candidate.verdict for candidate in best_first(said.values())]
     assert order == sorted(order, key=list(DraftVerdict).index)
 
 
@@ -107,7 +107,7 @@ def test_the_best_is_first() -> None:
         Candidate(local(1, name="c"), DraftVerdict.CANNOT, "it is broken"),
     ]
     wished[3:5] = sorted(wished[3:5], key=lambda candidate: candidate.model.facts.architecture != "llama")  # type: ignore[union-attr]
-    assert list(best_first(target, reversed(wished))) == wished
+    assert list(best_first(reversed(wished))) == wished
 
 
 def test_numbers_as_people_write_them() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLabel
 
-from app.engine.explain.advice import Finding
+from app.engine.explain.advice import DraftFile, Finding
 from app.engine.explain.cost import LONGEST
 from app.engine.types import ModelOptions
 from app.ui.instruments import definitions
@@ -31,12 +31,17 @@ class CostCard(PlotCard):
     empty = "The speed-up that each draft length would give, predicted from what passes and drafts take."
     none = "Strategy none drafts nothing, so nothing is predicted."
     file_name = "predicted-speed-up"
+    advised = Signal()
+    """The advice has another finding."""
 
     def set_up(self) -> None:
         self.facts = GivingLabel()
         self.facts.setToolTip(self.tooltip)
         self.models: tuple[ModelOptions | None, ModelOptions | None] = (None, None)
         """The load options of target and draft, where the answer was made with them."""
+        self.drafts: Sequence[DraftFile] = ()
+        """Files that suit the target as drafts, as far as known."""
+        self.finding: Finding | None = None
         self.advice = QLabel()
         self.advice.setWordWrap(True)
         self.advice.setAccessibleName("Advice")
@@ -100,7 +105,11 @@ class CostCard(PlotCard):
         else:
             self.facts.setText("")
         self.facts.setVisible(bool(self.facts.text()))
-        advice = self.answer.advice(*self.models)
+        advice = self.answer.advice(*self.models, self.drafts)
+        finding = advice.finding if advice is not None else None
+        if finding is not self.finding:
+            self.finding = finding
+            self.advised.emit()
         if advice is not None and advice.finding is Finding.NO_BASELINE:
             advice = None  # the plot says so
         self.advice.setText(advice.text if advice is not None else "")

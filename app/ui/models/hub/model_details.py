@@ -14,7 +14,7 @@ from app.engine.errors import UserError
 from app.hub.library import Candidate, DraftsChanged, DraftVerdict, FileOrigin, LocalModel, names_apart
 from app.ui.models.hub.entry_rows import EntryList, ListEntry
 from app.ui.models.hub_session import HubSession
-from app.ui.models.words import candidate_words, joined, model_words, more_words
+from app.ui.models.words import joined, model_words, more_words
 from app.ui.theme import Theme
 from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notice
@@ -273,7 +273,7 @@ def _entry(candidate: Candidate, name: str) -> ListEntry:
     return ListEntry(
         name,
         detail,
-        candidate_words(candidate),
+        candidate.line,
         str(candidate.model.path),
         candidate.verdict is DraftVerdict.CANNOT,
     )

@@ -1,0 +1,111 @@
+"""What the library knows about drafts, asked in the background."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from app.base.paths import BUNDLED_DRAFT, BUNDLED_TARGET, Paths
+from app.engine.errors import UserError
+from app.engine.explain.advice import DraftFile
+from app.ui.state.mailbox import Mailbox, call_each
+from app.ui.widgets.work.background import Askers, Query
+
+if TYPE_CHECKING:
+    from app.hub.library import Shelf
+
+Pair = tuple[str, str]  # real paths of a target and of a draft
+Files = tuple[DraftFile, ...]
+
+
+class LibraryDrafts(QObject):
+    """Finds the files that suit a target as drafts, and says how well a file would do as one."""
+
+    found = Signal()  # `suiting` has more to say
+    judged = Signal()  # `verdict` has more to say
+
+    def __init__(self, paths: Paths) -> None:
+        super().__init__()
+        self._paths = paths
+        self._askers: Askers | None = None  # threads, from the first question on
+        self._files: dict[str, Files] = {}
+        self._verdicts: dict[Pair, str] = {}
+
+    def close(self) -> None:
+        """End the threads; nothing is emitted afterwards."""
+        if self._askers is not None:
+            self._askers.mailbox.close()
+            self._askers.close()
+
+    # ------------------------------------------------------------------ files for a target
+
+    def suiting(self, target: str) -> Files:
+        """The files that suit a target well, as found by `find`; their paths are those of the settings."""
+        return self._files.get(target, ())
+
+    def find(self, target: str) -> None:
+        """Look for the files that suit a target; the library may have changed since the last search."""
+        search: Query[Files] = Query(self._threads(), partial(self._keep_files, target), _unknown)
+        search.ask(partial(self._find, Path(target)))
+
+    def _keep_files(self, target: str, files: Files) -> None:
+        if files != self.suiting(target):
+            self._files[target] = files
+            self.found.emit()
+
+    def _find(self, target: Path) -> Files:
+        from app.hub.library import DraftVerdict, best_first  # slow to import
+
+        with self._shelf() as shelf:
+            models = [shelf.read(model) for model in shelf.scan()]
+            model = shelf.read(shelf.at(target, models))
+            candidates = best_first(shelf.candidates(model, models))
+            shelf.save(models)
+        good = [candidate for candidate in candidates if candidate.verdict is DraftVerdict.GOOD]
+        return tuple(
+            DraftFile(self._paths.named(candidate.model.path), candidate.model.size, candidate.model.name)
+            for candidate in [candidate for candidate in good if candidate.related] or good
+        )
+
+    # ------------------------------------------------------------------ a file chosen by hand
+
+    def verdict(self, target: str, draft: str) -> str:
+        """A line about a file as a draft; "" until it is known."""
+        return self._verdicts.get((target, draft), "")
+
+    def judge(self, target: str, draft: str) -> None:
+        """Find out how well a file would do as a draft, unless that is known."""
+        if (target, draft) not in self._verdicts:
+            self._verdicts[target, draft] = ""
+            question: Query[str] = Query(
+                self._threads(), partial(self._keep_verdict, (target, draft)), _unknown
+            )
+            question.ask(partial(self._judge, Path(target), Path(draft)))
+
+    def _keep_verdict(self, pair: Pair, line: str) -> None:
+        self._verdicts[pair] = line
+        self.judged.emit()
+
+    def _judge(self, target: Path, draft: Path) -> str:
+        with self._shelf() as shelf:
+            return shelf.judge(target, draft).line
+
+    # ------------------------------------------------------------------ behind both
+
+    def _threads(self) -> Askers:
+        if self._askers is None:
+            self._askers = Askers(Mailbox(call_each))
+        return self._askers
+
+    def _shelf(self) -> Shelf:
+        from app.hub.library import Shelf  # slow to import
+
+        bundled = [Path(self._paths.model(name)) for name in (BUNDLED_TARGET, BUNDLED_DRAFT)]
+        return Shelf(self._paths.data, bundled=bundled)
+
+
+def _unknown(_error: UserError) -> None:
+    """Nothing is said about a file that cannot be read: loading it says why."""
