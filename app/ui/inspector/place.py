@@ -21,6 +21,7 @@ from app.ui.widgets.throttle import Throttle
 
 _LEAST_LINES = 3.5  # of the text that is always in sight
 _TEXT_SHARE = 0.24  # of the height, at most, for the text
+_TALL = 720  # pixels at text scale 1: from here on all tracks of the timeline have room
 
 
 class InspectorPlace(PlaceWidget):
@@ -218,6 +219,7 @@ class InspectorPlace(PlaceWidget):
     @Slot()
     def _fit(self) -> None:
         """Give the text the height of its words, but not more than its share."""
+        self.timeline.set_compact(self.height() < _TALL * self._theme.scale)
         line = QFontMetricsF(self._theme.sans(2)).height() * 1.6
         most = max(_LEAST_LINES * line, self.height() * _TEXT_SHARE)
         styles = self.text.stack.setting.styles

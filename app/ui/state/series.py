@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 RATE_WINDOW = 8
 """Tokens/s is drawn over this many rounds: few enough to follow a change, enough to be calm."""
 
-_DRAFTED, _EMITTED = range(2)
-_BY_ORIGIN = {origin: column for column, origin in enumerate(Origin, 2)}
+_DRAFTED, _EMITTED, _DRAFTING, _VERIFYING, _SAMPLING = range(5)
+_BY_ORIGIN = {origin: column for column, origin in enumerate(Origin, 5)}
 _ACCEPTED = _BY_ORIGIN[Origin.ACCEPTED]
-_SUMS = 2 + len(Origin)
+_SUMS = 5 + len(Origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Bins:
     right: Floats  # the round after its last
     drafted: Floats  # means
     origins: dict[Origin, Floats]  # mean tokens emitted, by origin
+    times: tuple[Floats, Floats, Floats]  # mean seconds of drafting, of verifying, of sampling
     acceptance: Floats  # accepted / drafted of the group; nan where nothing was drafted
     pooled: Floats  # accepted / drafted from the start of the statistics to the group's end
     rate: Floats  # tokens/s over the group, or over RATE_WINDOW rounds where that is more
@@ -124,24 +125,26 @@ class RoundSeries:
         self._begin = np.pad(self._begin, (0, size))
         self._end = np.pad(self._end, (0, size))
 
-    def bins(self, first: int, last: int, most: int) -> Bins:
-        """Rounds `first` to `last` (inclusive) in at most about `most` groups.
+    def bins(self, first: int, last: int, most: int, start: int | None = None) -> Bins:
+        """Rounds `first` to `last` (inclusive) in at most about `most` groups. None comes from before
+        `start`, which is by default that of the statistics.
 
         Groups are powers of two long and begin at multiples of their length, so that a complete group never
         changes while an answer grows.
         """
-        first, last = max(first, self.start), min(last, self.end - 1)
+        start = self.start if start is None else start
+        first, last = max(first, start), min(last, self.end - 1)
         step = 1
         while (last - first + 1) / step > max(most, 1):
             step *= 2
         left = np.arange(first - first % step, last + 1, step)
         right = np.minimum(left + step, self.end)
-        left = np.maximum(left, self.start)
+        left = np.maximum(left, start)
         size = right - left
         sums = self._sums[:, right] - self._sums[:, left]
         means = sums / np.maximum(size, 1)
-        since = self._sums[:, right] - self._sums[:, self.start, None]
-        behind = np.maximum(np.minimum(left, right - RATE_WINDOW), self.start)
+        since = self._sums[:, right] - self._sums[:, start, None]
+        behind = np.maximum(np.minimum(left, right - RATE_WINDOW), start)
         tokens = self._sums[_EMITTED]
         seconds = self._end[right - 1] - self._begin[behind]
         return Bins(
@@ -150,6 +153,7 @@ class RoundSeries:
             right=right.astype(float),
             drafted=means[_DRAFTED],
             origins={origin: means[column] for origin, column in _BY_ORIGIN.items()},
+            times=(means[_DRAFTING], means[_VERIFYING], means[_SAMPLING]),
             acceptance=_divide(sums[_ACCEPTED], sums[_DRAFTED]),
             pooled=_divide(since[_ACCEPTED], since[_DRAFTED]),
             rate=_divide(tokens[right] - tokens[behind], seconds),
@@ -162,7 +166,8 @@ def _values(round: Round) -> tuple[float, ...]:
     """The values of a round that are summed, then its offset and its seconds."""
     origins = [token.origin for token in round.emitted]
     counts = [origins.count(origin) for origin in _BY_ORIGIN]
-    return (len(round.drafted), len(round.emitted), *counts, round.offset, round.seconds)
+    times = round.draft_seconds, round.verify_seconds, round.sample_seconds
+    return (len(round.drafted), len(round.emitted), *times, *counts, round.offset, round.seconds)
 
 
 def _divide(part: Floats, whole: Floats) -> Floats:

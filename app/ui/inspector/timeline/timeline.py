@@ -2,129 +2,349 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from math import ceil
 
-from PySide6.QtCore import QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
 
 from app.engine.fates import Origin
 from app.engine.types import Round
 from app.ui.inspector.part import InspectorPart
+from app.ui.inspector.timeline.axis import RoundAxis
+from app.ui.inspector.timeline.bars import BarPainter, time_colours
+from app.ui.instruments.plots.by_round import nice_above, usual
+from app.ui.state.answer import AnswerModel
 from app.ui.theme import Theme
-from app.ui.widgets.words.numbers import count, duration
+from app.ui.widgets.words.numbers import count, duration, ratio, significant
 
 _SIDE = 24  # left and right of the bars
-_BAR, _GAP = 24, 8  # pixels at text scale 1
-_HEIGHT, _TIMES = 48, 6
+_TOKENS, _TIMES, _TRACK = 48, 20, 22  # heights in pixels at text scale 1
+_GAP = 2
+_LEAST = 3  # pixels of a bar; where there are fewer, rounds are grouped
+_MOST_BINS = 1000
+_ZOOM = 1.25
+_TIME_NAMES = ("draft", "verify", "sampling")
 
 
 class Timeline(InspectorPart):
-    """The rounds around the inspected one, as many as fit; a click inspects a round."""
+    """All rounds of an answer on one axis. A click inspects a round; dragging and the wheel pan, the wheel
+    with Ctrl zooms."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
+        self._axis = RoundAxis()
+        self._compact = False
+        self._hovered: int | None = None  # the round under the mouse
+        self._drag: float | None = None  # x of the mouse while it drags
+        self._dragged = False
+        self._away = False  # somebody looks elsewhere than at the inspected round
+        self._inspected: int | None = None  # as drawn before
+        self._most = 1  # tokens of the longest draft or round so far
+        self._seen = 0  # rounds in `_most`
+        self._times_top = self._rate_top = 1.0
         self.setAccessibleName("Rounds")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         theme.changed.connect(self._fit)
         self._fit()
 
+    def set_answer(self, answer: AnswerModel | None) -> None:
+        self._axis.reset()
+        self._hovered, self._inspected, self._away = None, None, False
+        self._most, self._seen = 1, 0
+        super().set_answer(answer)
+
+    def set_compact(self, compact: bool) -> None:
+        """Show only the bars, without acceptance and tokens/s: for low windows."""
+        if compact != self._compact:
+            self._compact = compact
+            self._fit()
+
     def draw(self) -> None:
-        answer = self.answer
+        answer, axis = self.answer, self._axis
+        axis.rounds = answer.cursor
+        for round in answer.rounds[self._seen : answer.cursor]:
+            self._most = max(self._most, len(round.emitted), len(round.drafted))
+        self._seen = max(self._seen, answer.cursor)
         index = answer.inspected
-        self.setAccessibleDescription(
-            f"Round {count(index)} of {count(answer.cursor)}" if index is not None else "No round"
-        )
+        if index is not None:
+            every = answer.series.bins(0, answer.last, _MOST_BINS, start=0)
+            self._times_top = usual(np.add.reduce(every.times)) * 1.1 or 1.0
+            rates = every.rate[np.isfinite(every.rate)]
+            self._rate_top = nice_above(usual(rates) * 1.08)
+            if index != self._inspected:
+                self._away = self._away and answer.pinned_at is None
+                if not self._away:
+                    axis.show(index)
+        self._inspected = index
+        self.setAccessibleDescription(self.reading())
         self.update()
+
+    # ------------------------------------------------------------------ what it says
+
+    def reading(self) -> str:
+        """The round under the mouse, else the inspected one, in words and numbers."""
+        answer, index = self.answer, self._hovered if self._hovered is not None else self.answer.inspected
+        if index is None:
+            return "No round"
+        return f"round {count(index)} of {count(answer.cursor)} · {_facts(answer.rounds[index])}"
+
+    @property
+    def grouped(self) -> int:
+        """How many rounds a bar stands for."""
+        step = 1
+        while self._axis.pitch * step < _LEAST:
+            step *= 2
+        return step
 
     @property
     def span(self) -> tuple[int, int]:
-        """The first round that is seen, and the one behind the last."""
-        answer = self.answer
-        fit = max(int((self.width() - 2 * _SIDE) / self._pitch()), 1)
-        first = max((answer.inspected or 0) - fit // 2, 0)
-        first = max(min(first, answer.cursor - fit), 0)
-        return first, min(first + fit, answer.cursor)
+        """The first round that is in sight, and the one behind the last."""
+        axis = self._axis
+        return int(axis.first), min(ceil(axis.first + axis.shown), axis.rounds)
 
     def round_rect(self, index: int) -> QRectF:
-        """Where a round stands, if it is seen."""
-        scale, first = self._theme.scale, self.span[0]
-        left = _SIDE + (index - first) * self._pitch()
-        return QRectF(left, self._top(), _BAR * scale, (_HEIGHT + 2 + _TIMES) * scale)
+        """Where the bars of a round stand, if it is in sight."""
+        tokens, times = self._tracks()[:2]
+        left = _SIDE + self._axis.x_of(index)
+        return QRectF(left, tokens.top(), self._axis.pitch * 0.75, times.bottom() - tokens.top())
 
-    def _pitch(self) -> float:
-        return (_BAR + _GAP) * self._theme.scale
+    # ------------------------------------------------------------------ what people do
 
-    def _top(self) -> float:
-        return 8 + QFontMetricsF(self._theme.sans()).height() * 1.5
+    def _at(self, x: float) -> int | None:
+        """The round at a pixel of the widget."""
+        index = int(self._axis.round_at(x - _SIDE) // 1)
+        return index if 0 <= index < self._axis.rounds and _SIDE <= x <= self.width() - _SIDE else None
+
+    def _hover(self, index: int | None) -> None:
+        if index != self._hovered:
+            self._hovered = index
+            self.update()
+
+    def _pan(self, pixels: float) -> None:
+        self._away = True
+        self._axis.pan(pixels)
+        self.update()
+
+    def _zoom(self, factor: float, x: float) -> None:
+        self._away = True
+        self._axis.zoom(factor, x - _SIDE)
+        self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        first, end = self.span
-        index = first + int((event.position().x() - _SIDE) // self._pitch())
-        if event.button() is Qt.MouseButton.LeftButton and first <= index < end:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._drag, self._dragged = event.position().x(), False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        x = event.position().x()
+        if self._drag is not None and (self._dragged or abs(x - self._drag) > 4):
+            self._dragged = True
+            self._pan(self._drag - x)
+            self._drag = x
+        self._hover(self._at(x))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() is not Qt.MouseButton.LeftButton or self._drag is None:
+            return
+        self._drag = None
+        index = self._at(event.position().x())
+        if not self._dragged and index is not None:
             self.answer.pin(index)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self._show_all()
+
+    def _show_all(self) -> None:
+        self._axis.show_all()
+        self.update()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._hover(self._at(event.position().x()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover(None)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._zoom(_ZOOM ** (turned.y() / 120), event.position().x())
+        else:
+            self._pan(-(turned.x() or turned.y()))
+        self._hover(self._at(event.position().x()))
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Plus and minus zoom, 0 shows all rounds, PageUp and PageDown go on by as many rounds as are in
+        sight."""
+        index = self.answer.inspected or 0
+        at = _SIDE + min(max(self._axis.x_of(index + 0.5), 0.0), self._axis.width)
+        match event.key():
+            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
+                self._zoom(_ZOOM, at)
+            case Qt.Key.Key_Minus:
+                self._zoom(1 / _ZOOM, at)
+            case Qt.Key.Key_0:
+                self._show_all()
+            case Qt.Key.Key_PageUp:
+                self._inspect(index - int(self._axis.shown))
+            case Qt.Key.Key_PageDown:
+                self._inspect(index + int(self._axis.shown))
+            case _:
+                super().keyPressEvent(event)
+
+    def _inspect(self, index: int) -> None:
+        if self.answer.cursor:
+            self.answer.pin(min(max(index, 0), self.answer.last))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
 
     # ------------------------------------------------------------------ painting
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        answer, palette, theme = self.answer, self._theme.palette, self._theme
-        if not answer.cursor:
+        if not self.answer.cursor:
             return
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        index = answer.inspected or 0
-        head = QRectF(_SIDE, 4, self.width() - 2 * _SIDE, self._top() - 4)
-        painter.setFont(theme.sans())
-        painter.setPen(QColor(palette.text))
-        painter.drawText(head, Qt.AlignmentFlag.AlignLeft, "Rounds")
-        seconds = duration(answer.rounds[index].seconds)
-        painter.setPen(QColor(palette.secondary))
-        painter.setFont(theme.sans(-1))
-        where = f"round {count(index)} of {count(answer.cursor)} · {seconds}"
-        painter.drawText(head, Qt.AlignmentFlag.AlignRight, where)
+        self._paint_head(painter)
         first, end = self.span
-        shown = answer.rounds[first:end]
-        most = max(len(round.emitted) for round in shown)
-        for place, round in enumerate(shown, first):
-            self._paint_round(painter, self.round_rect(place), round, most)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(QColor(palette.text), 1.5))
-        painter.drawRoundedRect(self.round_rect(index).adjusted(-3, -4, 3, 4), 4, 4)
+        bins = self.answer.series.bins(first, end - 1, ceil((end - first) / self.grouped), start=0)
+        tokens, times, *more = self._tracks()
+        painter.save()
+        painter.setClipRect(QRectF(_SIDE, 0, self.width() - 2 * _SIDE, self.height()))
+        bars = BarPainter(painter, self._axis, bins, self._theme.palette)
+        bars.tokens(tokens, self._most)
+        bars.times(times, self._times_top)
+        if more:
+            bars.shares(more[0], bins.acceptance, self._theme.palette.area(Origin.ACCEPTED))
+            bars.steps(more[1], bins.rate, self._rate_top)
+        painter.restore()
+        if more:
+            self._name(painter, more[0], "acceptance", f"so far {ratio(bins.pooled[-1])}")
+            self._name(painter, more[1], "tokens/s", f"0 to {significant(self._rate_top)}")
+        self._mark(painter)
 
-    def _paint_round(self, painter: QPainter, rect: QRectF, round: Round, most: int) -> None:
-        palette, scale = self._theme.palette, self._theme.scale
-        painter.setPen(Qt.PenStyle.NoPen)
-        unit, bottom = _HEIGHT * scale / most, rect.top() + _HEIGHT * scale
-        for origin, tokens in _fates(round):
-            bar = QRectF(rect.left(), bottom - tokens * unit, rect.width(), tokens * unit)
-            bottom = bar.top()
-            painter.fillRect(bar, QColor(palette.area(origin)))
-        left = rect.left()
-        whole = round.draft_seconds + round.verify_seconds + round.sample_seconds
-        times = (
-            (round.draft_seconds, palette.faint),
-            (round.verify_seconds, palette.secondary),
-            (round.sample_seconds, palette.line),
+    def _paint_head(self, painter: QPainter) -> None:
+        palette = self._theme.palette
+        head = QRectF(_SIDE, 6, self.width() - 2 * _SIDE, QFontMetricsF(self._font).height())
+        bottom = Qt.AlignmentFlag.AlignBottom
+        painter.setFont(self._font)
+        painter.setPen(QColor(palette.text))
+        painter.drawText(head, Qt.AlignmentFlag.AlignLeft | bottom, "Rounds")
+        x = head.left() + QFontMetricsF(self._font).horizontalAdvance("Rounds") + 12
+        painter.setFont(self._small)
+        metrics = QFontMetricsF(self._small)
+        where = self.reading()
+        free = head.right() - metrics.horizontalAdvance(where) - 24
+        painter.setPen(QColor(palette.secondary))
+        painter.drawText(head, Qt.AlignmentFlag.AlignRight | bottom, where)
+        each = f"{self.grouped} rounds a bar" if self.grouped > 1 else "one bar a round"
+        words = f"{each}: tokens by fate, grey what was drafted; below"
+        names = list(zip(_TIME_NAMES, time_colours(palette), strict=True))
+        square = metrics.xHeight()
+        wide = metrics.horizontalAdvance("".join((words, *_TIME_NAMES))) + 3 * (square + 14)
+        if x + wide > free:
+            return
+        painter.drawText(QPointF(x, head.bottom() - metrics.descent()), words)
+        x += metrics.horizontalAdvance(words) + 10
+        for name, colour in names:
+            base = head.bottom() - metrics.descent()
+            painter.fillRect(QRectF(x, base - square, square, square), QColor(colour))
+            x += square + 4
+            painter.drawText(QPointF(x, base), name)
+            x += metrics.horizontalAdvance(name) + 10
+
+    def _name(self, painter: QPainter, track: QRectF, name: str, scale: str) -> None:
+        """Write a track's name and its scale above it."""
+        painter.setFont(self._tiny)
+        painter.setPen(QColor(self._theme.palette.secondary))
+        height = self._caption()
+        above = QRectF(track.left(), track.top() - height - 2, track.width(), height)
+        painter.drawText(above, Qt.AlignmentFlag.AlignLeft, name)
+        painter.drawText(above, Qt.AlignmentFlag.AlignRight, scale)
+        painter.fillRect(
+            QRectF(track.left(), round(track.bottom()), track.width(), 1), QColor(self._theme.palette.line)
         )
-        for part, colour in times if whole > 0 else ():
-            width = rect.width() * part / whole
-            painter.fillRect(
-                QRectF(left, rect.bottom() - _TIMES * scale, width, _TIMES * scale), QColor(colour)
-            )
-            left += width
+
+    def _mark(self, painter: QPainter) -> None:
+        """Frame the inspected round, and underline what part of the answer is in sight."""
+        palette, axis = self._theme.palette, self._axis
+        if not axis.whole:
+            line = QRectF(_SIDE, self.height() - 4, axis.width, 2)
+            painter.fillRect(line, QColor(palette.line))
+            part = QRectF(line)
+            part.setLeft(line.left() + axis.first / axis.rounds * axis.width)
+            part.setWidth(max(axis.shown / axis.rounds * axis.width, 4))
+            painter.fillRect(part, QColor(palette.text if self.hasFocus() else palette.faint))
+        first, end = self.span
+        index = self.answer.inspected
+        if index is None or not first <= index < end:
+            return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(palette.text), 2.0 if self.hasFocus() else 1.5))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        rect = self.round_rect(index)
+        wider = max(3.0, (8 - rect.width()) / 2)
+        painter.drawRoundedRect(rect.adjusted(-wider, -4, wider, 4), 4, 4)
+
+    # ------------------------------------------------------------------ the look
+
+    def _caption(self) -> float:
+        return QFontMetricsF(self._tiny).height()
+
+    def _tracks(self) -> list[QRectF]:
+        """Where tokens, times and, unless it is compact, acceptance and tokens/s are painted."""
+        scale, width = self._theme.scale, self.width() - 2 * _SIDE
+        top = 14 + QFontMetricsF(self._font).height()
+        tracks = [QRectF(_SIDE, top, width, _TOKENS * scale)]
+        tracks.append(QRectF(_SIDE, tracks[0].bottom() + _GAP, width, _TIMES * scale))
+        for _ in range(0 if self._compact else 2):
+            above = tracks[-1].bottom() + 7 + self._caption()
+            tracks.append(QRectF(_SIDE, above, width, _TRACK * scale))
+        return tracks
 
     def sizeHint(self) -> QSize:
-        return QSize(300, round(self._top() + (_HEIGHT + 2 + _TIMES) * self._theme.scale + 12))
+        return QSize(300, round(self._tracks()[-1].bottom() + 12))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._axis.width = max(self.width() - 2.0 * _SIDE, 1.0)
+        if self.answer.inspected is not None and not self._away:
+            self._axis.show(self.answer.inspected)
 
     @Slot()
     def _fit(self) -> None:
+        theme = self._theme
+        self._axis.scale = theme.scale
+        self._font, self._small, self._tiny = theme.sans(), theme.sans(-1.5), theme.sans(-2)
         self.setFixedHeight(self.sizeHint().height())
         self.update()
 
 
-def _fates(round: Round) -> Iterator[tuple[Origin, int]]:
-    """How many tokens a round emitted of each fate, from the bottom of its bar."""
-    for origin in Origin:
-        tokens = sum(token.origin is origin for token in round.emitted)
-        if tokens:
-            yield origin, tokens
+def _facts(round: Round) -> str:
+    drafted = len(round.drafted)
+    draft = f"{round.accepted} of {drafted} accepted" if drafted else "no draft"
+    tokens = f"{len(round.emitted)} token{'' if len(round.emitted) == 1 else 's'}"
+    times = zip(_TIME_NAMES, (round.draft_seconds, round.verify_seconds, round.sample_seconds), strict=True)
+    return " · ".join(
+        (draft, tokens, duration(round.seconds), *(f"{name} {duration(seconds)}" for name, seconds in times))
+    )

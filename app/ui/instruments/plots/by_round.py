@@ -33,7 +33,7 @@ def nice_above(value: float) -> float:
     return next(step * unit for step in _NICE if step * unit >= value * (1 - 1e-9))
 
 
-def _usual(rates: np.ndarray) -> float:
+def usual(rates: np.ndarray) -> float:
     """The usual maximum of the rates, so that a round measured too short does not flatten all others."""
     if not len(rates):
         return 0.0
@@ -152,7 +152,7 @@ class SpeedPlot(PlotCard):
             return
         measurement = self.answer.measurement
         baseline = measurement.baseline_speed if measurement is not None else None
-        top = nice_above(max(*(_usual(run) * 1.08 for run in drawn), (baseline or 0) * 1.15))
+        top = nice_above(max(*(usual(run) * 1.08 for run in drawn), (baseline or 0) * 1.15))
         self.canvas.set_ticks([Tick(value, f"{value:,g}") for value in (0, top / 2, top)])
         self.canvas.set_level(baseline, f"baseline {numbers.significant(baseline)}")
 
