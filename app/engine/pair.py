@@ -147,7 +147,13 @@ class LoadedPair:
                 check_params(options)
                 if chosen_devices(options):
                     return None
+        # Told before either is opened: some files crash the process at once.
+        self._report(Role.TARGET, target, 0.0, Path(draft.path).name)
         return _Ahead(draft)
+
+    def _report(self, role: Role, options: ModelOptions, fraction: float, beside: str) -> bool:
+        """Tell how much of a file is read, and which file is read at the same time; False to stop."""
+        return self._on_progress is None or self._on_progress(role, Path(options.path).name, fraction, beside)
 
     def _open(
         self,
@@ -168,10 +174,9 @@ class LoadedPair:
         name = Path(options.path).name
 
         def report(fraction: float) -> bool:
-            beside_name = beside.name if beside else ""
-            return self._on_progress is None or self._on_progress(role, name, fraction, beside_name)
+            return self._report(role, options, fraction, beside.name if beside else "")
 
-        report(1.0 if ahead else 0.0)  # before llama.cpp opens it: some files crash the process there
+        report(1.0 if ahead else 0.0)  # before llama.cpp opens it
         with ExitStack() as half:
             model = ahead.take() if ahead else Model(options, report)
             half.callback(model.close)

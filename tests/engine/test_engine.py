@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,19 @@ from app.engine.errors import ModelFileError, PromptError, SettingError, UserErr
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import FixedLength
 from app.engine.lengths.ewma import EwmaParams
-from app.engine.native import Context
+from app.engine.native import Context, Model
 from app.engine.process.messages import Finished, PromptProgress, RoundFinished, Started
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import Trace
-from app.engine.types import FinishReason, GenerationRequest, LengthRule, Message, ModelOptions, Sampling
+from app.engine.types import (
+    FinishReason,
+    GenerationRequest,
+    LengthRule,
+    Message,
+    ModelOptions,
+    Role,
+    Sampling,
+)
 from tests.answers import answer, assert_same_answer, events_of, trace_of
 from tests.tiny import Tiny
 
@@ -508,6 +517,30 @@ def test_logits_that_are_no_numbers_are_named(
 
 
 # --------------------------------------------------------------------------------- loading again
+
+
+def test_both_files_are_told_before_either_is_opened(
+    pair_files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some files crash the process at once: what was told by then is what the user reads."""
+    told: list[tuple[Role, str, float, str]] = []
+    opened: list[tuple[str, int]] = []
+
+    class Noted(Model):
+        def __init__(self, options: ModelOptions, *more: Any) -> None:
+            opened.append((Path(options.path).name, len(told)))
+            super().__init__(options, *more)
+
+    def report(*progress: Any) -> bool:
+        told.append(progress)
+        return True
+
+    monkeypatch.setattr("app.engine.pair.Model", Noted)
+    target, draft = pair_files
+    with Engine(target, draft, report):
+        assert told[0] == (Role.TARGET, target.name, 0.0, draft.name)
+        assert sorted(name for name, _ in opened) == sorted([target.name, draft.name])
+        assert all(count > 0 for _, count in opened)
 
 
 def test_the_same_parts_are_not_loaded_again(pair_files: tuple[Path, Path]) -> None:
