@@ -9,17 +9,20 @@ NONE = "–"
 SIZE_UNITS = ("kB", "MB", "GB", "TB")
 
 
-def significant(value: float | None) -> str:
-    """Three significant digits, from 100 on whole numbers: 1.20e-07, 0.0512, 4.24, 42.4, 214, 12,345."""
+def significant(value: float | None, figures: int = 3) -> str:
+    """Three significant digits, from 100 on whole numbers: 1.20e-07, 0.0512, 4.24, 42.4, 214, 12,345.
+
+    With more `figures`, so many digits.
+    """
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
         return "0.00"
     if abs(value) < 1e-4:
-        return f"{value:.2e}"
+        return f"{value:.{figures - 1}e}"
     # Rounded first: 9.996 becomes 10.0, with one digit more before the point.
-    exponent = math.floor(math.log10(abs(float(f"{value:.2e}"))))
-    return f"{value:,.{max(2 - exponent, 0)}f}"
+    exponent = math.floor(math.log10(abs(float(f"{value:.{figures - 1}e}"))))
+    return f"{value:,.{max(figures - 1 - exponent, 0)}f}"
 
 
 def file_size(size: float) -> str:

@@ -1,30 +1,73 @@
-"""The inspected round: its facts, and its tokens."""
+"""The inspected round: its facts, and a card for each of its tokens."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.ui.inspector.part import InspectorPart
-from app.ui.instruments import RoundTable
+from app.ui.inspector.round.card_grid import CardGrid
+from app.ui.inspector.round.chain import BlockChain
+from app.ui.inspector.round.content import cards_of, chain_of
+from app.ui.inspector.round.facts import round_facts, source_words
 from app.ui.theme import Theme
+from app.ui.widgets.words.numbers import count
 
 
 class RoundView(InspectorPart):
-    """Shows the inspected round of an answer."""
+    """Shows the inspected round of an answer. Up and down go from card to card."""
 
     place_focused = Signal(QWidget)
-    """The widget of a place of the draft got the focus."""
+    """The card of a place got the focus."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.table = RoundTable(theme)
+        self.title = QLabel()
+        self.title.setProperty("role", "strong")
+        self.facts = QLabel()
+        self.facts.setProperty("role", "secondary")
+        self.source = QLabel()
+        self.source.setProperty("role", "caption")
+        for label in (self.facts, self.source):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        self.chain = BlockChain(theme)
+        self.grid = CardGrid(theme)
+        self.grid.card_focused.connect(self.place_focused)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.table)
+        column.setSpacing(4)
+        for widget in (self.title, self.facts, self.source, self.chain):
+            column.addWidget(widget)
+        column.addSpacing(4)
+        column.addWidget(self.grid)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Round")
 
     def draw(self) -> None:
-        index = self.answer.inspected
-        self.table.show_round(self.answer.rounds[index] if index is not None else None)
+        """Show the inspected round."""
+        answer = self.answer
+        index, header = answer.inspected, answer.header
+        if index is None or header is None:
+            self.grid.show_cards(())
+            return
+        round = answer.rounds[index]
+        self.title.setText(f"Round {count(round.index)}")
+        self.facts.setText(round_facts(round, header))
+        self.source.setText(source_words(round, header))
+        self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.source.text()}")
+        self.chain.show_links(chain_of(round, header))
+        self.grid.show_cards(cards_of(round, header))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self.grid.step(1 if event.key() == Qt.Key.Key_Down else -1)
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The keyboard goes on to the first card; the round itself has nothing to press."""
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+            self.grid.step(1)

@@ -1,0 +1,296 @@
+"""The numbers behind a round: why each drafted token passed or not, and how the token after them was chosen.
+
+Pure functions of a recorded round and its header. What a trace does not record is None, never a guess: it has
+the ten most probable tokens of either model, and of a sampled draft only the q of the drafted tokens. The
+rules are those of `loop/verify.py`; p is the target's distribution and q the proposal's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.engine.fates import JUDGED, Origin, Verdict
+from app.engine.loop.verify import block_reach, passes
+from app.engine.types import (
+    Alternatives,
+    DraftedToken,
+    Draw,
+    EmittedToken,
+    Round,
+    Sampling,
+    TraceHeader,
+    Verification,
+)
+
+# ---------------------------------------------------------------- how a drafted token was judged
+
+
+@dataclass(frozen=True, slots=True)
+class ArgmaxTest:
+    """Greedy: the drafted token passes if it is the target's most probable token."""
+
+    drafted: int
+    best: int
+
+    @property
+    def passed(self) -> bool:
+        return self.drafted == self.best
+
+
+@dataclass(frozen=True, slots=True)
+class RatioTest:
+    """Speculative: the drafted token passes with probability min(1, p/q), which is if u < p/q."""
+
+    p: float
+    q: float
+    u: float
+
+    @property
+    def ratio(self) -> float:
+        return self.p / self.q
+
+    @property
+    def chance(self) -> float:
+        return min(1.0, self.ratio)
+
+    @property
+    def passed(self) -> bool:
+        return passes(self.u, self.p, self.q)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawTest:
+    """Match: the drafted token passes if the target draws the same one."""
+
+    drafted: int
+    drawn: int
+    draw: Draw
+
+    @property
+    def passed(self) -> bool:
+        return self.drafted == self.drawn
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTest:
+    """Block: a token of a draft that is judged as a whole, from its last token backwards.
+
+    `reach` is the paper's p_i, the chance that the draft is accepted up to here or further; the token passes
+    if its draw `u` is below `h`. Both are None for tokens that were accepted with a later one.
+    """
+
+    p: float
+    q: float
+    before: float  # the reach of the token before, 1 at the start
+    reach: float
+    h: float | None
+    u: float | None
+    carried: bool  # this token or a later one passed
+
+    @property
+    def left(self) -> float | None:
+        """The part of `reach` that no next token takes up, as h gives it; None where h is 1 or unknown."""
+        if self.h is None or self.h == 1:
+            return None
+        return self.h * (1 - self.reach) / (1 - self.h)
+
+    @property
+    def own(self) -> bool | None:
+        """Whether its own draw passes; None where it has none."""
+        return self.u < self.h if self.u is not None and self.h is not None else None
+
+    @property
+    def passed(self) -> bool:
+        return self.carried
+
+
+Test = ArgmaxTest | RatioTest | DrawTest | BlockTest
+
+
+def judgement_of(round: Round, place: int, rule: Verification) -> Test | None:
+    """The test of a drafted token; None where it was never judged, or where the trace does not hold what the
+    rule compares."""
+    token = round.drafted[place]
+    if rule is Verification.BLOCK:
+        chain = block_chain(round)
+        return chain[place] if place < len(chain) else None
+    if token.verdict not in JUDGED:
+        return None
+    match rule:
+        case Verification.GREEDY if token.target_id is not None:
+            return ArgmaxTest(token.id, token.target_id)
+        case Verification.SPECULATIVE if token.p is not None and token.u is not None and token.q > 0:
+            return RatioTest(token.p, token.q, token.u)
+        case Verification.MATCH if token.target_id is not None and token.draw is not None:
+            return DrawTest(token.id, token.target_id, token.draw)
+    return None
+
+
+def block_chain(round: Round) -> tuple[BlockTest, ...]:
+    """The tests of a draft that was judged as a block, up to the last token that was judged."""
+    judged: list[tuple[DraftedToken, float, float]] = []
+    reach = 1.0
+    for token in round.drafted:
+        if token.p is None or token.q <= 0:
+            break
+        before, reach = reach, block_reach(reach, token.p, token.q)
+        judged.append((token, before, reach))
+    last = last_passed([token for token, _, _ in judged])
+    return tuple(
+        BlockTest(token.p or 0.0, token.q, before, reach, token.h, token.u, place <= last)
+        for place, (token, before, reach) in enumerate(judged)
+    )
+
+
+def last_passed(drafted: list[DraftedToken]) -> int:
+    """The last place of a block whose own draw passes: the draft is accepted up to there. -1 if none does."""
+    passed = (
+        place
+        for place, token in enumerate(drafted)
+        if token.u is not None and token.h is not None and token.u < token.h
+    )
+    return max(passed, default=-1)
+
+
+def verdict_of(round: Round, place: int, rule: Verification) -> Verdict | None:
+    """The verdict that the test's numbers give; None where there is no test."""
+    test = judgement_of(round, place, rule)
+    if test is None:
+        return None
+    ended = round.emitted[-1].origin is Origin.ACCEPTED if round.emitted else False
+    if ended and place >= len(round.emitted):
+        return Verdict.IGNORED  # behind the end of the answer or a stop
+    if test.passed:
+        return Verdict.ACCEPTED
+    first = place == 0 or verdict_of(round, place - 1, rule) is Verdict.ACCEPTED
+    return Verdict.REJECTED if first else Verdict.IGNORED
+
+
+# ------------------------------------------------------- how the token after the draft was chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """The draw in place of a rejected token, from max(reach p - q, 0), scaled so that it sums to one.
+
+    `reach` is 1 except in a block. `q` is that of the emitted token; where the trace does not hold it, it is
+    None, and so are `rest` and `total`.
+    """
+
+    reach: float
+    p: float
+    q: float | None
+    draw: Draw
+
+    @property
+    def rest(self) -> float | None:
+        """What the emitted token has left."""
+        return max(self.reach * self.p - self.q, 0.0) if self.q is not None else None
+
+    @property
+    def share(self) -> float:
+        """The emitted token's probability under the scaled residual: the width of its interval."""
+        return self.draw.high - self.draw.low
+
+    @property
+    def total(self) -> float | None:
+        """The sum of max(reach p - q, 0) over the vocabulary: it follows from the recorded interval."""
+        return self.rest / self.share if self.rest is not None and self.share > 0 else None
+
+
+def own_token(round: Round) -> EmittedToken | None:
+    """The token that the target gave after the accepted ones; None where the answer ended before it."""
+    last = round.emitted[-1] if round.emitted else None
+    return last if last is not None and last.origin is not Origin.ACCEPTED else None
+
+
+def residual_of(round: Round, header: TraceHeader) -> Residual | None:
+    """How the resampled token was drawn; None where nothing was drawn from a residual."""
+    token, place = own_token(round), len(round.emitted) - 1
+    drawn = header.verification in (Verification.SPECULATIVE, Verification.BLOCK)
+    if token is None or token.origin is not Origin.RESAMPLED or token.draw is None or not drawn:
+        return None
+    reach = 1.0
+    if header.verification is Verification.BLOCK:
+        chain = block_chain(round)
+        reach = chain[place - 1].reach if 0 < place <= len(chain) else 1.0
+    found = next(odds for odds in odds_of(round, place, header) if odds.id == token.id)
+    return Residual(reach, token.p, found.q, token.draw)
+
+
+# --------------------------------------------------------------------- what both models thought
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOdds:
+    """A token at a place, under both models; None where the trace does not hold it."""
+
+    id: int
+    piece: bytes
+    label: str = ""
+    p: float | None = None
+    q: float | None = None
+    draft_p: float | None = None  # the draft model's own probability among its ten best, before the settings
+
+
+def odds_of(round: Round, place: int, header: TraceHeader) -> tuple[TokenOdds, ...]:
+    """The tokens known at a place: the drafted and the emitted one, and the alternatives of both models.
+
+    By p, then by q and by the draft's own probability, most probable first.
+    """
+    target, draft = _top(round.target_top, place), _top(round.draft_top, place)
+    drafted = round.drafted[place] if place < len(round.drafted) else None
+    emitted = round.emitted[place] if place < len(round.emitted) else None
+    p, own = _by_id(target), _by_id(draft)
+    q = proposal_of(drafted, draft, header.sampling)
+    pieces = {
+        id: (piece, "") for top in (draft, target) for id, piece in zip(top.ids, top.pieces, strict=True)
+    }
+    for token in (drafted, emitted):
+        if token is not None:
+            pieces[token.id] = token.piece, token.label
+            if token.p is not None:
+                p.setdefault(token.id, token.p)
+    if drafted is not None and drafted.draft_p is not None and drafted.draft_draw is None:
+        own.setdefault(drafted.id, drafted.draft_p)
+    one_hot = drafted is not None and drafted.draft_draw is None
+    found = [
+        TokenOdds(id, piece, label, p.get(id), q.get(id, 0.0 if one_hot else None), own.get(id))
+        for id, (piece, label) in pieces.items()
+    ]
+    return tuple(sorted(found, key=lambda odds: (-(odds.p or 0.0), -(odds.q or 0.0), -(odds.draft_p or 0.0))))
+
+
+def proposal_of(drafted: DraftedToken | None, draft: Alternatives, sampling: Sampling) -> dict[int, float]:
+    """The known q of a place by token. All others have 0 if nothing was drawn, and an unknown q if it was.
+
+    A sampled draft records the q of its token alone. Where the temperature is the only setting, q is in
+    proportion to the draft model's own probabilities to the power of 1 / temperature, so that the others
+    follow from it.
+    """
+    if drafted is None:
+        return {}
+    known = {drafted.id: drafted.q}
+    own = _by_id(draft)
+    if drafted.draft_draw is not None and only_temperature(sampling) and own.get(drafted.id, 0.0) > 0:
+        scale = drafted.q / own[drafted.id] ** (1 / sampling.temperature)
+        known |= {
+            id: scale * share ** (1 / sampling.temperature) for id, share in own.items() if id != drafted.id
+        }
+    return known
+
+
+def only_temperature(sampling: Sampling) -> bool:
+    """Whether no filter and no penalty changes the distribution that tokens are drawn from."""
+    plain = Sampling(temperature=sampling.temperature, seed=sampling.seed)
+    names = ("top_k", "top_p", "min_p", "repeat_penalty", "frequency_penalty", "presence_penalty",
+             "dry_multiplier", "top_n_sigma", "typical_p", "xtc_probability")  # fmt: skip
+    return sampling.temperature > 0 and all(getattr(sampling, name) == getattr(plain, name) for name in names)
+
+
+def _top(tops: tuple[Alternatives, ...], place: int) -> Alternatives:
+    return tops[place] if place < len(tops) else Alternatives((), (), ())
+
+
+def _by_id(top: Alternatives) -> dict[int, float]:
+    return dict(zip(top.ids, top.p, strict=True))

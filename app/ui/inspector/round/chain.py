@@ -1,0 +1,109 @@
+"""The chain of a block: how far the draft reaches at each token, and the token whose draw passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.ui.inspector.round.content import ChainLink
+from app.ui.inspector.round.sums import compared, written
+from app.ui.theme import Theme
+from app.ui.theme.palette import blend
+
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine
+_CELL = 176  # pixels at text scale 1
+_WORDS = (
+    "A block is judged from its last token backwards: the first whose draw u is below its h passes, and with "
+    "it all before it."
+)
+
+
+class BlockChain(QWidget):
+    """Draws the reach of every token of a block as a bar, its h on it as a mark, and the draw."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._links: Sequence[ChainLink] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Chain of the block")
+        theme.changed.connect(self._fit)
+        self.show_links(())
+
+    def show_links(self, links: Sequence[ChainLink]) -> None:
+        """Show another chain; an empty one hides it."""
+        self._links = links
+        self.setVisible(bool(links))
+        self.setAccessibleDescription(" ".join([_WORDS, *map(_spoken, links)]))
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        self.setFixedHeight(self.sizeHint().height())
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        row = QFontMetricsF(self._theme.mono(-1)).height()
+        rows = -(-len(self._links) // self._columns()) if self._links else 0
+        words = QFontMetricsF(self._theme.sans(-1)).height() * 1.6
+        return QSize(300, round(words + rows * (3 * row + 22 * self._theme.scale)))
+
+    def _columns(self) -> int:
+        return max(int(self.width() // (_CELL * self._theme.scale)), 1)
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, palette = self._theme, self._theme.palette
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(theme.sans(-1))
+        painter.setPen(QColor(palette.secondary))
+        words = QFontMetricsF(theme.sans(-1)).height() * 1.6
+        painter.drawText(QRectF(0, 0, self.width(), words), _LEFT, _WORDS)
+        row = QFontMetricsF(theme.mono(-1)).height()
+        width, height = _CELL * theme.scale, 3 * row + 22 * theme.scale
+        for place, link in enumerate(self._links):
+            line, column = divmod(place, self._columns())
+            cell = QRectF(column * width, words + line * height, width - 16 * theme.scale, height)
+            self._paint_link(painter, cell, link, row)
+        painter.end()
+
+    def _paint_link(self, painter: QPainter, cell: QRectF, link: ChainLink, row: float) -> None:
+        theme, palette = self._theme, self._theme.palette
+        painter.setFont(theme.mono(-1))
+        line = QRectF(cell.left(), cell.top(), cell.width(), row)
+        painter.setPen(QColor(palette.fate(link.fate)))
+        mark = "  ← passes" if link.decides else ""
+        painter.drawText(line, _LEFT, link.token + mark)
+        track = QRectF(cell.left(), line.bottom() + 4, cell.width(), 8 * theme.scale)
+        painter.fillRect(track, QColor(blend(palette.text, palette.ground, 0.09)))
+        reach = QRectF(track.left(), track.top(), max(track.width() * link.reach, 1), track.height())
+        painter.fillRect(reach, QColor(blend(palette.area(link.fate), palette.ground, 0.3)))
+        if link.h is not None:
+            held = QRectF(track.left(), track.top(), max(track.width() * link.h, 1), track.height())
+            painter.fillRect(held, QColor(blend(palette.area(link.fate), palette.ground, 0.75)))
+        if link.u is not None:
+            x = track.left() + link.u * track.width()
+            painter.setPen(QPen(QColor(palette.text), 1.5))
+            painter.drawLine(round(x), round(track.top() - 3), round(x), round(track.bottom() + 3))
+        painter.setPen(QColor(palette.secondary))
+        reach_line = line.translated(0, row + 10 * theme.scale + 4)
+        painter.drawText(reach_line, _LEFT, f"r {written(link.reach)}")
+        painter.drawText(reach_line.translated(0, row), _LEFT, _test(link))
+
+
+def _test(link: ChainLink) -> str:
+    if link.h is None or link.u is None:
+        return "not asked"
+    return "u {} h {}".format(*compared(link.u, link.h).rsplit(" ", 1))
+
+
+def _spoken(link: ChainLink) -> str:
+    end = ", passes" if link.decides else ""
+    return f"{link.token}: reach {written(link.reach)}, {_test(link)}{end}."

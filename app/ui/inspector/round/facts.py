@@ -1,0 +1,74 @@
+"""What is said above the cards of a round. No Qt here."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from app.engine.explain.decision import only_temperature
+from app.engine.fates import Origin, Verdict
+from app.engine.types import Round, TraceHeader, Verification
+from app.ui.widgets.words.draft_end import end_words
+from app.ui.widgets.words.numbers import count, duration
+
+
+def round_facts(round: Round, header: TraceHeader) -> str:
+    """How many tokens of each fate, how long it took, and the rule."""
+    verdicts = Counter(token.verdict for token in round.drafted)
+    own = [token for token in round.emitted if token.origin is not Origin.ACCEPTED]
+    facts = [f"{count(len(round.drafted))} drafted"] if round.drafted else ["no draft"]
+    facts += [f"{count(verdicts[verdict])} {verdict}" for verdict in Verdict if verdicts[verdict]]
+    facts += [f"1 {round.fate_word(token)}" for token in own]
+    times = (
+        ("draft", round.draft_seconds),
+        ("verify", round.verify_seconds),
+        ("sampling", round.sample_seconds),
+    )
+    facts.append(", ".join(f"{name} {duration(seconds)}" for name, seconds in times))
+    if round.drafted:
+        facts.append(f"{header.verification} verification")
+    return " · ".join(facts)
+
+
+def source_words(round: Round, header: TraceHeader) -> str:
+    """Who was asked for the draft, who gave it, and what q is, in a few sentences."""
+    said = [_asked(round), _drawn(round, header)]
+    at_zero = header.sampling.temperature == 0 and header.verification is not Verification.GREEDY
+    if at_zero:
+        said.append(
+            "At temperature 0 p is 1 for the most probable token; the bars are the model's own probabilities."
+        )
+    return " ".join(filter(None, said))
+
+
+def _asked(round: Round) -> str:
+    if not round.drafted:
+        asked = " and ".join(round.asked or ())
+        return f"{asked} had no draft: {end_words(round.draft_end)}." if asked and round.draft_end else ""
+    name = round.strategy or "A strategy"
+    before = [other for other in round.asked or () if other != round.strategy]
+    silent = f"{' and '.join(before)} was asked first and had no draft. " if before else ""
+    ended = f"; the draft ended: {end_words(round.draft_end)}" if round.draft_end else ""
+    return f"{silent}{name} drafted{ended}."
+
+
+def _drawn(round: Round, header: TraceHeader) -> str:
+    """What q is in this round."""
+    if not round.drafted:
+        return ""
+    first = round.drafted[0]
+    if first.draft_draw is not None:
+        if only_temperature(header.sampling):
+            return (
+                "Each token was drawn from q. The trace holds q of the drafted token; that of the others "
+                "follows from the draft's own probabilities and the temperature."
+            )
+        return (
+            "Each token was drawn from q. The trace holds q of the drafted token only: filters and penalties "
+            "hide that of the others, so the bars show draft_p, the draft's own probability."
+        )
+    if first.draft_p is not None:
+        return (
+            "The draft's most probable token was taken, not drawn, so q is 1 there; draft_p is the draft's "
+            "own probability among its ten best."
+        )
+    return "The tokens were copied, not drawn, so q is 1 there and 0 elsewhere."

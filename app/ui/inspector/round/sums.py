@@ -1,0 +1,60 @@
+"""Sums written so that they can be followed with a pencil. No Qt here.
+
+Numbers have three figures, and more where the sum would not come out, or a comparison would not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.base.numbers import NONE, significant
+from app.engine.types import Draw
+
+_MOST = 12  # figures
+_ROUNDING = 6e-8  # of single precision, below 1
+
+
+def written(value: float | None, figures: int = 3) -> str:
+    """A number. What is not 0 never reads as 0, and what is not 1, by more than a rounding, never as 1."""
+    if value is None:
+        return NONE
+    if value == 0 or abs(value - 1) < _ROUNDING:
+        return f"{value:.0f}"
+    while float(text := significant(value, figures).replace(",", "")) == 1:
+        figures += 1
+    return text
+
+
+def add_up(values: tuple[float, ...], formula: Callable[..., float]) -> tuple[tuple[str, ...], str]:
+    """The numbers of a sum and its result, with as many figures as the sum needs to come out as written."""
+    result = written(formula(*values))
+    for figures in range(3, _MOST):
+        texts = tuple(written(value, figures) for value in values)
+        if written(formula(*map(float, texts))) == result:
+            break
+    return texts, result
+
+
+def apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with enough figures to show which one is the smaller."""
+    for figures in range(3, _MOST):
+        texts = written(first, figures), written(second, figures)
+        told = float(texts[0]), float(texts[1])
+        if first == second or (told[0] != told[1] and (told[0] < told[1]) == (first < second)):
+            break
+    return texts
+
+
+def compared(first: float, second: float) -> str:
+    """ "0.443 < 1", "0.424 ≥ 0.103"."""
+    left, right = apart(first, second)
+    return f"{left} {'<' if first < second else '≥'} {right}"
+
+
+def drawn(draw: Draw) -> str:
+    """A draw and the interval that it fell into: "0.654 in [0, 0.805)"."""
+    for figures in range(3, _MOST):
+        u, low, high = (written(value, figures) for value in (draw.u, draw.low, draw.high))
+        if (float(low) < float(u) or draw.low == draw.u) and float(u) < float(high):
+            break
+    return f"{u} in [{low}, {high})"

@@ -1,0 +1,165 @@
+"""The round in detail: what its cards state is what was recorded, and the keyboard goes through them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.engine.engine import Engine
+from app.engine.fates import Verdict
+from app.engine.record.trace import Trace
+from app.engine.types import Draw, Sampling, Verification
+from app.ui.inspector.round.content import CardContent, cards_of, chain_of
+from app.ui.inspector.round.facts import round_facts, source_words
+from app.ui.inspector.round.round_view import RoundView
+from app.ui.inspector.round.sums import add_up, apart, drawn, written
+from app.ui.state.answer import AnswerModel
+from app.ui.theme import Theme
+from tests.answers import answer
+
+WARM = Sampling(temperature=0.9, seed=11)
+FILTERED = Sampling(temperature=1.2, top_k=60, top_p=0.95, seed=12)
+SHARE = st.floats(0, 1, allow_subnormal=False)
+
+
+@given(SHARE, SHARE.filter(lambda q: q > 1e-6))
+def test_sums_come_out_as_written(p: float, q: float) -> None:
+    (left, right), result = add_up((p, q), lambda p, q: p / q)
+    assert written(float(left) / float(right)) == result
+
+
+@given(SHARE, SHARE)
+def test_comparisons_show_which_number_is_smaller(first: float, second: float) -> None:
+    left, right = apart(first, second)
+    if abs(first - second) > 1e-6:
+        assert (float(left) < float(right)) == (first < second) and left != right
+
+
+def test_a_draw_is_written_inside_its_interval() -> None:
+    assert drawn(Draw(0.654, 0.0, 0.805)) == "0.654 in [0, 0.805)"
+    assert drawn(Draw(0.50001, 0.5, 0.50002)) == "0.50001 in [0.50000, 0.50002)"
+
+
+def stated(card: CardContent) -> bool | None:
+    """Whether the card's last sum says that the token passes; None where it states nothing."""
+    decisive = [line for line in card.sums if line.verdict]
+    if not decisive:
+        return None
+    signs = re.findall(r" ([<≥=≠]) ", decisive[-1].text)
+    assert len(signs) == 1, decisive[-1].text
+    passed = signs[0] in "<="
+    assert decisive[-1].verdict in (("accepted", "passes") if passed else ("rejected", "does not pass"))
+    return passed
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), WARM, FILTERED], ids=["greedy", "warm", "filtered"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "draft-simple:n_max=4",
+        "draft-simple:n_max=4:sample=1",
+        "draft-simple:n_max=4:verify=match",
+        "draft-simple:n_max=4:sample=1:verify=block",
+        "prompt-lookup",
+    ],
+)
+def test_what_cards_state_is_what_was_recorded(engine: Engine, strategy: str, sampling: Sampling) -> None:
+    trace = answer(engine, strategy=strategy, sampling=sampling, max_tokens=50)
+    block = trace.header.verification is Verification.BLOCK
+    for round in trace.rounds:
+        cards = cards_of(round, trace.header)
+        own = len(cards) - len(round.drafted)
+        assert own == 1, "every round of this answer ends in the target's own token"
+        chain = chain_of(round, trace.header)
+        assert bool(chain) == (block and bool(round.drafted))
+        assert sum(link.decides for link in chain) == (1 if block and round.accepted else 0)
+        for card, token in zip(cards, round.drafted, strict=False):
+            assert card.word == token.verdict
+            if token.verdict is Verdict.IGNORED:
+                assert stated(card) in (None, False)
+            elif not block:
+                assert stated(card) is (token.verdict is Verdict.ACCEPTED)
+            else:
+                assert stated(card) in (None, token.verdict is Verdict.ACCEPTED)
+        assert round_facts(round, trace.header)
+        for card in cards:
+            assert card.spoken() and all(bars.token for bars in card.bars)
+
+
+def test_a_residual_is_written_out(engine: Engine) -> None:
+    trace = answer(engine, strategy="draft-simple:n_max=4", sampling=WARM, max_tokens=80)
+    residuals = [cards_of(round, trace.header)[-1] for round in trace.rounds if round.rejected]
+    assert residuals
+    for card in residuals:
+        names = [line.name for line in card.sums]
+        assert names == ["p − q", "sum over all tokens", "scaled", "v"] and card.wide
+        assert card.interval is not None and card.interval.low <= card.interval.draw < card.interval.high
+
+
+def test_what_a_trace_does_not_hold_is_said(engine: Engine) -> None:
+    sampled = "draft-simple:n_max=4:sample=1"
+    known = answer(engine, strategy=sampled, sampling=WARM, max_tokens=40)
+    hidden = answer(engine, strategy=sampled, sampling=FILTERED, max_tokens=40)
+    drafted = next(round for round in known.rounds if round.drafted)
+    assert "follows from" in source_words(drafted, known.header)
+    assert cards_of(drafted, known.header)[0].draft_heading == "q"
+    drafted = next(round for round in hidden.rounds if round.drafted)
+    assert "hide that of the others" in source_words(drafted, hidden.header)
+    assert cards_of(drafted, hidden.header)[0].draft_heading == "draft_p"
+
+
+@pytest.fixture
+def trace(engine: Engine) -> Trace:
+    return answer(engine, strategy="draft-simple:n_max=4", sampling=WARM, max_tokens=60)
+
+
+@pytest.fixture
+def view(qtbot: QtBot, theme: Theme, trace: Trace) -> RoundView:
+    made = RoundView(theme)
+    qtbot.addWidget(made)
+    made.resize(1000, 600)
+    made.show()
+    model = AnswerModel(trace)
+    made.set_answer(model)
+    model.pin(next(round.index for round in trace.rounds if len(round.drafted) == 4))
+    return made
+
+
+def test_a_card_stands_for_each_place_and_is_named(view: RoundView) -> None:
+    cards = view.grid.cards
+    assert [card.accessibleName().partition(":")[0] for card in cards] == [
+        "Place 1 of 4", "Place 2 of 4", "Place 3 of 4", "Place 4 of 4", "The target's own token",
+    ]  # fmt: skip
+    assert all(card.accessibleDescription() for card in cards[:1])
+    assert all(card.width() > 200 and card.height() > 40 for card in cards)
+
+
+def test_up_and_down_go_from_place_to_place(view: RoundView) -> None:
+    view.setFocus()
+    for key, place in ((Qt.Key.Key_Down, 0), (Qt.Key.Key_Down, 1), (Qt.Key.Key_Up, 0), (Qt.Key.Key_Up, 0)):
+        focused = view.focusWidget() or view
+        QTest.keyClick(focused, key)
+        assert view.grid.cards[place].hasFocus()
+
+
+def test_the_focus_stays_at_its_place_from_round_to_round(view: RoundView, trace: Trace) -> None:
+    view.grid.cards[2].setFocus()
+    for round in trace.rounds:
+        view.answer.pin(round.index)
+        focused = [card.hasFocus() for card in view.grid.cards]
+        assert sum(focused) == 1
+    assert [card.content for card in view.grid.cards] == list(cards_of(trace.rounds[-1], trace.header))
+
+
+def test_cards_fit_the_width(view: RoundView) -> None:
+    wide = {card.x() for card in view.grid.cards}
+    view.resize(500, 600)
+    narrow = {card.x() for card in view.grid.cards}
+    assert len(wide) > len(narrow)
+    assert all(card.geometry().right() <= view.grid.width() for card in view.grid.cards)
