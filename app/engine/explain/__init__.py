@@ -1,7 +1,8 @@
 """Explanations of the numbers: the cost model, advice, llama.cpp's command line.
 
-`cost.py` is the glossary's cost model from measured values, with break-even and best k. `advice.py` says in a
-sentence what to change and why; each change carries the strategy or load options that a button needs
+`cost.py` is the glossary's cost model from measured values, with break-even and best k. `advice.py` says in
+a sentence what to change and why; each change carries the strategy or load options that a button needs
 (`Remedy`). `draft_size.py` judges a draft by its share of the target's size. `llama_command.py` writes the
-settings as llama.cpp's command line and names those without a flag there.
+settings as llama.cpp's command line and names those without a flag there. `what_if.py` tells the rounds
+that a recorded answer would have had with other draft settings, exactly where the record decides that.
 """

@@ -1,0 +1,182 @@
+"""What if: other draft settings for a recorded answer, beside real runs on the same prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.errors import SettingError
+from app.engine.explain.cost import CostModel
+from app.engine.explain.what_if import WhatIf, what_if, with_settings
+from app.engine.record.trace import Trace
+from app.engine.strategy import StrategySpec
+from app.engine.types import FinishReason, LengthRule, Sampling
+from tests.answers import answer
+
+Run = Callable[[str], Trace]
+
+PROMPT = "Once upon a time there was a fox who"
+MATCH = ":verify=match"
+
+
+@pytest.fixture(scope="module")
+def run(demo_engine: Engine) -> Run:
+    """Real answers of the bundled pair; those with verify=match or =speculative are drawn."""
+    made: dict[str, Trace] = {}
+
+    def answered(strategy: str) -> Trace:
+        if strategy not in made:
+            drawn = Sampling(temperature=0.8, seed=4) if "verify" in strategy else Sampling()
+            made[strategy] = answer(
+                demo_engine, PROMPT, strategy=strategy, max_tokens=120, cold=True, sampling=drawn
+            )
+        return made[strategy]
+
+    return answered
+
+
+def asked(trace: Trace, strategy: str) -> WhatIf:
+    return what_if(trace, StrategySpec.parse(strategy))
+
+
+def counts(trace: Trace) -> tuple[int, int, int]:
+    rounds = trace.rounds
+    drafted = sum(len(round.drafted) for round in rounds)
+    return len(rounds), drafted, sum(round.accepted for round in rounds)
+
+
+RECORDED = ["draft-simple:n_max=8", "draft-simple:n_max=3", "draft-simple:n_max=8:p_min=0.5"]
+AUTO = "draft-simple:n_max=8:length=auto"
+OTHER = [
+    "draft-simple:n_max=1",
+    "draft-simple:n_max=2",
+    "draft-simple:n_max=4",
+    "draft-simple:n_max=8:p_min=0.3",
+    "draft-simple:n_max=8:p_min=0.7",
+    "draft-simple:n_max=6:n_min=2:p_min=0.6",
+    "draft-simple:n_max=8:length=ewma",
+]
+
+
+@pytest.mark.parametrize("verify", ["", MATCH], ids=["greedy", "match"])
+def test_what_is_called_exact_is_what_really_happens(run: Run, verify: str) -> None:
+    exact = 0
+    for recorded in RECORDED:
+        trace = run(recorded + verify)
+        for strategy in (*OTHER, *RECORDED):
+            outcome = asked(trace, strategy + verify)
+            if outcome.exact:
+                exact += 1
+                real = counts(run(strategy + verify))
+                assert (outcome.rounds, outcome.drafted, outcome.accepted) == real, (recorded, strategy)
+    assert exact >= 6, "three have the recorded settings, the others follow from the record"
+
+
+@pytest.mark.parametrize("verify", ["", MATCH], ids=["greedy", "match"])
+@pytest.mark.parametrize("recorded", RECORDED[:2])
+def test_an_estimate_is_close_to_what_really_happens(run: Run, recorded: str, verify: str) -> None:
+    trace = run(recorded + verify)
+    for strategy in OTHER[:3]:
+        outcome = asked(trace, strategy + verify)
+        rounds, drafted, accepted = counts(run(strategy + verify))
+        assert outcome.rounds == pytest.approx(rounds, rel=0.15)
+        assert outcome.drafted == pytest.approx(drafted, rel=0.15)
+        assert outcome.accepted == pytest.approx(accepted, rel=0.15)
+        assert outcome.fewest <= outcome.rounds <= outcome.most
+
+
+@pytest.mark.parametrize("recorded", [strategy + verify for strategy in RECORDED for verify in ("", MATCH)])
+def test_the_recorded_settings_give_the_recorded_rounds(run: Run, recorded: str) -> None:
+    trace = run(recorded)
+    outcome = asked(trace, recorded)
+    assert outcome.exact and (outcome.rounds, outcome.drafted, outcome.accepted) == counts(trace)
+    assert outcome.tokens == len(trace.token_ids)
+    assert outcome.acceptance_rate == outcome.accepted / outcome.drafted
+
+
+def test_drawn_texts_are_never_exact_with_other_drafts(run: Run) -> None:
+    trace = run("draft-simple:n_max=4:verify=speculative")
+    outcome = asked(trace, "draft-simple:n_max=2:verify=speculative")
+    assert not outcome.exact and "draw other tokens" in outcome.reasons[0]
+
+
+def test_a_lower_p_min_than_recorded_is_an_estimate(run: Run) -> None:
+    outcome = asked(run(RECORDED[2]), "draft-simple:n_max=8")
+    assert not outcome.exact and "no draft was recorded" in outcome.reasons[-1]
+    rounds, _, _ = counts(run("draft-simple:n_max=8"))
+    assert outcome.rounds == pytest.approx(rounds, rel=0.3)
+
+
+def test_drafts_that_go_on_behind_a_rejection_leave_rounds_exact(run: Run) -> None:
+    found = 0
+    for strategy in (OTHER[3], OTHER[5], "draft-simple:n_max=5:p_min=0.4"):
+        outcome = asked(run(RECORDED[0] + MATCH), strategy + MATCH)
+        if outcome.reasons and outcome.reasons[0].startswith("Rounds and accepted are exact"):
+            found += 1
+            rounds, _, accepted = counts(run(strategy + MATCH))
+            assert (outcome.rounds, outcome.accepted) == (rounds, accepted)
+    assert found
+
+
+def test_the_estimate_is_the_same_every_time(run: Run) -> None:
+    trace = run(RECORDED[1])
+    assert asked(trace, OTHER[1]) == asked(trace, OTHER[1])
+    assert not asked(trace, OTHER[1]).exact
+
+
+def test_the_factor_is_that_of_the_cost_model(run: Run) -> None:
+    trace = run(RECORDED[0])
+    cost = CostModel.of([*trace.rounds, *run("none").rounds])
+    outcome = what_if(trace, StrategySpec.parse(RECORDED[0]), cost)
+    assert cost.c is not None and outcome.factor is not None
+    taken = sum((cost.v(len(round.drafted)) or 0) + len(round.drafted) * cost.c for round in trace.rounds)
+    assert outcome.factor == pytest.approx(len(trace.token_ids) / taken)
+
+
+def test_without_a_pass_over_one_token_there_is_no_factor(run: Run) -> None:
+    trace = run(RECORDED[0])
+    drafted = [round for round in trace.rounds if round.drafted]
+    assert what_if(trace, StrategySpec.parse(RECORDED[0]), CostModel.of(drafted)).factor is None
+
+
+def test_every_kind_of_estimate_says_why(run: Run) -> None:
+    trace = run(RECORDED[0])
+    assert trace.totals is not None
+    cut = replace(trace, totals=msgspec.structs.replace(trace.totals, finish_reason=FinishReason.CANCELLED))
+    assert any("broken off" in reason for reason in asked(cut, RECORDED[0]).reasons)
+    warm = replace(trace, header=msgspec.structs.replace(trace.header, cold=False))
+    assert any("warm" in reason for reason in asked(warm, OTHER[-1]).reasons)
+    with pytest.raises(SettingError, match="decides by times"):
+        asked(trace, AUTO)
+    cost = CostModel.of([*trace.rounds, *run("none").rounds])
+    assert any("clock" in reason for reason in what_if(trace, StrategySpec.parse(AUTO), cost).reasons)
+    copied = run("prompt-lookup")
+    assert "not recorded" in asked(copied, "prompt-lookup:num_pred_tokens=2").reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "wanted", "message"),
+    [
+        ("none", "draft-simple", "drafted nothing"),
+        ("prompt-lookup+draft-simple", "draft-simple", "mix of strategies"),
+        ("draft-simple", "prompt-lookup", "made with draft-simple"),
+        ("draft-simple", "draft-simple:verify=match", "made with draft-simple"),
+    ],
+)
+def test_what_the_record_says_nothing_about_is_refused(
+    run: Run, recorded: str, wanted: str, message: str
+) -> None:
+    with pytest.raises(SettingError, match=message):
+        asked(run(recorded), wanted)
+
+
+def test_settings_are_put_into_the_recorded_strategy() -> None:
+    recorded = StrategySpec.parse("draft-simple:n_max=8:n_min=4:verify=match")
+    changed = with_settings(recorded, 2, 0.5, LengthRule.EWMA)
+    assert str(changed) == "draft-simple:n_max=2:n_min=2:p_min=0.5:verify=match:length=ewma"
+    lookup = with_settings(StrategySpec.parse("prompt-lookup"), longest=4, p_min=0.5)
+    assert str(lookup) == "prompt-lookup:num_pred_tokens=4"
