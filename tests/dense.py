@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from app.engine.sampling.distribution import Distribution
-from app.engine.sampling.logits import softmax
 from app.engine.types import Sampling
+from tests.reference import softmax
 
 
 def dense(made: Distribution, size: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
 from app.engine.loop.text import TextStream
-from app.engine.native import AbortFlag, Cancelled, Vocabulary, exponentials
+from app.engine.native import AbortFlag, Cancelled, Vocabulary
 from app.engine.pair import LoadedPair, LoadReport, TestReport
 from app.engine.params import check_params
 from app.engine.process.messages import Event, Finished, PromptProgress, RoundFinished, Started
@@ -246,7 +246,6 @@ class Engine:
             sampler=Sampler(
                 sampling,
                 ends if request.ignore_eos else (),
-                exponentials,
                 breakers_of(vocabulary, sampling),
             ),
             draws=Draws(seed),

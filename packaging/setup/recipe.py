@@ -126,7 +126,7 @@ def package_lock() -> str:
 
 def make_recipe(choice: Choice) -> Recipe:
     """Look at compilers, toolkit and machine. Raises SetupError where something is missing."""
-    cc, cxx = _compiler("CC", "cc", "gcc", "clang"), _compiler("CXX", "c++", "g++", "clang++")
+    cc, cxx = find_compiler("CC", "cc", "gcc", "clang"), find_compiler("CXX", "c++", "g++", "clang++")
     toolkit = look(choice.gpu, cxx, choice.cmake_args, choice.cxxflags)
     no_amx = [flag for flag in NO_AMX if _accepts(cc, "c", flag) and _accepts(cxx, "c++", flag)]
     arguments = [*BASE_CMAKE, *GPU_CMAKE[choice.gpu]]
@@ -145,7 +145,7 @@ def make_recipe(choice: Choice) -> Recipe:
     )
 
 
-def _compiler(variable: str, *names: str) -> str:
+def find_compiler(variable: str, *names: str) -> str:
     """CMake's own order: the environment's word, then the usual names. Checked by asking it."""
     own = os.environ.get(variable)
     for name in [own] if own else names:

@@ -1,4 +1,4 @@
-"""Set-up, step by step: .venv, locked libraries, the app, Qt's system libraries, llama.cpp.
+"""Set-up, step by step: .venv, locked libraries, the app, Qt's system libraries, llama.cpp, own C code.
 
 Every finished step leaves a note in .venv of what it was made from. A step runs only when its
 note differs, so a second call reads a few files and is over, and an interrupted one goes on
@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+import kernel
 from console import CommandError, SetupError, answer, run, say
 from recipe import (
     LOCKS,
@@ -51,6 +52,7 @@ class Notes:
     qt: str = ""  # "offscreen" or "window"
     native: str = ""
     wheel: str = ""  # key of the installed wheel
+    kernel: str = ""
     models: str = ""  # folder of llama.cpp's vocabularies and chat templates: for tests, which read it here
     choice: dict[str, str] = field(default_factory=dict)
 
@@ -115,6 +117,7 @@ def set_up(stage: str, gpu: str) -> None:
         _qt(stage, notes)
         if recipe is not None:
             _native(choice, recipe, notes)
+        _kernel(choice, notes)
         if stage == "dev":
             _models(notes)
         say("ready")
@@ -137,13 +140,15 @@ def choose(gpu: str, notes: Notes) -> Choice:
 
 
 def _is_ready(stage: str, gpu: str, notes: Notes) -> bool:
+    choice = choose(gpu, notes)
     return (
         PYTHON.exists()
         and notes.venv == _venv_note()
         and getattr(notes, stage) == _lock_note(stage)
         and notes.project == _project_note()
         and notes.qt in _qt_enough(stage)
-        and notes.native == _native_note(choose(gpu, notes))
+        and notes.native == _native_note(choice)
+        and notes.kernel == _kernel_note(choice)
         and (stage == "app" or os.path.isdir(notes.models))
     )
 
@@ -268,6 +273,13 @@ def _native(choice: Choice, recipe: Recipe, notes: Notes) -> None:
     notes.save()
 
 
+def _kernel(choice: Choice, notes: Notes) -> None:
+    if notes.kernel != _kernel_note(choice):
+        kernel.compile_into(VENV / "lib", choice.cflags)
+        notes.kernel = _kernel_note(choice)
+        notes.save()
+
+
 def _models(notes: Notes) -> None:
     if os.path.isdir(notes.models):
         return
@@ -303,6 +315,12 @@ def _native_note(choice: Choice) -> str:
     The processor is in it because a home folder may be shared by unlike machines.
     """
     made_from = [RECIPE, package_lock(), asdict(choice), machine()]
+    return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:16]
+
+
+def _kernel_note(choice: Choice) -> str:
+    """Without a compiler too: numpy then serves until something of this changes."""
+    made_from = [kernel.digest(), choice.cflags, machine()]
     return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:16]
 
 

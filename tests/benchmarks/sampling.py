@@ -31,7 +31,6 @@ import llama_cpp as cpp
 import numpy as np
 
 from app.engine import Engine, GenerationRequest, Sampling
-from app.engine.native import exponentials
 from app.engine.sampling.dry import Breakers, is_on
 from app.engine.sampling.row_store import RowStore
 from app.engine.sampling.sampler import Sampler
@@ -129,7 +128,7 @@ def rounds(pair: tuple[Path, Path], repeats: int) -> None:
 
 def _ours(row: np.ndarray, sampling: Sampling) -> Callable[[], object]:
     breakers = Breakers(np.zeros(len(row), np.bool_))
-    sampler, store = Sampler(sampling, (), exponentials, breakers), RowStore(len(row))
+    sampler, store = Sampler(sampling, (), breakers), RowStore(len(row))
     made, adjusted = store.rows(2)
     context = _context(sampling)
     return lambda: sampler.distribution(sampler.adjust(row, context, adjusted), made).draw(0.7)

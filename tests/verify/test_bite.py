@@ -18,12 +18,12 @@ from app.engine.native import Context
 from app.engine.record.recheck import recheck
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.draws import Draws, Purpose
-from app.engine.sampling.logits import softmax
 from app.engine.sampling.rows import TargetRows
 from app.engine.types import Draw, GenerationRequest, Sampling
 from tests.answers import answer
 from tests.equality import Baselines
 from tests.law import CASES, CUT, DRY, PENALISED, Case, count, exact_law, holds, p_values
+from tests.reference import softmax
 from tests.tiny import Tiny
 
 DRAWS, FEW = 1200, 600  # as in the slice of `make test`
@@ -81,7 +81,7 @@ def q_before_its_filters(patch: Patch) -> None:
             return self.drawn_from.draw(u)
 
     def distribution(self: DraftSimple, proposal, row, context):  # type: ignore[no-untyped-def]
-        q = Misjudged(softmax(row))
+        q = Misjudged(softmax(row).astype(np.float32))
         q.drawn_from = filtered(self, proposal, row, context)
         return q
 

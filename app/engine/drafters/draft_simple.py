@@ -188,7 +188,7 @@ class DraftSimple(Drafter):
             top.append(Alternatives(tuple(ids), tuple(map(piece, ids)), p))
         if not q:
             return DraftView([alternatives.p[0] for alternatives in top], top)
-        drawn = zip(rows, chosen, log_sum_exp(rows, self._around.sampler.exponentials), strict=True)
+        drawn = zip(rows, chosen, log_sum_exp(rows), strict=True)
         return DraftView([math.exp(row.item(token) - whole) for row, token, whole in drawn], top)
 
     def _distribution(self, proposal: Proposal, row: Floats, context: TokenIds) -> Distribution:

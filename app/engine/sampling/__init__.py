@@ -1,14 +1,16 @@
 """From a row of logits to a drawn token: filters, distributions, draws.
 
-- Rows are lazy (`rows.py`): nothing is computed after a rejected token. If only a temperature applies and the
-  vocabulary is small, six numpy calls compute all rows of a round, which costs less.
+- Rows are lazy (`rows.py`): nothing is computed after a rejected token.
 - Rows are as small as what the filters leave (`distribution.py`): a few ids with their p. Verification,
   residual, draws and sampled drafts work on those. `filters.py` finds them by bounds (`logits.py`: maxima of
   groups) and never sorts the vocabulary; `tests/dense.py` keeps the sorted form as the reference.
 - XTC's own draw is summed out: tokens are drawn from the law over both cases.
 - Rows of a whole vocabulary reuse memory (`row_store.py`): fresh pages cost more than what is written into
-  them. Their exponentials come from the function behind llama.cpp's own softmax (`native/exponentials.py`),
-  in a quarter of numpy's time; where a system does not export it, from numpy.
+  them.
+- Exponentials, the largest values and draws take one pass over a row each, by functions that set-up compiles
+  (`kernel.c`; `kernel.py` is the way to them), in a third of numpy's time. Where no compiler is, numpy's form
+  serves, which stands behind every call; tests run both. What numpy does as fast stays numpy's: copies, an
+  argmax, a maximum.
 - Draws are keyed by (seed, position, purpose), so `match` gives what plain sampling gives, and
   `record/recheck.py` can recompute every verdict. The draws of a sampled draft also carry the round's start:
   a position can be drafted again after a rejection, and how far the second draft reaches may depend on the

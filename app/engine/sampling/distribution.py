@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.engine.sampling import kernel
 from app.engine.types import Draw
 
 if TYPE_CHECKING:
@@ -55,14 +56,15 @@ class Distribution:
 
     def beyond(self, other: Distribution, reach: float = 1.0) -> Distribution:
         """max(reach p - q, 0), where q is `other`; not scaled."""
-        rest = self.p.copy() if reach == 1 else self.p * np.float32(reach)
-        if self.ids is not None:
-            rest -= other._at(self.ids)
-        elif other.ids is not None:
-            rest[other.ids] -= other.p
+        p = self.p if reach == 1 else self.p * np.float32(reach)
+        if self.ids is None and other.ids is not None:
+            rest = p.copy()
+            rest[other.ids] = np.maximum(p[other.ids], other.p) - other.p
         else:
-            rest -= other.p
-        return Distribution(np.maximum(rest, 0, out=rest), self.ids)
+            q = other.p if self.ids is None else other._at(self.ids)
+            rest = np.maximum(p, q)
+            rest -= q  # the same as max(p - q, 0), in half its time
+        return Distribution(rest, self.ids)
 
     def _at(self, ids: Ids) -> Floats:
         """The probabilities of these tokens, shape [len(ids)]."""
@@ -79,6 +81,9 @@ def draw_token(p: Floats, u: float) -> tuple[int, Draw]:
     first, so that only that block is summed element by element. Blocks are summed pairwise in the precision
     of `p`, which is as exact as `p` itself; the lists are short and in double precision.
     """
+    if kernel.compiled is not None:
+        place, low, high = kernel.compiled.draw(p, u)
+        return place, Draw(u, low, high)
     starts, width = _blocks(len(p))
     ends = list(accumulate(np.add.reduceat(p, starts).tolist()))
     total = ends[-1]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from app.engine.sampling import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
     Places = NDArray[np.intp]
-
-Exponentials = Callable[["Floats", "np.float32 | float", "Floats"], float]
-"""(x, shift, out) -> sum: writes exp(x - shift) into `out`, which may be `x`; both contiguous, shape [n]."""
 
 TOP = 10
 """The number of alternatives that a trace keeps."""
@@ -27,28 +25,26 @@ _HEIGHT = 64  # values per group
 # its code is no longer in the processor's caches, and the methods' overhead costs more than the sum.
 
 
-def exponentials(x: Floats, shift: np.float32 | float, out: Floats) -> float:
-    """`Exponentials` with numpy."""
-    np.subtract(x, np.float32(shift), out=out)
+def exponentials(x: Floats, shift: float, out: Floats | None = None, temperature: float = 1.0) -> float:
+    """The sum of exp((x - shift) / temperature), shape [n]; they are written into `out`, if given.
+
+    `shift` is the largest value. It is subtracted first: a tiny temperature would overflow the quotient.
+    """
+    if kernel.compiled is not None:
+        return kernel.compiled.exponentials(x, shift, temperature, out)
+    out = np.subtract(x, np.float32(shift), out=out)
+    if temperature != 1:
+        out /= np.float32(temperature)
     np.exp(out, out=out)
     # In the row's own precision, because numpy sums pairwise: the error is a few roundings.
     return float(np.add.reduce(out))
 
 
-def softmax(logits: Floats, exponentials: Exponentials = exponentials) -> Floats:
-    """Probabilities of one row, shape [vocabulary]; -inf becomes 0."""
-    p = np.empty_like(logits)
-    whole = exponentials(logits, np.maximum.reduce(logits), p)
-    p /= np.float32(whole)
-    return p
-
-
-def log_sum_exp(rows: Floats, exponentials: Exponentials = exponentials) -> list[float]:
+def log_sum_exp(rows: Floats) -> list[float]:
     """The log of each row's sum of exponentials, shape [n, vocabulary] -> n numbers; NaN for a row with a NaN
     logit."""
-    out = np.empty_like(rows[0])
     largest = np.maximum.reduce(rows, axis=1).tolist()
-    return [top + math.log(exponentials(row, top, out)) for row, top in zip(rows, largest, strict=True)]
+    return [top + math.log(exponentials(row, top)) for row, top in zip(rows, largest, strict=True)]
 
 
 def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[float]]]:
@@ -58,6 +54,9 @@ def top_of_rows(rows: Floats, n: int = TOP) -> tuple[list[list[int]], list[list[
     bound that at least n values of a row reach, and few more: three quick passes over all rows at once
     instead of a partition of each row. Both lists are empty for a row of NaN.
     """
+    if kernel.compiled is not None:
+        found = [kernel.compiled.largest(row, n) for row in rows]
+        return [places for places, _ in found], [values for _, values in found]
     count, size = rows.shape
     height = max(1, math.isqrt(size) // 2)
     groups = size // height
@@ -93,9 +92,8 @@ class Logits:
     The maxima of groups cost one quick pass; only groups with a large enough maximum are searched.
     """
 
-    def __init__(self, values: Floats, exponentials: Exponentials) -> None:
+    def __init__(self, values: Floats) -> None:
         self.values = values
-        self._exponentials = exponentials
         count = len(values) // _HEIGHT
         self._maxima: Floats | None = None
         if count < _HEIGHT:
@@ -114,7 +112,7 @@ class Logits:
     def weights(self) -> tuple[Floats, float]:
         """Probabilities times their sum, shape [n], and that sum; the largest weight is 1."""
         weights = np.empty_like(self.values)
-        return weights, self._exponentials(self.values, self.largest, weights)
+        return weights, exponentials(self.values, self.largest, weights)
 
     def bound(self, n: int) -> np.float32:
         """A value that at least `n` logits reach, and few more."""

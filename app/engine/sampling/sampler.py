@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.sampling import filters
+from app.engine.sampling import filters, kernel
 from app.engine.sampling.distribution import Distribution
 from app.engine.sampling.dry import Breakers, Dry, is_on
-from app.engine.sampling.logits import Exponentials, Logits, exponentials
+from app.engine.sampling.logits import Logits, exponentials
 from app.engine.types import Sampling
 
 if TYPE_CHECKING:
@@ -39,13 +39,11 @@ class Sampler:
         self,
         sampling: Sampling,
         banned: Iterable[int] = (),
-        exponentials: Exponentials = exponentials,
         breakers: Breakers | None = None,
     ) -> None:
         """`banned` ids are never drawn (end-of-generation tokens, if ignored); `breakers` are needed if DRY
         is on."""
         self.sampling = sampling
-        self.exponentials = exponentials
         self._banned = np.fromiter(banned, np.intp)
         self._best_k = 0
         self._penalises = sampling.repeat_last_n != 0 and (
@@ -116,9 +114,12 @@ class Sampler:
             return Distribution(np.ones(1, np.float32), np.array([adjusted.argmax()]))
         if not self._looks:
             return Distribution(self._softened(adjusted, np.maximum.reduce(adjusted), out))
-        ids, left = None, Logits(adjusted, self.exponentials)
+        if kernel.compiled is not None and 0 < self._best_k < len(adjusted):
+            best, values = kernel.compiled.largest(adjusted, self._best_k)
+            return self._of_few(best, values, self._heads) if best else _no_distribution(adjusted)
+        ids, left = None, Logits(adjusted)
         if math.isnan(left.largest):
-            return Distribution(np.full_like(adjusted, np.nan))
+            return _no_distribution(adjusted)
         if 0 < self._best_k < len(adjusted):
             places = left.reaching(left.bound(self._best_k))
             if len(places) <= filters.FEW:
@@ -130,7 +131,7 @@ class Sampler:
                 if len(ids) <= filters.FEW and len(self._filters) - done <= self._ranks:
                     heads = self._heads[len(self._heads) - len(self._filters) + done :]
                     return self._of_few(ids.tolist(), left.values[places].tolist(), heads)
-                left = Logits(left.values[places], self.exponentials)
+                left = Logits(left.values[places])
         p = self._softened(left.values, left.largest, out if ids is None else None)
         if self.sampling.xtc_probability > 0:
             chance, threshold = self.sampling.xtc_probability, self.sampling.xtc_threshold
@@ -156,30 +157,14 @@ class Sampler:
         places, p = zip(*kept, strict=True)
         return Distribution(np.array(p, np.float32), np.array(places, np.intp))
 
-    def _softened(self, logits: Floats, largest: np.float32, out: Floats | None) -> Floats:
+    def _softened(self, logits: Floats, largest: float, out: Floats | None) -> Floats:
         """The probabilities at the temperature, shape [n]."""
         p = np.empty_like(logits) if out is None else out
         temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
-        if temperature == 1:
-            whole = self.exponentials(logits, largest, p)
-        else:
-            # The maximum is subtracted first and the quotient limited: a tiny temperature would overflow it.
-            np.subtract(logits, largest, out=p)
-            p /= np.float32(temperature)
-            whole = self.exponentials(p, 0.0, p)
-        p /= np.float32(whole)
+        p *= np.float32(1 / exponentials(logits, largest, p, temperature))
         return p
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether only the temperature applies: all rows can then be computed at once."""
-        return not (self.is_greedy or self.adjusts or self._looks)
 
-    def distributions(self, logits: Floats) -> list[Distribution]:
-        """As `distribution`, for all rows at once, shape [n, vocabulary]; only if `is_plain`."""
-        temperature = max(self.sampling.temperature, _LOWEST_TEMPERATURE)
-        p: Floats = np.subtract(logits, np.maximum.reduce(logits, axis=1, keepdims=True))
-        p /= np.float32(temperature)
-        np.exp(p, out=p)
-        p /= np.add.reduce(p, axis=1, keepdims=True)
-        return [Distribution(row) for row in p]
+def _no_distribution(logits: Floats) -> Distribution:
+    """What a row with a NaN gives: every probability is NaN."""
+    return Distribution(np.full_like(logits, np.nan))

@@ -15,6 +15,8 @@ from app.engine.types import Sampling
 from tests.dense import dense
 from tests.reference import probabilities, softmax
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 CONTEXT = np.array([1, 2, 3], np.int32)
 DRAFT = [4, 5]
 LOGITS = (3 * np.random.default_rng(0).standard_normal((3, 30))).astype(np.float32)
@@ -98,14 +100,6 @@ def test_a_one_hot_row_does_not_hide_logits_that_are_no_numbers() -> None:
     best = [int(dense(made.distribution(row), 30).argmax()) for row in range(3)]
     made.record(3)
     assert [np.isnan(made.probability(row, token)) for row, token in enumerate(best)] == [False, True, False]
-
-
-def test_plain_rows_come_all_at_once_and_are_the_same() -> None:
-    made, sampler = rows(Sampling(temperature=0.6))
-    for row in range(3):
-        expected = probabilities(LOGITS[row], Sampling(temperature=0.6), [])
-        np.testing.assert_allclose(dense(made.distribution(row), 30), expected, atol=1e-6)
-    assert sampler.asked == 0
 
 
 @pytest.mark.parametrize("looked_at", [(0, 1, 2), (2, 0)])

@@ -1,0 +1,77 @@
+"""Passes over a row of a vocabulary, compiled at set-up (kernel.c).
+
+Where no compiler was, `compiled` is None, and numpy does the same in more passes. A call keeps the
+interpreter's lock: to let it go and to wait for it would cost more than most calls take.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+_SOURCE = Path(__file__).with_name("kernel.c")
+_Row = ctypes.POINTER(ctypes.c_float)
+
+
+class Kernel:
+    """The functions of kernel.c. Rows are contiguous and writable, shape [n], n > 0."""
+
+    def __init__(self, library: Path) -> None:
+        functions = ctypes.PyDLL(str(library))
+        n, real = ctypes.c_int64, ctypes.c_double
+        self._exponentials = functions.exponentials
+        self._exponentials.argtypes = [_Row, n, ctypes.c_float, ctypes.c_float, _Row]
+        self._exponentials.restype = real
+        self._largest = functions.largest
+        self._largest.argtypes = [_Row, n, n, ctypes.POINTER(n), _Row]
+        self._largest.restype = n
+        self._draw = functions.draw
+        self._draw.argtypes = [_Row, n, real, ctypes.POINTER(real), ctypes.POINTER(real)]
+        self._draw.restype = n
+
+    def exponentials(self, x: Floats, shift: float, temperature: float, out: Floats | None) -> float:
+        """The sum of exp((x - shift) / temperature), for shift >= x; they are written into `out`, if given,
+        which may be `x`."""
+        written = None if out is None else _row(out)
+        total: float = self._exponentials(_row(x), len(x), shift, 1 / temperature, written)
+        return total
+
+    def largest(self, x: Floats, k: int) -> tuple[list[int], list[float]]:
+        """Places and values of the `k` largest values, largest first (ties: lower place first); none if a
+        value is NaN. For k up to some hundred: they are kept in order while the row is read."""
+        places, values = (ctypes.c_int64 * k)(), (ctypes.c_float * k)()
+        count = self._largest(_row(x), len(x), k, places, values)
+        return places[:count], values[:count]
+
+    def draw(self, p: Floats, u: float) -> tuple[int, float, float]:
+        """The place whose interval contains `u`, and the interval; `p` need not sum to one."""
+        low, high = ctypes.c_double(), ctypes.c_double()
+        place: int = self._draw(_row(p), len(p), u, low, high)
+        return place, low.value, high.value
+
+
+def _row(x: Floats) -> ctypes.c_float:
+    """An array's memory as an argument, in an eighth of the time of its `ctypes` attribute. Raises if there
+    are gaps in it."""
+    assert x.dtype == np.float32
+    return ctypes.c_float.from_buffer(x)  # type: ignore[arg-type]  # it is a buffer from Python 3.12 on
+
+
+def load() -> Kernel | None:
+    """The library that set-up (packaging/setup/kernel.py) made from this very source, if any."""
+    digest = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
+    library = Path(sys.prefix, "lib", f"draftscope-{digest}.so")
+    return Kernel(library) if library.is_file() else None
+
+
+compiled = load()

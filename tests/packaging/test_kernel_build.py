@@ -1,0 +1,59 @@
+"""Set-up compiles the passes over rows, or says that numpy does their work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.engine.sampling.kernel import load
+
+SETUP = Path(__file__).parents[2] / "packaging" / "setup"
+SCRIPT = (
+    "import sys; from pathlib import Path; import kernel; kernel.compile_into(Path(sys.argv[1]), sys.argv[2])"
+)
+
+
+def compile_into(folder: Path, cflags: str = "", **environment: str) -> str:
+    """What set-up says."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", SCRIPT, str(folder), cflags],
+        cwd=SETUP,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler")
+def test_the_library_is_the_one_that_the_engine_looks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "lib"
+    library.mkdir()
+    (library / "draftscope-0123456789abcdef.so").touch()  # from an older source
+    assert compile_into(library) == ""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    made = load()
+    assert made is not None
+    assert made.largest(np.array([1, 3, 2], np.float32), 2) == ([1, 2], [3, 2])
+    assert len(list(library.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "compiler", [{"CC": "no-such-compiler"}, {"CC": "false"}, {"cflags": "--no-such-flag"}]
+)
+def test_one_line_says_so_where_numpy_serves(tmp_path: Path, compiler: dict[str, str]) -> None:
+    said = compile_into(tmp_path, **compiler)
+    assert len(said.splitlines()) == 1
+    assert "numpy" in said
+    assert not list(tmp_path.iterdir())
