@@ -85,6 +85,14 @@ class Acceptance:
         """The share of rounds in which the strategy proposes a draft."""
         return (self._came + self._weight) / (self._asked + self._weight)
 
+    @property
+    def overall(self) -> float:
+        """The chance that a drafted token passes whose predecessors passed, over all positions."""
+        long = self._long_weight * _TRUST_GUESS
+        general = (self._long_passed + long * _GUESS) / (self._long_judged + long)
+        trust = self._weight * _TRUST_LONG
+        return (self._all_passed + trust * general) / (self._all_judged + trust)
+
     def expected(self, k: int) -> float:
         """The expected number of tokens emitted by a round with a draft of at most k tokens."""
         *_before, last = self.prospects(k)
@@ -95,11 +103,7 @@ class Acceptance:
 
         `optimism` is a lower bound for the chance that a position passes.
         """
-        weight = self._weight
-        long = self._long_weight * _TRUST_GUESS
-        general = (self._long_passed + long * _GUESS) / (self._long_judged + long)
-        trust = weight * _TRUST_LONG
-        overall = (self._all_passed + trust * general) / (self._all_judged + trust)
+        weight, overall = self._weight, self.overall
         goes_on = (self._given + weight) / (self._wanted + weight)
         drafted, there, tokens, reach = 0.0, 1.0, 1.0, 1.0
         trust = weight * _TRUST_ALL

@@ -111,5 +111,17 @@ class EwmaLength(DraftLength):
         elif state.acceptance < params.ewma_lower:
             state.k = max(state.k - 1, min(max(state.shortest, params.ewma_min), state.longest))
 
+    def k(self, name: str) -> int:
+        """The most tokens that the strategy drafts next."""
+        return self._states[name].k
+
+    def acceptance(self, name: str) -> float:
+        """The strategy's smoothed acceptance."""
+        return self._states[name].acceptance
+
+    def know(self, name: str, k: int) -> None:
+        """Set k where it is known, such as from a recorded round."""
+        self._states[name].k = k
+
     def reset(self) -> None:
         self._states.clear()

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app.engine.errors import SettingError
 from app.engine.explain.advice import Advice, AnswerSetup, DraftFile, advise
 from app.engine.explain.cost import CostModel
+from app.engine.record.length_fold import LengthAt, LengthFold, length_fold
 from app.engine.record.stats import Statistics, strategy_names
 from app.engine.record.trace import Trace
 from app.engine.strategy import StrategySpec
@@ -61,6 +62,8 @@ class AnswerModel(QObject):
         self._series = RoundSeries()
         self._statistics, self._cost = Statistics(), CostModel()
         self._folded = 0  # index after the last round in statistics and cost
+        self._length_fold: LengthFold | None = None
+        self._lengths: list[LengthAt] | None = None  # of all known rounds, from the first question on
 
     # ------------------------------------------------------------------ what is known
 
@@ -129,6 +132,17 @@ class AnswerModel(QObject):
         return self._statistics
 
     @property
+    def lengths(self) -> Sequence[LengthAt]:
+        """What the draft length rule went by, for every known round; empty without such a rule."""
+        if self.trace is None:
+            return ()
+        if self._lengths is None:
+            self._lengths, self._length_fold = [], _length_fold(self.trace.header.strategy)
+        if self._length_fold is not None:
+            self._lengths += map(self._length_fold.add, self.rounds[len(self._lengths) :])
+        return self._lengths
+
+    @property
     def cost(self) -> CostModel:
         """The cost of passes and drafts: from the measurement where there is one, else from this answer
         alone."""
@@ -186,6 +200,7 @@ class AnswerModel(QObject):
         """The engine has understood the request. `rounds` are those of a continued answer that exist
         already."""
         self.trace = Trace(header, list(rounds))
+        self._lengths = None
         self.cursor = len(rounds)
         self.began.emit()
 
@@ -253,3 +268,10 @@ class AnswerModel(QObject):
         if index != self.pinned_at:
             self.pinned_at = index
             self.pinned.emit()
+
+
+def _length_fold(strategy: str) -> LengthFold | None:
+    try:
+        return length_fold(StrategySpec.parse(strategy))
+    except SettingError:  # its drafter was removed, or the trace came from elsewhere
+        return None

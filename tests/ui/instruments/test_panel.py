@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
@@ -15,6 +16,7 @@ from app.engine.record.stats import Statistics
 from app.engine.types import FinishReason
 from app.ui.instruments import InstrumentsPanel
 from app.ui.instruments.plots.canvas import Canvas
+from app.ui.state.answer import AnswerModel
 from app.ui.widgets.words import numbers
 from tests.ui.instruments.answers import (
     answer,
@@ -551,3 +553,23 @@ def test_the_menu_offers_data_only_where_there_is_some(panel) -> None:
         "Save data as CSV…",
     ]
     assert all(action.isEnabled() for action in menu.actions())
+
+
+def test_what_a_length_rule_goes_by_is_shown_up_to_the_cursor(panel) -> None:
+    """The smoothed acceptance and k of the last round on show: live, at the end and scrubbed back alike."""
+    rounds = answer(30, alpha=0.6)
+    strategy = header("draft-simple:n_max=8:length=ewma")
+    live = AnswerModel(live=True)
+    panel.set_answer(live)
+    live.begin(strategy)
+    notes = []
+    for round in rounds:
+        live.add([round])
+        panel.acceptance.show_numbers()
+        notes.append(panel.acceptance.note.text())
+    assert re.fullmatch(r"smoothed 0\.\d+ · k \d+", notes[-1]) and len(set(notes)) > 3
+    live.end(totals(rounds))
+    assert panel.acceptance.note.text() == notes[-1]
+    live.move(10)
+    assert panel.acceptance.note.text() == notes[9]
+    assert panel.acceptance.read(4).endswith(notes[4])

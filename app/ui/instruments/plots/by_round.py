@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyqtgraph as pg
+from PySide6.QtCore import Qt
 
 from app.engine.fates import Origin, Verdict
+from app.engine.record.length_fold import LengthAt
 from app.ui.instruments import definitions
 from app.ui.instruments.plots.bars import DraftBars
 from app.ui.instruments.plots.canvas import Tick
@@ -51,6 +53,11 @@ def _colour(name: str, alpha: float = 1.0) -> pg.QtGui.QColor:
     return colour
 
 
+def _length_words(at: LengthAt) -> str:
+    """What a draft length rule goes by."""
+    return f"smoothed {numbers.ratio(at.acceptance)} · k {'≥ ' if at.at_least else ''}{numbers.count(at.k)}"
+
+
 class AcceptancePlot(PlotCard):
     """One dot per round, and the rate pooled so far."""
 
@@ -58,7 +65,9 @@ class AcceptancePlot(PlotCard):
     definition = "accepted / drafted"
     tooltip = (
         f"{definitions.ACCEPTANCE_RATE}\n"
-        "Dots: single rounds. Line: the rate pooled over the rounds up to there."
+        "Dots: single rounds. Line: the rate pooled over the rounds up to there.\n"
+        "With length=ewma or auto: the dotted line and “smoothed” are what the rule goes by, k is the most "
+        "tokens that it let the last round draft."
     )
     empty = "One dot per round: the share of its draft that was accepted. The line: the rate so far."
     none = "Strategy none drafts nothing, so there is nothing to accept."
@@ -68,7 +77,8 @@ class AcceptancePlot(PlotCard):
         self._whole = pg.ScatterPlotItem(size=4.5, pen=None)
         self._partial = pg.ScatterPlotItem(size=4.5, pen=None)
         self._pooled = pg.PlotCurveItem(antialias=True, connect="finite")
-        for item in (self._whole, self._partial, self._pooled):
+        self._smoothed = pg.PlotCurveItem(antialias=True)
+        for item in (self._whole, self._partial, self._smoothed, self._pooled):
             self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.set_ticks([Tick(0, "0"), Tick(0.5, "0.5"), Tick(1, "1")])
 
@@ -78,6 +88,7 @@ class AcceptancePlot(PlotCard):
         self._whole.setBrush(_colour(palette.fate(Origin.ACCEPTED), 0.55))
         self._partial.setBrush(_colour(palette.fate(Origin.RESAMPLED), 0.6))
         self._pooled.setPen(pg.mkPen(palette.fate(Origin.ACCEPTED), width=1.8))
+        self._smoothed.setPen(pg.mkPen(palette.secondary, width=1.2, style=Qt.PenStyle.DotLine))
 
     def draw(self, first: int, last: int) -> None:
         series, width = self.answer.series, self.canvas.plot_width
@@ -89,24 +100,37 @@ class AcceptancePlot(PlotCard):
         self._partial.setData(dots.centre[partial], dots.acceptance[partial])
         line = series.bins(first, last, width // _LINE_PIXELS)
         self._pooled.setData(line.right - 1, line.pooled)
+        lengths, at = self.answer.lengths, line.right - 1
+        smoothed = [lengths[int(index)].acceptance for index in at] if lengths else []
+        self._smoothed.setData(at[: len(smoothed)], np.array(smoothed))
 
     def show_numbers(self) -> None:
         self.value.setText(numbers.ratio(self.answer.statistics.acceptance_rate))
+        lengths, last = self.answer.lengths, self.answer.last
+        known = bool(lengths) and last >= self.answer.start
+        self.note.setText(_length_words(lengths[last]) if known else self.definition)
 
     def read(self, index: int) -> str:
         round = self.answer.rounds[index]
         pooled = numbers.ratio(self.answer.series.pooled_at(index))
         if not round.drafted:
-            return f"round {numbers.count(index)}: no draft, so far {pooled}"
-        accepted = f"{round.accepted} of {len(round.drafted)} accepted"
-        return f"round {numbers.count(index)}: {accepted}, so far {pooled}"
+            accepted = "no draft"
+        else:
+            accepted = f"{round.accepted} of {len(round.drafted)} accepted"
+        lengths = self.answer.lengths
+        rule = f", {_length_words(lengths[index])}" if lengths else ""
+        return f"round {numbers.count(index)}: {accepted}, so far {pooled}{rule}"
 
     def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
-        names = ("round", "drafted", *Verdict, "pooled_acceptance_rate")
+        names = ("round", "drafted", *Verdict, "pooled_acceptance_rate", "smoothed_acceptance", "k")
         rounds = self.answer.rounds[self.answer.start :]
-        pooled = self.answer.series.pooled_at
+        pooled, lengths = self.answer.series.pooled_at, self.answer.lengths
+
+        def rule(at: int) -> tuple[Cell, Cell]:
+            return (lengths[at].acceptance, lengths[at].k) if lengths else (None, None)
+
         return names, (
-            (r.index, len(r.drafted), *map(r.count, Verdict), pooled(at))
+            (r.index, len(r.drafted), *map(r.count, Verdict), pooled(at), *rule(at))
             for at, r in enumerate(rounds, self.answer.start)
         )
 
