@@ -21,6 +21,7 @@ class ShownChat(QObject):
 
     chat_changed = Signal(str)  # id of the chat on the screen; "" while it is new
     answer_shown = Signal()  # the numbers are about another answer, or none
+    inspect_requested = Signal(object, int)  # an answer, a round: they are to be shown in the Inspector
     context_changed = Signal()  # the tokens of context that the chat takes changed
 
     def __init__(self, page: ChatPage, store: ChatStore, chat: Conversation) -> None:
@@ -34,6 +35,11 @@ class ShownChat(QObject):
         self.recording: Trace | None = None  # read from a file: on the screen, but no chat
         self._file = ""  # of the recording
         page.transcript.token_clicked.connect(self._clicked)
+        page.transcript.inspects = True
+        page.transcript.inspect_requested.connect(self._inspect)
+        page.instruments.inspect_requested.connect(
+            lambda index: self.inspect_requested.emit(self.answer, index)
+        )
 
     @property
     def id(self) -> str:
@@ -230,10 +236,21 @@ class ShownChat(QObject):
 
     @Slot(object, int)
     def _clicked(self, turn: AnswerTurn, index: int) -> None:
-        """A token was clicked: hold its round on show."""
+        """A token was clicked: pin its round, or inspect the round that is pinned."""
+        if turn.answer is self.answer and turn.answer.pinned_at == index:
+            self.inspect_requested.emit(turn.answer, index)
+            return
+        self._choose_answer_of(turn)
+        turn.answer.pin(index)
+
+    @Slot(object, int)
+    def _inspect(self, turn: AnswerTurn, index: int) -> None:
+        self._choose_answer_of(turn)
+        self.inspect_requested.emit(turn.answer, index)
+
+    def _choose_answer_of(self, turn: AnswerTurn) -> None:
         if turn.answer is not self.answer:
             self._choose(turn.answer)
-        turn.answer.pin(index)
 
     @Slot()
     def _pinned(self) -> None:

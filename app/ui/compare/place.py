@@ -94,6 +94,7 @@ class ComparePlace(PlaceWidget):
         head.sweep_panel.last_wanted.connect(self._show_grid)
         outcome.tune_page.more_wanted.connect(self._tune_more)
         head.pair_panel.place_wanted.connect(self._go)
+        outcome.stage.lanes.inspect_requested.connect(self._chat.inspection.open)
         works.replaced.connect(self._engine_replaced)
         works.failed.connect(self.notice.tell)
         works.over.connect(self.earlier.offer_broken_off)

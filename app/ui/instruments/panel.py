@@ -34,6 +34,7 @@ class InstrumentsPanel(QScrollArea):
     """Draws an answer up to its cursor, and shows single rounds in detail."""
 
     fold_requested = Signal()
+    inspect_requested = Signal(int)  # round
 
     def __init__(self, theme: Theme, ask: ChooseFile = choose_file) -> None:
         """`ask` lets the user choose where an exported file is saved."""
@@ -84,6 +85,7 @@ class InstrumentsPanel(QScrollArea):
         self.head.all_requested.connect(self.show_all)
         self.head.fold_requested.connect(self.fold_requested)
         self.table.unpin_requested.connect(self._unpin)
+        self.table.inspect_requested.connect(self._inspect)
         for card in self.cards:
             canvas = card.canvas
             canvas.hovered.connect(self._hover)
@@ -230,8 +232,14 @@ class InstrumentsPanel(QScrollArea):
     @Slot(int)
     def _click(self, index: int) -> None:
         at = self._counted(index)
-        if at is not None:
-            self.answer.pin(None if at == self.answer.pinned_at else at)
+        if at is not None and at == self.answer.pinned_at:
+            self.inspect_requested.emit(at)
+        elif at is not None:
+            self.answer.pin(at)
+
+    @Slot()
+    def _inspect(self) -> None:
+        self.inspect_requested.emit(self.answer.inspected)
 
     @Slot(int)
     def _step(self, by: int) -> None:

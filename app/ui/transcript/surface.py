@@ -41,6 +41,7 @@ class Surface(QAbstractScrollArea):
     """Shows a stack of items, which the view fills."""
 
     token_clicked = Signal(object, int)  # turn, round
+    inspect_requested = Signal(object, int)  # turn, round
     edit_asked = Signal(object)  # turn
     edit_submitted = Signal(object, str)  # turn, new text
     regenerate_requested = Signal(object)  # turn
@@ -57,6 +58,7 @@ class Surface(QAbstractScrollArea):
         self._styles = Styles(theme)
         self._drafts_shown = True
         self.regenerates = True  # whether to offer it, and to go on; a recording cannot be answered again
+        self.inspects = False  # whether to offer to inspect rounds
         self._framed: tuple[Turn, int] | None = None  # a round with a frame around it
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

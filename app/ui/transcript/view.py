@@ -192,6 +192,13 @@ class TranscriptView(Surface):
         answer = isinstance(item, AnswerItem)
         words = "Copy answer" if answer else "Copy message"
         menu.addAction(words, lambda: self.copy_turn(item.turn))
+        token = self.stack.token_at(*self.to_column(point))
+        if self.inspects and token is not None:
+            index_of_round = token.span.round
+            menu.addAction(
+                f"Inspect round {index_of_round:,}",
+                lambda: self.inspect_requested.emit(item.turn, index_of_round),
+            )
         if isinstance(item, AnswerItem) and item.folds:
             self.folding.offer(menu, item, BlockPlace(index, item.block_at(y - self.stack.top(index))))
         menu.addAction("Select all", self.select_all)

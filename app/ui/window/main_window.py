@@ -175,6 +175,7 @@ class MainWindow(QMainWindow):
         shown.answer_shown.connect(self._show_answer)
         shown.context_changed.connect(self._show_context)
         self.controller.actions_changed.connect(self._show_actions)
+        shown.inspect_requested.connect(self.inspection.open)
         self.inspection.opened.connect(lambda: self.go("inspector"))
         self.inspection.left.connect(lambda: self.go(self._came_from))
         self.status.measure_baseline_requested.connect(self._measure)

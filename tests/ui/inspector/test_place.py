@@ -125,3 +125,52 @@ def test_esc_goes_back_to_where_one_was_with_the_focus(windows: Windows) -> None
     desk.window.go("inspector")
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert desk.place("compare").isVisible()
+
+
+def test_a_click_on_the_pinned_rounds_token_inspects_it(windows: Windows) -> None:
+    desk = windows.open()
+    first, second = desk.ask("hello"), desk.ask("and now")
+    transcript = desk.page.transcript
+    transcript.token_clicked.emit(first.turn, 1)
+    assert desk.page.isVisible() and first.answer.pinned_at == 1, "the first click pins"
+    transcript.token_clicked.emit(first.turn, 1)
+    place = desk.place("inspector")
+    assert place.isVisible() and place.answer is first.answer and place.answer.inspected == 1
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    transcript.inspect_requested.emit(second.turn, 0)
+    assert place.isVisible() and place.answer is second.answer and place.answer.inspected == 0
+
+
+def test_the_menu_of_a_token_offers_to_inspect_its_round(windows: Windows) -> None:
+    desk = windows.open()
+    item = desk.ask("hello")
+    transcript = desk.page.transcript
+    transcript.show_round(item.turn, 1)
+    rect = transcript.to_viewport(transcript.stack.token_rects(transcript.hover.token)[0])
+    menu = transcript.make_menu(rect.center().toPoint())
+    action = next(action for action in menu.actions() if action.text().startswith("Inspect round"))
+    assert action.text() == "Inspect round 1"
+    action.trigger()
+    assert desk.place("inspector").answer is item.answer and item.answer.inspected == 1
+
+
+def test_a_lane_of_compare_opens_and_esc_goes_back_to_it(windows: Windows) -> None:
+    desk = windows.open()
+    chat = desk.ask("hello").answer
+    desk.window.go("compare")
+    compare = desk.place("compare")
+    card = compare.outcome.stage.lanes.cards[0]
+    card.set_answer(AnswerModel(make_trace(ROUNDS)))
+    card.text.token_clicked.emit(card.text.turns[0], 1)
+    place = desk.place("inspector")
+    assert place.isVisible() and place.answer is card.answer and place.answer.inspected == 1
+    assert place.head.title.text() == card.name
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert compare.isVisible()
+    card.set_answer(AnswerModel(make_trace(ROUNDS)))  # nothing was measured: the place began anew
+    card.plot.set_axes(card.plot.tokens, 1.0, None)
+    QTest.mouseClick(card.plot, Qt.MouseButton.LeftButton, pos=card.plot.rect().center())
+    assert place.isVisible() and place.answer is card.answer
+    desk.window.go("chat")
+    desk.window.go("inspector")
+    assert place.answer is chat, "the chat's answer is shown again once the chat was"

@@ -264,10 +264,21 @@ def test_a_click_pins_a_round_until_the_next(panel) -> None:
     panel.answer.end(totals(rounds))
     assert panel.table.shown == rounds[12]
     assert panel.table.unpin.isVisible()
-    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
-    leave(canvas)
+    QTest.keyClick(canvas, Qt.Key.Key_Escape)
     assert panel.table.shown == rounds[-1]
     assert pinned == [12, None]
+
+
+def test_a_click_on_the_pinned_round_inspects_it(panel, qtbot) -> None:
+    show(panel, trace(64))
+    canvas = panel.length.canvas
+    QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    with qtbot.waitSignal(panel.inspect_requested) as told:
+        QTest.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton, pos=point(canvas, 12))
+    assert told.args == [12] and panel.answer.pinned_at == 12
+    with qtbot.waitSignal(panel.inspect_requested) as told:
+        panel.table.inspect.click()
+    assert told.args == [12]
 
 
 def test_the_text_can_point_at_a_round(panel) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -23,6 +23,8 @@ _ROUND = 8.0
 class LaneCard(QWidget):
     """The card of a lane: its answer with the numbers about it."""
 
+    inspect_requested = Signal(object, int, str)  # answer, round, name of the lane
+
     def __init__(self, theme: Theme, name: str, detail: str, choose: ChooseFile) -> None:
         """`name` is the lane's short name, `detail` its full description."""
         super().__init__()
@@ -30,6 +32,7 @@ class LaneCard(QWidget):
         self.answer: AnswerModel | None = None
         self._best = False
         self._at_work = False
+        self.name = name
         self._name = ElidedLabel(Qt.TextElideMode.ElideMiddle)
         self._name.setProperty("role", "mono")
         self._name.set_text(name)
@@ -52,6 +55,10 @@ class LaneCard(QWidget):
         self.text.setAccessibleName(f"Answer of {name}")
         self.text.set_empty_words("", "")
         self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.text.inspects = True
+        self.text.inspect_requested.connect(self._inspect)
+        self.text.token_clicked.connect(self._inspect)
+        self.plot.round_clicked.connect(lambda index: self._inspect(None, index))
         numbers = QHBoxLayout()
         numbers.setSpacing(6)
         numbers.addWidget(self.speed, 0, Qt.AlignmentFlag.AlignBaseline)
@@ -98,6 +105,10 @@ class LaneCard(QWidget):
         """Scroll a round of the answer into view."""
         for turn in self.text.turns:
             self.text.show_round(turn, index)
+
+    @Slot(object, int)
+    def _inspect(self, _turn: object, index: int) -> None:
+        self.inspect_requested.emit(self.answer, index, self.name)
 
     @Slot()
     def _draw(self) -> None:

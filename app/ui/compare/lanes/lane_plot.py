@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip
 
@@ -29,6 +29,8 @@ _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 class LanePlot(Plot):
     """Tokens/s over the tokens of the answer, the baseline's speed dashed; below it a strip of rounds, filled
     as far as their drafts were accepted. All lanes share their axes, so that they can be compared."""
+
+    round_clicked = Signal(int)
 
     def __init__(self, theme: Theme, choose: ChooseFile, name: str) -> None:
         super().__init__(theme, choose)
@@ -146,10 +148,15 @@ class LanePlot(Plot):
 
     # ------------------------------------------------------------------ reading
 
+    def round_at(self, x: float) -> int | None:
+        """The round at `x`; None where there is none."""
+        at = bisect_right(self._ends, x / max(self.width(), 1) * self._across)
+        return at if self._trace is not None and at < self._shown else None
+
     def reading(self, x: float) -> str:
         """The numbers of the round at `x`; "" where there is none."""
-        at = bisect_right(self._ends, x / max(self.width(), 1) * self._across)
-        if self._trace is None or at >= self._shown:
+        at = self.round_at(x)
+        if self._trace is None or at is None:
             return ""
         round = self._trace.rounds[at]
         lines = [
@@ -169,6 +176,11 @@ class LanePlot(Plot):
             QToolTip.showText(event.globalPosition().toPoint(), as_text(text), self)
         else:
             QToolTip.hideText()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        at = self.round_at(event.position().x())
+        if event.button() is Qt.MouseButton.LeftButton and at is not None:
+            self.round_clicked.emit(at)
 
     def leaveEvent(self, event: QEvent) -> None:
         QToolTip.hideText()

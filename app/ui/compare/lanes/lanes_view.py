@@ -17,6 +17,7 @@ GAP = 12
 class LanesView(QScrollArea):
     """A card per lane; they scroll where the window is too narrow for them."""
 
+    inspect_requested = Signal(object, int, str)  # answer, round, name of the lane
     failed = Signal(object)
     """The UserError of a plot that could not be saved."""
 
@@ -48,6 +49,7 @@ class LanesView(QScrollArea):
         self.cards = [LaneCard(self._theme, name, detail, self._choose) for name, detail in names]
         for card in self.cards:
             card.plot.failed.connect(self.failed)
+            card.inspect_requested.connect(self.inspect_requested)
             self._row.addWidget(card, 1)
 
     def minimumSizeHint(self) -> QSize:

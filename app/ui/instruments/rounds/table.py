@@ -36,6 +36,7 @@ class RoundTable(QWidget):
     """Shows the round that the panel chooses."""
 
     unpin_requested = Signal()
+    inspect_requested = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -55,6 +56,13 @@ class RoundTable(QWidget):
         self.unpin.setAccessibleName("Pinned: follow the latest round again")
         self.unpin.setCursor(Qt.CursorShape.PointingHandCursor)
         self.unpin.clicked.connect(self.unpin_requested)
+        self.inspect = QToolButton()
+        self.inspect.setText("Inspect")
+        self.inspect.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.inspect.setToolTip("Show this round in the Inspector (Ctrl+E)")
+        self.inspect.setAccessibleName("Inspect this round")
+        self.inspect.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.inspect.clicked.connect(self.inspect_requested)
         self.model = RoundModel(theme, self)
         self.view = QTableView()
         self.view.setModel(self.model)
@@ -82,6 +90,7 @@ class RoundTable(QWidget):
         row.addWidget(self.title)
         row.addWidget(self.times, 1)
         row.addWidget(self.unpin)
+        row.addWidget(self.inspect)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
@@ -102,6 +111,7 @@ class RoundTable(QWidget):
         """Show a round; None shows the state before the first round."""
         self._round = round
         self.unpin.setVisible(pinned and round is not None)
+        self.inspect.setEnabled(round is not None)
         if round is None:
             self.title.setText("Round")
             self.times.setText("every drafted token and its verdict")
@@ -140,8 +150,9 @@ class RoundTable(QWidget):
         for label in (self.times, self.draft):
             label.setFont(theme.sans(-1.5))
             label.setStyleSheet(f"color: {palette.secondary}")
-        self.unpin.setFont(theme.sans(-1.5))
-        self.unpin.setStyleSheet(flat_button(palette))
+        for button in (self.unpin, self.inspect):
+            button.setFont(theme.sans(-1.5))
+            button.setStyleSheet(flat_button(palette))
         mono, small = theme.mono(-1), theme.sans(-1.5)
         self.view.setFont(mono)
         header = self.view.horizontalHeader()
