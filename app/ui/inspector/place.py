@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QStackedWidget, QVBox
 
 from app.ui.inspector.head import InspectorHead
 from app.ui.inspector.round.round_view import RoundView
+from app.ui.inspector.shape.shape_view import ShapeView
 from app.ui.inspector.timeline.timeline import Timeline
 from app.ui.inspector.words import missing_rounds
 from app.ui.state.answer import AnswerModel
@@ -40,11 +41,12 @@ class InspectorPlace(PlaceWidget):
         self.text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.timeline = Timeline(theme)
         self.round = RoundView(theme)
+        self.shape = ShapeView(theme)
         self.title = QLabel()
         self.title.setProperty("role", "title")
         self.hint = QLabel()
         self.hint.setProperty("role", "secondary")
-        self._parts = (self.timeline, self.round)  # each has set_answer
+        self._parts = (self.timeline, self.round, self.shape)  # each has set_answer
         self._follow = Throttle(self._show_round, self)
         self._lay_out()
         self.text.token_clicked.connect(self._token_clicked)
@@ -74,6 +76,7 @@ class InspectorPlace(PlaceWidget):
         below.setContentsMargins(24, 8, 24, 16)
         below.setSpacing(16)
         below.addWidget(self.round)
+        below.addWidget(self.shape)
         below.addStretch(1)
         self._scroll = QScrollArea()
         self._scroll.setWidget(self._below)

@@ -153,6 +153,7 @@ QLabel[role="mono"] { font-family: "@mono@"; }
 QLabel:disabled { color: @faint@; }
 
 QFrame[kind="card"] { background: @panel@; border: 1px solid @line@; border-radius: 8px; }
+QFrame[kind="figure"] { background: @ground@; border: 1px solid @line@; border-radius: 8px; }
 QFrame[kind="list"] { background: @ground@; border: 1px solid @edge@; }
 QFrame[kind="line"] { background: @line@; border: none; max-height: 1px; min-height: 1px; }
 

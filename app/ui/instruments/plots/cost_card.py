@@ -22,8 +22,8 @@ from app.ui.widgets.text.giving_label import GivingLabel
 from app.ui.widgets.words import numbers
 
 
-class CostCard(PlotCard):
-    """The predicted speed-up over k as a line, a dot for the drafts of this answer, and advice below."""
+class CostPlot(PlotCard):
+    """The predicted speed-up over k as a line, and a dot for the drafts of this answer."""
 
     name = "Predicted speed-up"
     definition = "over the draft length k"
@@ -31,30 +31,18 @@ class CostCard(PlotCard):
     empty = "The speed-up that each draft length would give, predicted from what passes and drafts take."
     none = "Strategy none drafts nothing, so nothing is predicted."
     file_name = "predicted-speed-up"
-    advised = Signal()
-    """The advice has another finding."""
 
     def set_up(self) -> None:
         self.facts = GivingLabel()
         self.facts.setToolTip(self.tooltip)
-        self.models: tuple[ModelOptions | None, ModelOptions | None] = (None, None)
-        """The load options of target and draft, where the answer was made with them."""
-        self.drafts: Sequence[DraftFile] = ()
-        """Files that suit the target as drafts, as far as known."""
-        self.finding: Finding | None = None
-        self.advice = QLabel()
-        self.advice.setWordWrap(True)
-        self.advice.setAccessibleName("Advice")
         column = self.layout()
         assert column is not None
         column.addWidget(self.facts)
-        column.addWidget(self.advice)
-        self.remedies = Remedies(self._theme)
-        column.addWidget(self.remedies)
+        self._words = pg.TextItem("you are here", anchor=(0.5, 1.25))
         self._line = pg.PlotCurveItem(antialias=True)
         self._best = pg.ScatterPlotItem(size=9, brush=None)
         self._here = pg.ScatterPlotItem(size=8, pen=None)
-        for item in (self._line, self._best, self._here):
+        for item in (self._line, self._best, self._here, self._words):
             self.canvas.box.addItem(item, ignoreBounds=True)
         self.canvas.axis = "k ="
         self.canvas.set_span(-0.5, LONGEST + 0.5)
@@ -70,14 +58,14 @@ class CostCard(PlotCard):
         self._best.setPen(pg.mkPen(palette.aim, width=1.8))
         self.facts.setFont(self._theme.sans(-1.5))
         self.facts.setStyleSheet(f"color: {palette.secondary}")
-        self.advice.setFont(self._theme.sans(-1))
-        self.advice.setStyleSheet(f"color: {palette.text}")
-        self.remedies.apply_theme()
+        self._words.setFont(self._theme.sans(-2))
+        self._words.setColor(palette.good)
 
     def draw(self, first: int, last: int) -> None:
         """Show the current cost model; the range of rounds does not matter."""
         factors = self._factors()
         self._show_message(bool(factors))
+        self._words.hide()
         if not factors:
             for item in (self._line, self._best, self._here):
                 item.setData(np.empty(0), np.empty(0))
@@ -91,6 +79,8 @@ class CostCard(PlotCard):
         self._best.setData([best], [factors[best]])
         if here is not None and cost.mean_length is not None:
             self._here.setData([cost.mean_length], [here])
+            self._words.setPos(cost.mean_length, here)
+            self._words.show()
         top = nice_above(max(*factors, here or 0, 1.2))
         self.canvas.set_ticks([Tick(value, f"{value:g}") for value in (0, top / 2, top)])
         self.canvas.set_level(1.0, "no gain")
@@ -105,16 +95,6 @@ class CostCard(PlotCard):
         else:
             self.facts.setText("")
         self.facts.setVisible(bool(self.facts.text()))
-        advice = self.answer.advice(*self.models, self.drafts)
-        finding = advice.finding if advice is not None else None
-        if finding is not self.finding:
-            self.finding = finding
-            self.advised.emit()
-        if advice is not None and advice.finding is Finding.NO_BASELINE:
-            advice = None  # the plot says so
-        self.advice.setText(advice.text if advice is not None else "")
-        self.advice.setVisible(advice is not None)
-        self.remedies.show_remedies(advice.remedies if advice is not None else ())
 
     def read(self, index: int) -> str:
         factors = self._factors()
@@ -154,3 +134,45 @@ class CostCard(PlotCard):
     def _hover(self, k: int | None) -> None:
         inside = k is not None and 0 <= k <= self.answer.cost.longest
         self.read_out(k if inside else None)
+
+
+class CostCard(CostPlot):
+    """The plot, with advice below."""
+
+    advised = Signal()
+    """The advice has another finding."""
+
+    def set_up(self) -> None:
+        super().set_up()
+        self.models: tuple[ModelOptions | None, ModelOptions | None] = (None, None)
+        """The load options of target and draft, where the answer was made with them."""
+        self.drafts: Sequence[DraftFile] = ()
+        """Files that suit the target as drafts, as far as known."""
+        self.finding: Finding | None = None
+        self.advice = QLabel()
+        self.advice.setWordWrap(True)
+        self.advice.setAccessibleName("Advice")
+        self.remedies = Remedies(self._theme)
+        column = self.layout()
+        assert column is not None
+        column.addWidget(self.advice)
+        column.addWidget(self.remedies)
+
+    def apply_theme(self) -> None:
+        super().apply_theme()
+        self.advice.setFont(self._theme.sans(-1))
+        self.advice.setStyleSheet(f"color: {self._theme.palette.text}")
+        self.remedies.apply_theme()
+
+    def show_numbers(self) -> None:
+        super().show_numbers()
+        advice = self.answer.advice(*self.models, self.drafts)
+        finding = advice.finding if advice is not None else None
+        if finding is not self.finding:
+            self.finding = finding
+            self.advised.emit()
+        if advice is not None and advice.finding is Finding.NO_BASELINE:
+            advice = None  # the plot says so
+        self.advice.setText(advice.text if advice is not None else "")
+        self.advice.setVisible(advice is not None)
+        self.remedies.show_remedies(advice.remedies if advice is not None else ())

@@ -1,0 +1,112 @@
+"""A few labelled bars: a histogram, or one bar for each place of a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QToolTip
+
+from app.ui.inspector.shape.contents import Bar
+from app.ui.theme import Palette, Theme
+from app.ui.widgets.export import Cell, ChooseFile
+from app.ui.widgets.plot import Plot
+from app.ui.widgets.text.tips import as_text
+
+_HEIGHT, _WIDEST, _GAP = 96, 52, 3  # pixels at text scale 1
+
+
+class Bars(Plot):
+    """Bars of equal width from the left; the highest part takes the whole height."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        choose: ChooseFile,
+        columns: Sequence[str],
+        colours: Callable[[Palette], Sequence[str]],
+        *,
+        beside: bool = False,
+    ) -> None:
+        """`columns` names label and parts in exported tables; `colours` are those of the parts; `beside` puts
+        parts side by side."""
+        super().__init__(theme, choose)
+        self.file_stem = columns[0]
+        self._columns = columns
+        self._colours = colours
+        self._beside = beside
+        self.bars: tuple[Bar, ...] = ()
+        self.top = 1.0  # the value of the whole height
+
+    def set_bars(self, bars: Iterable[Bar], top: float | None = None) -> None:
+        """Show these bars; `top` is the value of the whole height, by default the highest part."""
+        self.bars = tuple(bars)
+        parts = [part for bar in self.bars for part in bar.parts if part is not None]
+        self.top = top or max(parts, default=0.0) or 1.0
+        self.setAccessibleDescription("; ".join(bar.told for bar in self.bars))
+        self.update()
+
+    def table(self) -> tuple[Sequence[str], Iterable[Sequence[Cell]]]:
+        return self._columns, ((bar.label, *bar.parts) for bar in self.bars)
+
+    def bar_rect(self, index: int) -> QRectF:
+        """Where a bar has room."""
+        metrics = QFontMetricsF(self._theme.sans(-2))
+        labels = max((metrics.horizontalAdvance(bar.label) for bar in self.bars), default=0.0) + 4 * _GAP
+        pitch = min(self.width() / max(len(self.bars), 1), max(_WIDEST * self._theme.scale, labels))
+        line = metrics.height()
+        return QRectF(index * pitch, line, pitch - _GAP, self.height() - 2 * line - 2)
+
+    def _line(self) -> float:
+        return QFontMetricsF(self._theme.sans(-2)).height()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, palette = QPainter(self), self._theme.palette
+        painter.setFont(self._theme.sans(-2))
+        line, wide = self._line(), painter.fontMetrics().horizontalAdvance
+        colours = self._colours(palette)
+        for index, bar in enumerate(self.bars):
+            rect = self.bar_rect(index)
+            width = rect.width() / (len(bar.parts) if self._beside else 1)
+            highest = rect.bottom()
+            for place, (part, colour) in enumerate(zip(bar.parts, colours, strict=True)):
+                height = round((part or 0.0) / self.top * rect.height())
+                left = rect.left() + width * place * self._beside
+                top = round(rect.bottom()) - height
+                painter.fillRect(
+                    QRectF(round(left), top, round(width) - self._beside, height), QColor(colour)
+                )
+                highest = min(highest, top)
+            room = rect.adjusted(-_GAP, 0, _GAP, 0)
+            painter.setPen(QColor(palette.secondary))
+            if wide(bar.text) <= room.width():
+                above = QRectF(room.left(), highest - line, room.width(), line)
+                painter.drawText(above, Qt.AlignmentFlag.AlignHCenter, bar.text)
+            label = painter.fontMetrics().elidedText(
+                bar.label, Qt.TextElideMode.ElideRight, round(room.width())
+            )
+            below = QRectF(room.left(), rect.bottom() + 2, room.width(), line)
+            painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, label)
+        bottom = QRectF(0, round(self.bar_rect(0).bottom()), self.width(), 1)
+        painter.fillRect(bottom, QColor(palette.line))
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            at = next(
+                (
+                    index
+                    for index in range(len(self.bars))
+                    if self.bar_rect(index).left() <= event.pos().x() < self.bar_rect(index).right() + _GAP
+                ),
+                None,
+            )
+            QToolTip.showText(event.globalPos(), as_text(self.bars[at].told) if at is not None else "", self)
+            return True
+        return super().event(event)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, round(_HEIGHT * self._theme.scale + 2 * self._line()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, self.sizeHint().height())

@@ -1,0 +1,181 @@
+"""The whole answer in figures, below the inspected round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QTimer, SignalInstance, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.engine.fates import Origin
+from app.engine.record.stats import AlternativeStatistics
+from app.lab.report.columns import SHAPE
+from app.ui.inspector.part import InspectorPart
+from app.ui.inspector.shape import contents
+from app.ui.inspector.shape.bars import Bars
+from app.ui.inspector.shape.figure import Figure
+from app.ui.instruments.plots.cost_card import CostPlot
+from app.ui.state.answer import AnswerModel
+from app.ui.theme import Palette, Theme
+from app.ui.theme.palette import blend
+from app.ui.widgets.export import ChooseFile, choose_file
+from app.ui.widgets.words.numbers import count
+
+_LEAST, _MOST = 300, 3  # pixels of a column at text scale 1; columns
+_SLICE = 0.008  # seconds of folding alternatives between two chances to paint
+_STRIDE = 2000  # rounds that are folded between two drawings
+_DEFINITIONS = {column.key: column.definition for column in SHAPE}
+
+
+class ShapeView(InspectorPart):
+    """Figures over the counted rounds of an answer up to its cursor."""
+
+    def __init__(self, theme: Theme, choose: ChooseFile = choose_file) -> None:
+        super().__init__()
+        self._theme = theme
+        self._choose = choose
+        self._folded = AlternativeStatistics()
+        self._span = (0, 0)  # the rounds in `_folded`: the first, and the one behind the last
+        self._drawn_at = 0  # rounds that were folded when they were last drawn
+        self._fold_soon = QTimer(self, singleShot=True, interval=0)
+        self._fold_soon.timeout.connect(self._fold)
+        self.title = QLabel("Whole answer")
+        self.title.setProperty("role", "strong")
+        self.scope = QLabel()
+        self.scope.setProperty("role", "secondary")
+        self.places = self._figure(
+            "Acceptance by place", "acceptance_by_place", ("place", "of_drafted", "of_judged")
+        )
+        self.accepted = self._figure("Accepted per round", "accepted_per_round", ("accepted", "rounds"))
+        self.ranks = self._figure("Choice of the draft", "ranks", ("choice", "places"))
+        self.entropy = self._figure(
+            "Entropy of the target", "target_entropy", ("bits_from", "rows", "judged", "accepted")
+        )
+        self.strategies = self._figure(
+            "Share of each strategy", "strategies", ("strategy", "accepted_of_emitted")
+        )
+        self.cost = CostPlot(theme, choose)
+        self._cost_card = QFrame()
+        self._cost_card.setProperty("kind", "figure")
+        inside = QVBoxLayout(self._cost_card)
+        inside.setContentsMargins(14, 12, 14, 12)
+        inside.addWidget(self.cost)
+        self._cards: tuple[QWidget, ...] = (
+            self.places, self.accepted, self.ranks, self.entropy, self.strategies, self._cost_card,
+        )  # fmt: skip
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(self.title)
+        head.addWidget(self.scope, 1)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(12)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addLayout(self._grid)
+        self._mixed = False  # several strategies drafted or were asked
+        self._placed: tuple[tuple[QWidget, ...], int] = ((), 0)
+        self.setAccessibleName("Whole answer in figures")
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def _figure(self, title: str, key: str, columns: tuple[str, ...]) -> Figure:
+        def colours(palette: Palette) -> tuple[str, ...]:
+            accepted = palette.area(Origin.ACCEPTED)
+            soft = blend(accepted, palette.ground, 0.45)
+            grey = blend(palette.secondary, palette.ground, 0.35)
+            return {2: (accepted,), 3: (accepted, soft), 4: (grey, soft, accepted)}[len(columns)]
+
+        bars = Bars(self._theme, self._choose, columns, colours, beside=len(columns) == 3)
+        return Figure(self._theme, title, _DEFINITIONS[key], bars)
+
+    # ------------------------------------------------------------------ what is shown
+
+    def set_answer(self, answer: AnswerModel | None) -> None:
+        self._forget(0)
+        super().set_answer(answer)
+
+    def _heard(self) -> tuple[tuple[SignalInstance, Callable[[], None]], ...]:
+        answer = self.answer  # which round is inspected does not matter here
+        return (
+            (answer.began, self._redraw), (answer.grew, self._grow), (answer.ended, self._redraw),
+            (answer.moved, self._redraw), (answer.measured, self._redraw),
+        )  # fmt: skip
+
+    def draw(self) -> None:
+        answer = self.answer
+        if answer.start != self._span[0] or answer.cursor < self._span[1]:
+            self._forget(answer.start)
+        self.scope.setText(contents.scope(answer))
+        self.places.show_content(contents.acceptance_by_place(answer))
+        self.accepted.show_content(contents.accepted_per_round(answer))
+        shares = contents.strategy_shares(answer)
+        self.strategies.show_content(shares)
+        self._mixed = len(shares.bars) > 1
+        self._draw_alternatives()
+        self.cost.answer = answer
+        self.cost.draw(0, 0)
+        self.cost.show_numbers()
+        self._place()
+        if self._span[1] < answer.cursor:
+            self._fold_soon.start()
+
+    def _draw_alternatives(self) -> None:
+        shown = contents.draft_choices(self.answer, self._folded), contents.target_entropy(self._folded)
+        start, folded = self._span
+        self._drawn_at = folded
+        so_far = f"{count(folded - start)} rounds so far" if folded < self.answer.cursor else ""
+        for figure, content in zip((self.ranks, self.entropy), shown, strict=True):
+            figure.show_content(replace(content, note=so_far or content.note))
+
+    # ------------------------------------------------------------------ alternatives, slice by slice
+
+    def _forget(self, start: int) -> None:
+        self._folded, self._span, self._drawn_at = AlternativeStatistics(), (start, start), start
+
+    @Slot()
+    def _fold(self) -> None:
+        """Fold alternatives for a moment: those of a long answer take seconds to decode."""
+        if not self.isVisible():
+            return
+        answer, ends = self.answer, time.perf_counter() + _SLICE
+        start, at = self._span
+        while at < answer.cursor and time.perf_counter() < ends:
+            self._folded.add(answer.rounds[at])
+            at += 1
+        self._span = start, at
+        if at < answer.cursor:
+            self._fold_soon.start()
+            if at - self._drawn_at < _STRIDE:
+                return
+        self._draw_alternatives()
+
+    # ------------------------------------------------------------------ the look
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """Arrange the cards that are shown in as many columns as have room."""
+        shown = tuple(card for card in self._cards if card is not self.strategies or self._mixed)
+        columns = max(1, min(_MOST, int(self.width() / (_LEAST * self._theme.scale))))
+        if self._placed == (shown, columns):
+            return
+        self._placed = shown, columns
+        for card in self._cards:
+            self._grid.removeWidget(card)
+            card.setVisible(card in shown)
+        for at, card in enumerate(shown):
+            self._grid.addWidget(card, at // columns, at % columns)
+        for at in range(_MOST):
+            self._grid.setColumnStretch(at, 1 if at < columns else 0)
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        self.cost.apply_theme()
+        self._place()

@@ -1,0 +1,146 @@
+"""The whole answer in figures: their numbers are those of stats.py, and they follow the answer."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QColor
+from pytestqt.qtbot import QtBot
+
+from app.engine.engine import Engine
+from app.engine.fates import Origin
+from app.engine.record.stats import AlternativeStatistics, Statistics
+from app.engine.record.trace import Trace
+from app.saved.chats.measurement import Measurement
+from app.ui.inspector.shape import contents
+from app.ui.inspector.shape.bars import Bars
+from app.ui.inspector.shape.contents import Bar
+from app.ui.inspector.shape.shape_view import ShapeView
+from app.ui.state.answer import AnswerModel
+from app.ui.theme import Theme
+from tests.answers import answer as answered
+from tests.ui.traces import make_header, make_trace
+
+
+@pytest.fixture(scope="module")
+def mix(shared_engine: Engine) -> Trace:
+    """An answer of two strategies, by draws."""
+    strategy = "ngram-mod:n_match=2:n_min=0+draft-simple:n_max=4"
+    return answered(shared_engine, "abcabcabd abc" * 4, strategy=strategy, max_tokens=60, ignore_eos=True)
+
+
+@pytest.fixture
+def view(qtbot: QtBot, theme: Theme) -> ShapeView:
+    made = ShapeView(theme)
+    qtbot.addWidget(made)
+    made.resize(1000, 600)
+    made.show()
+    return made
+
+
+def test_every_figure_has_the_numbers_of_the_statistics(mix: Trace) -> None:
+    answer, statistics = AnswerModel(mix), Statistics.of(mix.rounds)
+    folded = AlternativeStatistics.of(mix.rounds)
+    places = contents.acceptance_by_place(answer).bars
+    assert [bar.parts[0] for bar in places] == list(statistics.acceptance_by_place)[:16]
+    assert [bar.parts[1] for bar in places] == list(statistics.judged_acceptance_by_place)[:16]
+    accepted = contents.accepted_per_round(answer).bars
+    assert [bar.parts[0] for bar in accepted] == statistics.accepted_per_round
+    shares = contents.strategy_shares(answer).bars
+    assert {bar.label: bar.parts[0] for bar in shares} == {
+        name: part.accepted / statistics.emitted for name, part in statistics.strategies.items()
+    }
+    choices = contents.draft_choices(answer, folded).bars
+    assert sum(bar.parts[0] or 0 for bar in choices) == folded.ranked
+    assert [bar.parts[0] for bar in choices][: len(folded.ranks)] == folded.ranks
+    rows = contents.target_entropy(folded).bars
+    assert [sum(bar.parts[part] or 0 for bar in rows) for part in range(3)] == [
+        folded.rows, sum(folded.judged_by_entropy), sum(folded.accepted_by_entropy)
+    ]  # fmt: skip
+
+
+def test_a_wider_draft_is_told_with_its_doubt() -> None:
+    folded = AlternativeStatistics(ranks=[6, 1, 1, 1], unranked=1)
+    greedy = AnswerModel(make_trace([]))
+    assert "2 tokens a place the draft would have held 70" in contents.draft_choices(greedy, folded).words
+    assert "estimate" not in contents.draft_choices(greedy, folded).words
+    drawn = AnswerModel(Trace(make_header(verification=contents.Verification.BLOCK, temperature=0.8)))
+    assert "estimate" in contents.draft_choices(drawn, folded).words
+
+
+def test_the_view_folds_all_alternatives_in_the_end(view: ShapeView, mix: Trace, qtbot: QtBot) -> None:
+    view.set_answer(AnswerModel(mix))
+    folded = AlternativeStatistics.of(mix.rounds)
+    qtbot.waitUntil(lambda: view.ranks.note.text() == f"% of {folded.ranked} places")
+    assert view.entropy.note.text().startswith("mean at least")
+    assert view.strategies.isVisible() and "ngram-mod" in view.strategies.caption.text()
+    assert view.places.bars.accessibleDescription().startswith("place 1: ")
+
+
+def test_it_follows_a_live_answer_a_scrub_and_a_reset(view: ShapeView, mix: Trace, qtbot: QtBot) -> None:
+    answer = AnswerModel(live=True)
+    view.set_answer(answer)
+    answer.begin(mix.header)
+    assert view.accepted.caption.text() == "Nothing was drafted yet."
+    answer.add(mix.rounds)
+    answer.end(mix.totals)
+
+    def shows(first: int, end: int) -> None:
+        folded = AlternativeStatistics.of(mix.rounds[first:end])
+        qtbot.waitUntil(lambda: view.ranks.note.text() == f"% of {folded.ranked} places")
+        counted = Statistics.of(mix.rounds[first:end])
+        assert sum(bar.parts[0] or 0 for bar in view.accepted.bars.bars) == counted.drafted_rounds
+
+    whole = len(mix.rounds)
+    shows(0, whole)
+    answer.move(whole - 5)
+    shows(0, whole - 5)
+    assert f"up to round {whole - 6}" in view.scope.text()
+    answer.move(whole)
+    answer.count_from(4)
+    shows(4, whole)
+    assert view.scope.text().startswith("since round 4")
+
+
+def test_answers_without_drafts_say_so(view: ShapeView, shared_engine: Engine) -> None:
+    view.set_answer(AnswerModel(answered(shared_engine, max_tokens=5, ignore_eos=True)))
+    for figure in (view.places, view.accepted, view.ranks):
+        assert figure.caption.text() == "Strategy none drafts nothing." and not figure.bars.isVisible()
+    assert not view.strategies.isVisible()
+    view.set_answer(None)
+    assert view.scope.text() == "0 rounds · 0 tokens"
+
+
+def test_where_the_answer_is_on_the_cost_curve(view: ShapeView, mix: Trace, shared_engine: Engine) -> None:
+    answer = AnswerModel(Trace(mix.header, [round for round in mix.rounds if round.drafted]))
+    view.set_answer(answer)
+    assert "baseline" in view.cost.message.text()
+    plain = answered(shared_engine, "abcabcabd abc" * 4, max_tokens=60, ignore_eos=True)
+    answer.measure(Measurement(plain, mix))
+    assert not view.cost.message.text() and view.cost.value.text().endswith("×")
+
+
+def test_cards_stand_in_as_many_columns_as_have_room(view: ShapeView, mix: Trace, qtbot: QtBot) -> None:
+    view.set_answer(AnswerModel(mix))
+    qtbot.waitUntil(lambda: view.accepted.y() == view.places.y() > 0)
+    view.resize(400, 1200)
+    qtbot.waitUntil(lambda: view.accepted.y() > view.places.geometry().bottom())
+
+
+def test_bars_are_as_high_as_their_values(qtbot: QtBot, theme: Theme) -> None:
+    bars = Bars(theme, lambda *_: "", ("a", "b"), lambda palette: (palette.area(Origin.ACCEPTED),))
+    qtbot.addWidget(bars)
+    bars.resize(200, bars.sizeHint().height())
+    bars.set_bars([Bar("1", (10,), "10", "ten"), Bar("2", (5,), "5", "five")])
+    bars.show()
+    image = bars.grab().toImage()
+    colour = QColor(theme.palette.area(Origin.ACCEPTED))
+
+    def height(index: int) -> int:
+        rect = bars.bar_rect(index)
+        column = [QPoint(round(rect.left()) + 2, y) for y in range(bars.height())]
+        return sum(image.pixelColor(place) == colour for place in column)
+
+    assert height(0) == round(bars.bar_rect(0).height()) and height(1) == round(height(0) / 2)
+    assert bars.accessibleDescription() == "ten; five"
+    assert list(bars.table()[1]) == [("1", 10), ("2", 5)]
