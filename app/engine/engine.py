@@ -21,6 +21,7 @@ from app.engine.errors import PromptError, SettingError, UserError
 from app.engine.lengths.base import Outset, StrategyLimits
 from app.engine.lengths.registry import make_length
 from app.engine.loop.generate import Generation, Rounds, TokenBuffer, rounds
+from app.engine.loop.pace import Pace
 from app.engine.loop.text import TextStream
 from app.engine.native import AbortFlag, Cancelled, Vocabulary
 from app.engine.pair import LoadedPair, LoadReport, TestReport
@@ -88,6 +89,8 @@ class Engine:
         self._template = ChatTemplate(model.chat_template, model.vocabulary, self._templates)
         self.pair = self.models.info
         self._rounds: Rounds | None = None  # of the current answer
+        self.pace = Pace()
+        """How fast the rounds of answers follow each other; can be changed during one, from any thread."""
 
     @property
     def options(self) -> tuple[ModelOptions, ModelOptions | None]:
@@ -180,7 +183,7 @@ class Engine:
                 if self._rounds is made:
                     self._rounds = None
             error = _finish_drafters(begun, answer)
-        seconds = ended - zero if first_token is not None else 0.0
+        seconds = ended - zero - answer.waited if first_token is not None else 0.0
         answer.text.finish()
         totals = Totals(
             finish_reason=answer.finish or FinishReason.FAILED,
@@ -254,6 +257,8 @@ class Engine:
             max_tokens=request.max_tokens,
             end_ids=frozenset() if request.ignore_eos else ends,
             text=written,
+            pace=self.pace,
+            is_stopped=self._abort.is_set,
         )
         header = TraceHeader(
             format=FORMAT,

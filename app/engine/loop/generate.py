@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,6 +16,7 @@ from app.engine.drafters.base import TARGET_FULL, Proposal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover
+from app.engine.loop.pace import Pace
 from app.engine.loop.propose import Budget, Draft, NamedDrafter, propose
 from app.engine.loop.text import TextStream
 from app.engine.loop.verify import (
@@ -83,6 +84,9 @@ class Generation:
     text: TextStream
     finish: FinishReason | None = None
     begin_seconds: dict[str, float] = field(default_factory=dict)  # by strategy name
+    pace: Pace = field(default_factory=Pace)
+    is_stopped: Callable[[], bool] = lambda: False
+    waited: float = 0.0  # seconds that the pace held rounds back: they are no part of any time
     draft_reading: float = 0.0  # seconds of reading the prompt, if a draft model does so within a round
 
     @property
@@ -137,6 +141,9 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
     before: Verified | None = None
     store = RowStore(run.target.model.vocabulary.size)
     while run.finish is None:
+        if run.pace.holds:
+            zero += wait_for_turn(run, before, handover)
+            before = None
         began, native = time.perf_counter(), run.native_seconds()
         position = run.position
         try:
@@ -192,6 +199,20 @@ def verify_rounds(run: Generation, handover: Handover[Verified]) -> None:
         index += 1
     if before is not None:
         handover.put(before)
+
+
+def wait_for_turn(run: Generation, before: Verified | None, handover: Handover[Verified]) -> float:
+    """Hand over the round before, so that it is seen, and wait until the next may begin. Returns the seconds
+    waited."""
+    began = time.perf_counter()
+    if before is not None:
+        handover.put(before)
+        handover.wait_taken()
+    run.pace.wait(before.ended if before is not None else 0.0, lambda: run.is_stopped() or handover.left)
+    handover.wait_taken()
+    waited = time.perf_counter() - began
+    run.waited += waited
+    return waited
 
 
 def finished(run: Generation, last: Verified) -> tuple[Round, str]:

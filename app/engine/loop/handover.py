@@ -50,6 +50,11 @@ class Handover(Generic[T]):
         if self._left:
             raise ConsumerLeft
 
+    @property
+    def left(self) -> bool:
+        """Whether the consumer has left; `wait_taken` then ends the work."""
+        return self._left
+
     def __enter__(self) -> Handover[T]:
         self._thread.start()
         return self

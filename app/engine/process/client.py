@@ -16,6 +16,7 @@ from app.engine.process.messages import (
     Generate,
     Load,
     Loaded,
+    SetPace,
     Stop,
 )
 from app.engine.types import GenerationRequest, ModelOptions
@@ -54,9 +55,17 @@ class EngineClient:
         """Yield the events of loading a pair, Loaded last. Raises EngineError."""
         return self._ask(Load(self._next(), target, draft))
 
-    def generate(self, request: GenerationRequest, drafters: tuple[str, ...] = ()) -> Iterator[Event]:
-        """Yield the events of one answer, Finished last. Raises EngineError."""
-        return self._ask(Generate(self._next(), request, drafters))
+    def generate(
+        self, request: GenerationRequest, drafters: tuple[str, ...] = (), speed: float = 1.0
+    ) -> Iterator[Event]:
+        """Yield the events of one answer, Finished last; `speed` is the pace that it begins with (see
+        `set_pace`). Raises EngineError."""
+        return self._ask(Generate(self._next(), request, drafters, speed))
+
+    def set_pace(self, speed: float, steps: int = 0) -> None:
+        """Change the pace of the current answer: `speed` relative to the true one, 0 to pause, and `steps`
+        rounds that may begin in the pause. Safe from any thread."""
+        self._home.send(SetPace(self._run, speed, steps))
 
     def close(self) -> None:
         """End the engine, whatever it is doing."""

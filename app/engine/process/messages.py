@@ -41,6 +41,15 @@ class Generate(Command, frozen=True, tag=True):
 
     request: GenerationRequest
     drafters: tuple[str, ...] = ()
+    speed: float = 1.0  # the pace that it begins with
+
+
+class SetPace(Command, frozen=True, tag=True):
+    """Change the pace of the run with this id: `speed` relative to the true one, 0 to pause, and the number
+    of rounds that may begin in the pause. Acts at once; a run that has ended ignores it."""
+
+    speed: float
+    steps: int = 0
 
 
 class ListDevices(Command, frozen=True, tag=True):
@@ -182,7 +191,7 @@ class Failed(Event, frozen=True, tag=True):
     no_room: bool = False
 
 
-AnyCommand = Load | ListDevices | Measure | Lighten | Generate | Stop | Shutdown
+AnyCommand = Load | ListDevices | Measure | Lighten | Generate | SetPace | Stop | Shutdown
 AnyEvent = (
     LoadProgress
     | Loaded

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.engine.devices.workers import WorkerError
 from app.engine.errors import NoRoomError, PromptError, SettingError, UserError
+from app.engine.loop.pace import TRUE_SPEED
 from app.engine.plugins import use_drafters
 from app.engine.process.messages import (
     AnyCommand,
@@ -29,6 +30,7 @@ from app.engine.process.messages import (
     Measure,
     Measured,
     Offer,
+    SetPace,
     Shutdown,
     Stop,
 )
@@ -62,6 +64,8 @@ class Server:
         self._stopped: set[int] = set()
         self._current = -1  # the current run
         self._closing = False
+        self._paced = -1  # the run that the engine's pace is of
+        self._paces: list[SetPace] = []  # for a run that has not begun
         # Held while the current run changes and while it is stopped, so that no Stop hits the next run.
         self._turn = threading.Lock()
 
@@ -70,6 +74,9 @@ class Server:
         if isinstance(command, Stop):
             self._stopped.add(command.run)
             self._stop_current(command.run)
+            return
+        if isinstance(command, SetPace):
+            self._set_pace(command)
             return
         if isinstance(command, Shutdown):
             self._closing = True
@@ -80,6 +87,25 @@ class Server:
         with self._turn:
             if self._engine is not None and self._current == run:
                 self._engine.stop()
+
+    def _set_pace(self, command: SetPace) -> None:
+        with self._turn:
+            if self._engine is not None and self._paced == command.run:
+                self._engine.pace.set(command.speed, command.steps)
+            else:  # its run has not begun, or has ended
+                self._paces.append(command)
+
+    def _begin_pace(self, command: Generate) -> None:
+        """Give a run the pace that was asked for with it and since."""
+        assert self._engine is not None
+        with self._turn:
+            self._engine.pace.set(TRUE_SPEED)  # drops the steps of an earlier run
+            self._engine.pace.set(command.speed)
+            for asked in self._paces:
+                if asked.run == command.run:
+                    self._engine.pace.set(asked.speed, asked.steps)
+            self._paces.clear()
+            self._paced = command.run
 
     def _is_stopped(self, run: int) -> bool:
         return self._closing or run in self._stopped
@@ -243,6 +269,7 @@ class Server:
         if self._engine is None:
             raise UserError("No model is loaded.", "Choose a target first.")
         _know_drafters(command)
+        self._begin_pace(command)
         for event in self._engine.generate(command.request, command.run):
             self._emit(event)  # type: ignore[arg-type]
             # A Stop may have come before the run began, which cleared its flag.

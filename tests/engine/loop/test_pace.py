@@ -1,0 +1,145 @@
+"""The pace of an answer: one round at a time, slowly, and never a part of its times."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.engine.engine import Engine
+from app.engine.process.client import EngineClient
+from app.engine.process.host import make_home
+from app.engine.process.messages import Event, Finished, RoundFinished, Started
+from app.engine.types import FinishReason, GenerationRequest, ModelOptions
+from tests.answers import answer, trace_of
+
+PATIENCE = 30.0
+REQUEST = GenerationRequest(prompt="abcabcabd abc", strategy="draft-simple:n_max=2", max_tokens=24, cold=True)
+
+
+class Watched:
+    """An answer that is written on a thread, and its events so far."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.events: list[Event] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for event in self.engine.generate(REQUEST):
+            self.events.append(event)
+
+    @property
+    def rounds(self) -> list[RoundFinished]:
+        return [event for event in self.events if isinstance(event, RoundFinished)]
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, self.events[-1:]
+            time.sleep(0.002)
+
+    def end(self) -> Finished:
+        self._thread.join(PATIENCE)
+        assert isinstance(self.events[-1], Finished)
+        return self.events[-1]
+
+
+@pytest.fixture
+def paused(engine: Engine) -> Iterator[Engine]:
+    engine.pace.set(0)
+    yield engine
+    engine.stop()
+    engine.pace.set(1)
+
+
+def test_a_pause_before_an_answer_holds_its_first_round(paused: Engine) -> None:
+    watched = Watched(paused)
+    watched.until(lambda: any(isinstance(event, Started) for event in watched.events))
+    time.sleep(0.2)
+    assert not watched.rounds
+    paused.pace.set(1)
+    assert watched.end().totals.finish_reason is FinishReason.LENGTH
+
+
+def test_every_step_shows_one_round(paused: Engine) -> None:
+    watched = Watched(paused)
+    for shown in (1, 2, 3):
+        paused.pace.set(0, steps=1)
+        watched.until(lambda shown=shown: len(watched.rounds) >= shown)  # type: ignore[misc]
+        time.sleep(0.05)
+        assert len(watched.rounds) == shown
+    paused.pace.set(0, steps=2)
+    watched.until(lambda: len(watched.rounds) == 5)
+    paused.stop()
+    assert watched.end().totals.finish_reason is FinishReason.CANCELLED
+
+
+def test_waiting_is_no_part_of_any_time(engine: Engine) -> None:
+    plain = answer(engine, REQUEST.prompt or "", strategy=REQUEST.strategy, max_tokens=24, cold=True)
+    engine.pace.set(0)
+    watched = Watched(engine)
+    engine.pace.set(0, steps=2)
+    watched.until(lambda: len(watched.rounds) == 2)
+    time.sleep(1.0)
+    engine.pace.set(1)
+    totals = watched.end().totals
+    trace = trace_of(watched.events)
+    assert trace.token_ids == plain.token_ids
+    assert [len(round.drafted) for round in trace.rounds] == [len(round.drafted) for round in plain.rounds]
+    rounds = sum(round.seconds for round in trace.rounds)
+    last = trace.rounds[-1]
+    assert last.offset + last.seconds < rounds + 0.9 and totals.seconds < rounds + 0.9
+    assert totals.seconds >= last.offset + last.seconds
+    assert all(
+        before.offset + before.seconds <= round.offset
+        for before, round in zip(trace.rounds, trace.rounds[1:], strict=False)
+    )
+
+
+def test_slow_motion_stretches_every_round(engine: Engine) -> None:
+    engine.pace.set(0.1)
+    began = time.monotonic()
+    trace = trace_of(list(engine.generate(REQUEST)))
+    taken = time.monotonic() - began
+    engine.pace.set(1)
+    # All rounds but the last are followed by nine times their own time.
+    assert taken >= 10 * sum(round.seconds for round in trace.rounds[:-1])
+
+
+def test_an_answer_nobody_takes_ends_in_a_pause(paused: Engine) -> None:
+    events = paused.generate(REQUEST)
+    assert isinstance(next(events), Started)
+    paused.pace.set(0, steps=1)
+    while not isinstance(next(events), RoundFinished):
+        pass
+    events.close()  # type: ignore[attr-defined] - a generator; waits until the loop has ended
+    paused.pace.set(1)
+    assert answer(paused, max_tokens=4).rounds
+
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_a_home_steps_stops_and_begins_the_next_answer_anew(kind: str, pair_files: tuple[Path, Path]) -> None:
+    stopping = False
+    client = EngineClient(make_home(kind), lambda: stopping)
+    try:
+        for _ in client.load(*(ModelOptions(str(file)) for file in pair_files)):
+            pass
+        rounds = 0
+        for event in client.generate(REQUEST, speed=0):
+            if isinstance(event, Started):
+                client.set_pace(0, steps=3)
+            elif isinstance(event, RoundFinished):
+                rounds += 1
+                stopping = rounds == 3
+        assert isinstance(event, Finished) and event.totals.finish_reason is FinishReason.CANCELLED
+        assert rounds == 3
+        stopping = False
+        last = list(client.generate(REQUEST))[-1]
+        assert isinstance(last, Finished) and last.totals.finish_reason is FinishReason.LENGTH
+    finally:
+        client.close()
