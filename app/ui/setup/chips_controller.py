@@ -13,7 +13,12 @@ from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
 from app.ui.setup.sampling_panel import AnswerOptions, SamplingPanel, chip_words
-from app.ui.setup.strategy.strategy_panel import StrategyContext, StrategyPanel, check_together
+from app.ui.setup.strategy.strategy_panel import (
+    ANY_VOCABULARY,
+    StrategyContext,
+    StrategyPanel,
+    check_together,
+)
 from app.ui.state.engine_session import BUSY, Activity, EngineSession
 from app.ui.state.settings_in_use import SettingsInUse
 from app.ui.widgets.chip import PanelChip
@@ -77,6 +82,7 @@ class ChipsController(QObject):
             settings.max_tokens,
             pair.vocabulary if pair else "",
             pair.target.n_ctx if pair else 0,
+            pair.target.n_vocab if pair else ANY_VOCABULARY,
             template_kwargs(self._template_options(), pair.thinking if pair else None),
         )
         self._strategy.panel.set_surroundings(around)

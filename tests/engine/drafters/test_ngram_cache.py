@@ -17,6 +17,7 @@ from app.engine.drafters.base import RunContext
 from app.engine.drafters.ngram import ngram_cache
 from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
 from app.engine.drafters.ngram.counts import Followers, count_ngrams
+from app.engine.drafters.ngram.lookup_caches import glance_at_caches
 from app.engine.drafters.ngram.ngram_cache import NgramCache, NgramCacheParams
 from app.engine.engine import Engine
 from app.engine.errors import SettingError
@@ -235,6 +236,30 @@ def test_a_bad_file_is_refused_and_left_alone(kind: str, fault: str, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
+@pytest.mark.parametrize("fault", sorted(BAD.keys() - {"twice the same n-gram"}))
+def test_a_glance_says_what_reading_says(kind: str, fault: str, tmp_path: Path) -> None:
+    bad, good = tmp_path / "bad.bin", tmp_path / "good.bin"
+    bad.write_bytes(BAD[fault])
+    good.write_bytes(RECORD)
+    with pytest.raises(SettingError) as read:
+        read_cache(bad, 50)
+    names = {"static": str(good), "dynamic": str(good)}
+    glance_at_caches(**names, n_vocab=50)
+    with pytest.raises(SettingError) as seen:
+        glance_at_caches(**names | {kind: str(bad)}, n_vocab=50)
+    assert (seen.value.message, seen.value.hint) == (read.value.message, read.value.hint)
+
+
+def test_a_glance_is_at_the_beginning_of_a_large_file(tmp_path: Path) -> None:
+    path, records = tmp_path / "large.bin", 20_000
+    path.write_bytes(RECORD * records + BAD["another vocabulary: n-gram"])
+    glance_at_caches(str(path), str(tmp_path / "new.bin"), 50)
+    path.write_bytes(BAD["another vocabulary: n-gram"] + RECORD * records)
+    with pytest.raises(SettingError, match="other than the target's"):
+        glance_at_caches(str(path), "", 50)
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
 def test_a_cut_file_of_the_original_is_never_read_as_a_whole_one(
     kind: str, files: Path, tmp_path: Path
 ) -> None:
@@ -268,6 +293,11 @@ def test_missing_files(tmp_path: Path) -> None:
         NgramCache(NgramCacheParams(lookup_cache_dynamic=str(tmp_path / "no" / "file.bin")), 50)
     with pytest.raises(SettingError, match="not a file"):
         NgramCache(NgramCacheParams(lookup_cache_dynamic=str(tmp_path)), 50)
+    glance_at_caches("", missing, 50)
+    with pytest.raises(SettingError, match="does not exist"):
+        glance_at_caches(missing, "", 50)
+    with pytest.raises(SettingError, match="no folder"):
+        glance_at_caches("", str(tmp_path / "no" / "file.bin"), 50)
 
 
 def test_an_empty_file_is_an_empty_cache(tmp_path: Path) -> None:

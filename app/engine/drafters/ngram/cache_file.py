@@ -26,6 +26,7 @@ _NO_TOKEN = -1
 _HEAD = MAX_SIZE + 1  # numbers in front of a record's followers
 _MAX_COUNT = 2**31 - 1
 _MAX_BYTES = 2**30  # of a file: the index of such a large file takes several GB
+_GLANCE = 2**18  # bytes: some thousand records
 
 
 class LookupCache:
@@ -94,24 +95,10 @@ def read_cache(path: Path, n_vocab: int) -> LookupCache:
     Raises SettingError if the file cannot be read, is not a lookup cache, is damaged or cut short, or holds
     tokens that the vocabulary lacks.
     """
-    try:
-        if not path.is_file():
-            there = path.exists()
-            raise SettingError(
-                f"The lookup cache {path} {'is not a file' if there else 'does not exist'}.",
-                "Choose another file.",
-            )
-        if path.stat().st_size > _MAX_BYTES:
-            raise SettingError(f"The lookup cache {path.name} is larger than 1 GiB.", "Choose a smaller one.")
-        data = path.read_bytes()
-    except OSError as error:
-        raise SettingError(
-            f"The lookup cache {path} cannot be read: {reason(error)}.", "Choose another file."
-        ) from None
-    if len(data) % TOKEN_BYTES:
+    numbers = _read_numbers(path, _MAX_BYTES)
+    starts, end = _record_starts(numbers, path)
+    if end < len(numbers):
         raise _damaged(path)
-    numbers = np.frombuffer(data, "<i4")
-    starts = _record_starts(numbers, path)
     _check_records(numbers, starts, n_vocab, path)
     cache = LookupCache(numbers, starts)
     if len(cache) < len(starts):  # an n-gram occurs twice
@@ -119,16 +106,53 @@ def read_cache(path: Path, n_vocab: int) -> LookupCache:
     return cache
 
 
-def _record_starts(numbers: Numbers, path: Path) -> Numbers:
+def glance_at_cache(path: Path, n_vocab: int) -> None:
+    """Raise the SettingError that `read_cache` would raise, as far as the first records show; takes
+    milliseconds for a file of any size."""
+    numbers = _read_numbers(path, _GLANCE)
+    starts, end = _record_starts(numbers, path)
+    if end < len(numbers) < _GLANCE // TOKEN_BYTES:  # the whole file
+        raise _damaged(path)
+    _check_records(numbers[:end], starts, n_vocab, path)
+
+
+def _read_numbers(path: Path, most: int) -> Numbers:
+    """The numbers in the first `most` bytes of a file."""
+    try:
+        if not path.is_file():
+            there = path.exists()
+            raise SettingError(
+                f"The lookup cache {path} {'is not a file' if there else 'does not exist'}.",
+                "Choose another file.",
+            )
+        size = path.stat().st_size
+        if size > _MAX_BYTES:
+            raise SettingError(f"The lookup cache {path.name} is larger than 1 GiB.", "Choose a smaller one.")
+        with path.open("rb") as file:
+            data = file.read(most)
+    except OSError as error:
+        raise SettingError(
+            f"The lookup cache {path} cannot be read: {reason(error)}.", "Choose another file."
+        ) from None
+    if size % TOKEN_BYTES or len(data) % TOKEN_BYTES:
+        raise _damaged(path)
+    return np.frombuffer(data, "<i4")
+
+
+def _record_starts(numbers: Numbers, path: Path) -> tuple[Numbers, int]:
+    """Where the whole records begin, and where the last of them ends."""
     view, end = numbers.data, len(numbers)
     starts, at = [], 0
-    while at < end:
-        starts.append(at)
-        followers = view[at + MAX_SIZE] if at + MAX_SIZE < end else 0
-        at += _HEAD + 2 * followers
-        if followers < 1 or at > end:
+    while at + MAX_SIZE < end:
+        followers = view[at + MAX_SIZE]
+        behind = at + _HEAD + 2 * followers
+        if followers < 1:
             raise _damaged(path)
-    return np.array(starts, np.int32)
+        if behind > end:
+            break
+        starts.append(at)
+        at = behind
+    return np.array(starts, np.int32), at
 
 
 def _check_records(numbers: Numbers, starts: Numbers, n_vocab: int, path: Path) -> None:

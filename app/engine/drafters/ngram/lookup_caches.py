@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.base.files import SHARED, reason, write_atomic
-from app.engine.drafters.ngram.cache_file import LookupCache, read_cache
+from app.engine.drafters.ngram.cache_file import LookupCache, glance_at_cache, read_cache
 from app.engine.drafters.ngram.counts import Followers, count_ngrams
 from app.engine.errors import SettingError
 
@@ -33,10 +33,7 @@ class DynamicCache:
     def _read(self) -> LookupCache:
         if os.path.exists(self.path):
             return read_cache(self.path, self._n_vocab)
-        if not os.path.isdir(self.path.parent):
-            raise SettingError(
-                f"There is no folder {self.path.parent} for the lookup cache.", "Create it first."
-            )
+        _check_folder(self.path)
         return LookupCache.empty()
 
     def add(self, text: TokenIds) -> None:
@@ -59,6 +56,26 @@ class DynamicCache:
         self._added = text.copy()
 
 
+def glance_at_caches(static: str, dynamic: str, n_vocab: int) -> None:
+    """Raise the SettingError that using these files would raise, as far as the beginning of each shows; ""
+    stands for no file."""
+    if static:
+        glance_at_cache(_path(static), n_vocab)
+    if dynamic and os.path.exists(_path(dynamic)):
+        glance_at_cache(_path(dynamic), n_vocab)
+    elif dynamic:
+        _check_folder(_path(dynamic))
+
+
+def _check_folder(path: Path) -> None:
+    if not os.path.isdir(path.parent):
+        raise SettingError(f"There is no folder {path.parent} for the lookup cache.", "Create it first.")
+
+
+def _path(text: str) -> Path:
+    return Path(os.path.expanduser(text))
+
+
 class LookupCaches:
     """Static and dynamic lookup caches by their paths."""
 
@@ -68,7 +85,7 @@ class LookupCaches:
 
     def static(self, text: str, n_vocab: int) -> LookupCache:
         """Return a file's statistics; a changed file is read again. Raises SettingError."""
-        path = Path(os.path.expanduser(text))
+        path = _path(text)
         try:
             found = path.stat()
         except OSError:
@@ -84,7 +101,7 @@ class LookupCaches:
 
     def dynamic(self, text: str, n_vocab: int) -> DynamicCache:
         """Return the file that answers are added to. Raises SettingError."""
-        path = Path(os.path.expanduser(text))
+        path = _path(text)
         if path not in self._dynamic:
             self._dynamic[path] = DynamicCache(path, n_vocab)
         return self._dynamic[path]

@@ -40,7 +40,10 @@ class NgramCacheParams:
         unit="tokens",
     )
     lookup_cache_static: str = param(
-        "", "File with the statistics of a large text. It is only read.", file=FileUse.READ
+        "",
+        "File with the statistics of a large text, as draftscope lookup-cache or llama-lookup-create makes "
+        "them for this target. It is only read.",
+        file=FileUse.READ,
     )
     lookup_cache_dynamic: str = param(
         "",

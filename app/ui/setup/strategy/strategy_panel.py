@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 from app.engine.compat import FitKind
 from app.engine.drafters.across.through_text import refuse_sampling
 from app.engine.drafters.draft_simple import DraftSimpleParams
+from app.engine.drafters.ngram.lookup_caches import glance_at_caches
+from app.engine.drafters.ngram.ngram_cache import NgramCacheParams
 from app.engine.errors import SettingError
 from app.engine.explain.llama_command import CopiedCommand, llama_command
 from app.engine.explain.vllm_command import vllm_command
@@ -29,6 +31,7 @@ from app.ui.widgets.notice import Notice
 WIDTH = 880  # of the panel's popover
 _TWO_COLUMNS = 700  # wide enough for the rules beside the cards; at text scale 1
 AUTO = "auto"
+ANY_VOCABULARY = 2**31 - 1  # the number of tokens while no target is loaded
 LENGTHS = {
     "fixed": "As long as the strategy's own settings allow.",
     "ewma": "One token more or fewer per round, by the smoothed acceptance, within the strategy's settings.",
@@ -54,6 +57,7 @@ class StrategyContext:
     max_tokens: int
     vocabulary: str = ""  # how the draft's fits the target's, as PairInfo says; empty: not known yet
     n_ctx: int = 0  # the target's context as it was loaded; 0: not known yet
+    n_vocab: int = ANY_VOCABULARY  # the target's number of tokens
     template_options: TemplateOptions = field(default_factory=dict)  # for llama.cpp's command
 
 
@@ -69,6 +73,10 @@ def check_together(spec: StrategySpec, context: StrategyContext) -> None:
         for part in spec.parts:
             if isinstance(part.params, DraftSimpleParams):
                 refuse_sampling(part.params)
+    for part in spec.parts:
+        if isinstance(part.params, NgramCacheParams):
+            files = part.params.lookup_cache_static, part.params.lookup_cache_dynamic
+            glance_at_caches(*files, context.n_vocab)
 
 
 class StrategyPanel(QWidget):

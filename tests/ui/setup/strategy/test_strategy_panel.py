@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import struct
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -384,6 +387,19 @@ def test_the_list_opens_inside_the_window(qtbot: QtBot, panel: StrategyPanel) ->
         assert shown is not panel
         assert panel.frameGeometry().contains(shown.geometry())
         qtbot.keyClick(opened(panel), Key.Key_Escape)
+
+
+def test_a_lookup_cache_that_cannot_be_used_is_told_at_once(panel: StrategyPanel, tmp_path: Path) -> None:
+    cache = tmp_path / "large.bin"
+    panel.set_spec(f"ngram-cache:lookup_cache_static={cache}")
+    around = StrategyContext(*MODELS, Sampling(), 64, n_vocab=50)
+    panel.set_surroundings(around)
+    assert panel.notice.message == f"The lookup cache {cache} does not exist."
+    cache.write_bytes(struct.pack("<7i", 1, 60, -1, -1, 1, 3, 5))
+    panel.set_surroundings(around)
+    assert "vocabulary other than the target's" in panel.notice.message
+    panel.set_surroundings(dataclasses.replace(around, n_vocab=100))
+    assert not panel.notice.isVisible()
 
 
 def test_long_values_have_a_row_of_their_own(qtbot: QtBot, panel: StrategyPanel) -> None:
