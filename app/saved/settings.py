@@ -40,8 +40,9 @@ class Settings:
     system_prompt: str = ""
     mode: str = param(
         "chat",
-        "Chat wraps messages by the model's template; completion continues the bare text.",
-        choices=("chat", "completion"),
+        "Chat wraps messages by the model's template; completion continues the bare text; infill writes "
+        "between two texts.",
+        choices=("chat", "completion", "infill"),
     )
     theme: str = param("system", "Light, dark, or as the system.", choices=("system", "light", "dark"))
     text_scale: float = param(1.0, "Multiplies the system's text size.", low=0.5, high=3)

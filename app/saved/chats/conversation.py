@@ -11,13 +11,25 @@ from app.engine.types import Message
 
 NEW_TITLE = "New chat"
 TITLE_LENGTH = 60
-MODES = ("chat", "completion")
+INFILL = "infill"
+MODES = ("chat", "completion", INFILL)
+GAP = "[…]"
 
 
-class Question(msgspec.Struct, frozen=True, tag="question"):
-    """What the user sent: a message of a chat, or a text to be continued."""
+class Question(msgspec.Struct, frozen=True, tag="question", omit_defaults=True):
+    """What the user sent: a message of a chat, a text to be continued, or the texts around a gap."""
 
     text: str
+    suffix: str | None = None  # the text after the gap that the answer fills; None if there is no gap
+
+    @property
+    def whole(self) -> str:
+        """The text, with its gap marked."""
+        return self.text if self.suffix is None else f"{self.text}{GAP}{self.suffix}"
+
+    @property
+    def is_blank(self) -> bool:
+        return not (self.text.strip() or (self.suffix or "").strip())
 
 
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
@@ -58,9 +70,9 @@ class Conversation(msgspec.Struct, frozen=True):
     def id(self) -> str:
         return self.head.id
 
-    def question_before(self, at: int) -> str:
-        """The last text that was sent before turn `at`; "" where there is none."""
-        return next((turn.text for turn in reversed(self.turns[:at]) if isinstance(turn, Question)), "")
+    def question_before(self, at: int) -> Question | None:
+        """The last question before turn `at`, if there is one."""
+        return next((turn for turn in reversed(self.turns[:at]) if isinstance(turn, Question)), None)
 
     def messages(self, end: int | None = None) -> tuple[Message, ...]:
         """The messages that the model gets for the turns before index `end`.
@@ -72,7 +84,7 @@ class Conversation(msgspec.Struct, frozen=True):
         waiting: list[str] = []
         for turn in self.turns[:end]:
             if isinstance(turn, Question):
-                waiting.append(turn.text)
+                waiting.append(turn.whole)
             elif turn.text and waiting:
                 messages.append(Message("user", "\n\n".join(waiting)))
                 messages.append(Message("assistant", turn.text))
@@ -85,7 +97,7 @@ class Conversation(msgspec.Struct, frozen=True):
         """The texts that a search looks at."""
         yield self.head.title
         for turn in self.turns:
-            yield turn.text or ""
+            yield turn.whole if isinstance(turn, Question) else turn.text or ""
 
 
 def title_from(prompt: str) -> str:

@@ -110,9 +110,12 @@ class ChatStore:
         now = self._stamp()
         return Conversation(ChatHead(str(uuid.uuid4()), NEW_TITLE, now, now, mode), system_prompt)
 
-    def ask(self, seen: Conversation, text: str, at: int | None = None) -> Conversation:
-        """Add the user's message; with `at`, in place of turn `at` and everything after it."""
-        return self._change_turns(seen, at, Question(text))
+    def ask(
+        self, seen: Conversation, text: str, at: int | None = None, suffix: str | None = None
+    ) -> Conversation:
+        """Add the user's message; with `at`, in place of turn `at` and everything after it. `suffix` is the
+        text after a gap to fill."""
+        return self._change_turns(seen, at, Question(text, suffix))
 
     def take_back(self, asked: Conversation, before: Conversation) -> Conversation:
         """Undo `ask`, which turned `before` into `asked`."""
@@ -249,7 +252,7 @@ class ChatStore:
                 raise _changed_elsewhere()
             title = head.title
             if title == NEW_TITLE and isinstance(turn, Question):
-                title = title_from(turn.text)
+                title = title_from(f"{turn.text}\n{turn.suffix or ''}")
             kept = _as_seen(chat, seen).turns[:keep]
             turns = kept if turn is None else (*kept, turn)
             chat = _with_head(chat, title=title, updated=self._stamp(), revision=head.revision + 1)

@@ -41,13 +41,12 @@ class Answering(QObject):
         store: ChatStore,
         chat: Conversation,
         at: int,
-        question: str | None,
+        question: Question | None,
         target_name: str,
         begun: Trace | None = None,
     ) -> None:
         """The answer to `question` in place of turn `at` and all turns after it; None answers the question
-        that
-        stands before `at` already. `target_name` is the name of the model that answers. `begun` is the
+        that stands before `at` already. `target_name` is the name of the model that answers. `begun` is the
         part of the answer that exists already; the new rounds continue it."""
         super().__init__()
         self._store = store
@@ -150,7 +149,7 @@ class Answering(QObject):
 
     def _ask(self) -> None:
         if self.question is not None and self._before is None:
-            asked = self._store.ask(self.chat, self.question, at=self.at)
+            asked = self._store.ask(self.chat, self.question.text, self.at, self.question.suffix)
             self._before, self.chat = self.chat, asked
 
     @property
@@ -161,7 +160,7 @@ class Answering(QObject):
         """Take the answer into the chat even where it could not be saved: the next question continues from
         there."""
         kept = self.chat.turns[: self.at]
-        question = () if self.question is None else (Question(self.question),)
+        question = () if self.question is None else (self.question,)
         self.chat = msgspec.structs.replace(self.chat, turns=(*kept, *question, answer))
 
 

@@ -8,7 +8,7 @@ from app.engine.errors import UserError
 from app.engine.process.messages import Failed
 from app.engine.record.trace import Trace
 from app.engine.types import GenerationRequest
-from app.saved.chats.conversation import Conversation
+from app.saved.chats.conversation import Conversation, Question
 from app.saved.chats.store import ChatStore
 from app.ui.chat.answering import Answering
 from app.ui.chat.chat_page import ChatPage
@@ -33,7 +33,7 @@ class AnswersController(QObject):
         self,
         chat: Conversation,
         at: int,
-        question: str | None,
+        question: Question | None,
         request: GenerationRequest,
         begun: Trace | None = None,
     ) -> None:

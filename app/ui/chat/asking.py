@@ -11,20 +11,24 @@ from app.saved.settings import Settings
 from app.ui.state.engine_session import BUSY, Activity
 
 
-def request_for(chat: Conversation, at: int, question: str | None, settings: Settings) -> GenerationRequest:
+def request_for(
+    chat: Conversation, at: int, question: Question | None, settings: Settings
+) -> GenerationRequest:
     """The request for an answer to `question` in place of turn `at` and all turns after it; None asks for an
-    answer to what stands before `at`. A completion continues exactly that text; the rest of the chat is not
-    part of it."""
+    answer to what stands before `at`. A completion continues exactly that text, and a gap is filled between
+    exactly its two texts; the rest of the chat is not part of it."""
     prompt: str | None = None
     messages: tuple[Message, ...] = ()
-    if chat.head.mode == "completion":
-        prompt = chat.question_before(at) if question is None else question
+    asked = question or chat.question_before(at) or Question("")
+    if asked.suffix is not None or chat.head.mode == "completion":
+        prompt = asked.text
     else:
-        turns = chat.turns[:at] + ((Question(question),) if question is not None else ())
+        turns = chat.turns[:at] + ((question,) if question is not None else ())
         messages = Conversation(chat.head, chat.system_prompt, turns).messages()
     return GenerationRequest(
         prompt=prompt,
         messages=messages,
+        suffix=asked.suffix,
         strategy=settings.strategy,
         sampling=settings.sampling,
         max_tokens=settings.max_tokens,

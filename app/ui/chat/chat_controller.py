@@ -11,7 +11,7 @@ from app.engine.errors import UserError
 from app.engine.record.trace import Trace
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import GenerationRequest
-from app.saved.chats.conversation import Answer, Conversation
+from app.saved.chats.conversation import INFILL, MODES, Answer, Conversation, Question
 from app.saved.chats.store import ChatStore
 from app.ui.chat.answering import CONTINUE
 from app.ui.chat.answers_controller import AnswersController
@@ -40,7 +40,7 @@ class ChatController(QObject):
         self._store = store
         self._session = session
         self._settings = settings
-        self._waiting: str | None = None  # typed while the pair was loading; sent once it is ready
+        self._waiting: Question | None = None  # typed while the pair was loading; sent once it is ready
         self.shown = ShownChat(page, store, self._new())
         self.answers = AnswersController(page, store, session, self.shown)
         self.chats = ChatListController(page, store, session, self.shown, self.answers)
@@ -75,7 +75,7 @@ class ChatController(QObject):
     @property
     def question(self) -> str:
         """The last message on the screen, or the one that waits for the models; "" where there is none."""
-        return self._waiting if self._waiting is not None else self.shown.question
+        return self._waiting.whole if self._waiting is not None else self.shown.question
 
     @property
     def can_regenerate(self) -> bool:
@@ -83,32 +83,32 @@ class ChatController(QObject):
 
     # ------------------------------------------------------------------ asking
 
-    @Slot(str)
-    def send(self, text: str) -> None:
-        """Send a text to the pair; a text that cannot be sent now goes back to the prompt box."""
+    @Slot(object)
+    def send(self, question: Question) -> None:
+        """Send a question to the pair; one that cannot be sent now goes back to the prompt box."""
         if self._session.pair is not None:  # without a pair, the notice shown before still gives the reason
             self._page.prompt.notices.clear()
         if self._session.activity is Activity.LOADING:
             self._take_back()
-            self._waiting = text
+            self._waiting = question
             self._page.prompt.set_busy(True)
             self._page.transcript.set_empty_words(
                 "Loading the models", "The prompt is sent as soon as they are loaded."
             )
             return
-        self._ask(len(self.shown.chat.turns), text)
+        self._ask(len(self.shown.chat.turns), question)
 
     def ask_in_new_chat(self, text: str) -> None:
         """Ask in a new chat, as a message whatever the mode of new chats is."""
         self._leave()
         self.shown.show(self._new("chat"))
-        self.send(text)
+        self.send(Question(text))
 
-    @Slot(object, str)
-    def _edit(self, turn: UserTurn, text: str) -> None:
+    @Slot(object, object)
+    def _edit(self, turn: UserTurn, question: Question) -> None:
         """Send a changed message and continue from there."""
         self._page.prompt.setFocus()
-        self._ask(turn.at or 0, text)
+        self._ask(turn.at or 0, question)
 
     @Slot(object)
     def _regenerate_turn(self, turn: AnswerTurn) -> None:
@@ -157,7 +157,7 @@ class ChatController(QObject):
         elif turns:
             self._ask(len(turns), None)
 
-    def _ask(self, at: int, question: str | None) -> None:
+    def _ask(self, at: int, question: Question | None) -> None:
         """Generate an answer to `question` as turn `at` (None: to the question before it)."""
         if self._session.activity is not Activity.READY:
             self._page.prompt.give_back(question, *why_not(self._session.activity))
@@ -209,9 +209,9 @@ class ChatController(QObject):
     def _take_back(self) -> None:
         """Put the text that waits for the models back into the prompt box."""
         if self._waiting is not None:
-            text, self._waiting = self._waiting, None
+            question, self._waiting = self._waiting, None
             self._page.prompt.set_busy(False)
-            self._page.prompt.put_back(text)
+            self._page.prompt.put_back(question)
             self.shown.say_empty()
 
     @Slot(object, object)
@@ -227,9 +227,9 @@ class ChatController(QObject):
             for message, _hint in map(why_not, Activity):
                 self._page.prompt.notices.withdraw(message)
         if activity is Activity.READY and self._waiting is not None:
-            text, self._waiting = self._waiting, None
+            question, self._waiting = self._waiting, None
             self.shown.say_empty()
-            self.send(text)
+            self.send(question)
         elif activity is Activity.EMPTY and self._waiting is not None:
             self._take_back()
             self._page.prompt.show_error(*why_not(activity))
@@ -242,8 +242,10 @@ class ChatController(QObject):
         self._page.prompt.tell_system()
 
     def _new(self, mode: str = "") -> Conversation:
-        settings = self._settings.now
-        return self._store.new(mode or settings.mode, settings.system_prompt)
+        """An empty chat in the mode chosen last, where the loaded target can be asked in it."""
+        settings, pair = self._settings.now, self._session.pair
+        last = settings.mode if settings.mode != INFILL or pair is None or pair.fills_middle else MODES[0]
+        return self._store.new(mode or last, settings.system_prompt)
 
     @Slot()
     def new_chat(self) -> None:
@@ -304,6 +306,8 @@ class ChatController(QObject):
     @Slot(str)
     def _change_mode(self, mode: str) -> None:
         self._change(lambda: self._store.set_mode(self.shown.chat, mode))
+        if self._waiting is None:
+            self.shown.say_empty()
 
     @Slot(str)
     def _change_system(self, text: str) -> None:
@@ -330,4 +334,6 @@ class ChatController(QObject):
 
 def _can_go_on(chat: Conversation, trace: Trace) -> bool:
     """Whether the answer can be continued. Traces before format 1.4 lack the messages of a chat."""
-    return trace.totals is not None and (bool(trace.header.messages) or chat.head.mode == "completion")
+    header = trace.header
+    whole = bool(header.messages) or header.suffix is not None or chat.head.mode == "completion"
+    return trace.totals is not None and whole

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.record.trace import Salvaged, Trace
 from app.engine.types import FinishReason, TraceHeader, Verification
-from app.saved.chats.conversation import Answer, Conversation, Question
+from app.saved.chats.conversation import INFILL, Answer, Conversation, Question
 from app.saved.chats.recorder import NOTES
 from app.saved.chats.store import ChatStore
 from app.ui.chat.answering import CONTINUE, Answering
@@ -53,9 +53,9 @@ class ShownChat(QObject):
     @property
     def question(self) -> str:
         """The last message on the screen; "" where there is none."""
-        if self.live is not None and self.live.question is not None:
-            return self.live.question
-        return self._questions()[-1] if self._questions() else ""
+        asked = self.live.question if self.live is not None else None
+        asked = asked or self._last_question
+        return asked.whole if asked is not None else ""
 
     @property
     def turn(self) -> int | None:
@@ -80,8 +80,9 @@ class ShownChat(QObject):
         """The model of the answer at a turn of the chat; None where it is no answer."""
         return next((shown.answer for shown in self._turns if shown.at == turn), None)
 
-    def _questions(self) -> list[str]:
-        return [turn.text for turn in self.chat.turns if isinstance(turn, Question)]
+    @property
+    def _last_question(self) -> Question | None:
+        return self.chat.question_before(len(self.chat.turns))
 
     # ------------------------------------------------------------------ another chat
 
@@ -99,7 +100,7 @@ class ShownChat(QObject):
         page.prompt.set_mode(chat.head.mode)
         page.prompt.set_system(chat.system_prompt)
         page.prompt.set_template_options(chat.template_options)
-        page.prompt.set_last_prompt(self._questions()[-1] if self._questions() else "")
+        page.prompt.set_last_prompt(self._last_question)
         page.chats.set_current(chat.id)
         self.say_empty()
         self.chat_changed.emit(self.id)
@@ -110,7 +111,10 @@ class ShownChat(QObject):
         self.show(chat)
         self.recording, self._file = trace, file
         name = trace.header.pair.target.name
-        self._put([*_said_before(trace.header), AnswerTurn(AnswerModel(trace), name)])
+        header = trace.header
+        before = header.prompt if header.suffix is not None else ""
+        answer = AnswerTurn(AnswerModel(trace), name, goes_on_from=before, suffix=header.suffix)
+        self._put([*_said_before(header), answer])
         self._page.transcript.regenerates = False
         self._page.recording.show_recording(trace, file)
         self._choose_last()
@@ -132,7 +136,9 @@ class ShownChat(QObject):
     def say_empty(self) -> None:
         """Set the words of an empty chat."""
         demo = ", or press Enter for a demo prompt" if self._page.prompt.suggestion else ""
-        self._page.transcript.set_empty_words("Watch every token's fate", f"Ask something{demo}.")
+        infill = self.chat.head.mode == INFILL
+        line = "Write what stands before a gap and after it." if infill else f"Ask something{demo}."
+        self._page.transcript.set_empty_words("Watch every token's fate", line)
 
     def _stored_turns(self, end: int | None = None) -> list[Turn]:
         """The chat's turns for the transcript; reads the traces of its answers."""
@@ -141,8 +147,13 @@ class ShownChat(QObject):
         if chat.system_prompt.strip() and chat.head.mode == "chat":
             turns.append(SystemTurn(chat.system_prompt))
         for at, turn in enumerate(chat.turns[:end]):
-            turns.append(UserTurn(turn.text, at) if isinstance(turn, Question) else self._stored(at, turn))
+            turns.append(self._asked(at, turn) if isinstance(turn, Question) else self._stored(at, turn))
         return turns
+
+    def _asked(self, at: int, question: Question) -> UserTurn:
+        """A stored question; the answer to it shows the texts around a gap."""
+        answered = any(isinstance(turn, Answer) for turn in self.chat.turns[at + 1 : at + 2])
+        return UserTurn(question.text, at, question.suffix, answered)
 
     def _stored(self, at: int, turn: Answer) -> AnswerTurn:
         """A stored answer: its text from the chat, its tokens from the trace where that can be read."""
@@ -155,8 +166,8 @@ class ShownChat(QObject):
             told = note or Note("")
             note = Note(f"{told.message} {lost.message}".strip(), f"{told.hint} {lost.hint}".strip())
         name = found.trace.header.pair.target.name if found.trace is not None else "Answer"
-        before = _continued(self.chat, at)
-        return AnswerTurn(AnswerModel(found.trace, note), name, at, turn.text, goes_on_from=before)
+        before, suffix = _around(self.chat, self.chat.question_before(at))
+        return AnswerTurn(AnswerModel(found.trace, note), name, at, turn.text, before, suffix)
 
     # ------------------------------------------------------------------ the answer as it comes
 
@@ -177,10 +188,10 @@ class ShownChat(QObject):
     def _add(self, live: Answering) -> None:
         """Add the question, where it is new, and the answer, whose rounds are still to come."""
         if live.question is not None:
-            self._page.transcript.add_turn(UserTurn(live.question, live.at))
-        before = live.question if live.question is not None else live.chat.question_before(live.turn)
-        goes_on_from = before if live.chat.head.mode == "completion" else ""
-        turn = AnswerTurn(live.answer, live.target_name, live.turn, goes_on_from=goes_on_from)
+            asked = UserTurn(live.question.text, live.at, live.question.suffix, answered=True)
+            self._page.transcript.add_turn(asked)
+        before, suffix = _around(live.chat, live.question or live.chat.question_before(live.turn))
+        turn = AnswerTurn(live.answer, live.target_name, live.turn, goes_on_from=before, suffix=suffix)
         self._turns.append(turn)
         self._page.transcript.add_turn(turn)
 
@@ -272,9 +283,9 @@ def _at(turn: Turn) -> int:
 
 
 def _said_before(header: TraceHeader) -> list[Turn]:
-    """The turns before a recorded answer: the messages, or the text that was continued."""
+    """The turns before a recorded answer: the messages, or the text that was continued or has the gap."""
     if not header.messages:
-        return [UserTurn(header.prompt)]
+        return [UserTurn(header.prompt, suffix=header.suffix, answered=True)]
     turns: list[Turn] = []
     for message in header.messages:
         if message.role == "system":
@@ -286,9 +297,13 @@ def _said_before(header: TraceHeader) -> list[Turn]:
     return turns
 
 
-def _continued(chat: Conversation, at: int) -> str:
-    """The text that a completion at turn `at` continues; "" in a chat."""
-    return chat.question_before(at) if chat.head.mode == "completion" else ""
+def _around(chat: Conversation, question: Question | None) -> tuple[str, str | None]:
+    """The text that the answer to a question continues, "" in a chat, and the text after it, None where the
+    answer fills no gap."""
+    if question is None:
+        return "", None
+    continues = question.suffix is not None or chat.head.mode == "completion"
+    return question.text if continues else "", question.suffix
 
 
 def _what_is_lost(turn: Answer, found: Salvaged) -> Note | None:

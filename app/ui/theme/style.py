@@ -222,7 +222,7 @@ QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled {
 QLineEdit[state="wrong"], QAbstractSpinBox[state="wrong"] {
     border: 2px solid @error@; padding-top: @inner@; padding-bottom: @inner@;
 }
-QLineEdit[kind="mono"] { font-family: "@mono@"; }
+QLineEdit[kind="mono"], QPlainTextEdit[kind="mono"] { font-family: "@mono@"; }
 QAbstractSpinBox QLineEdit { border: none; padding: 0 0 0 @g6@; background: transparent; }
 QAbstractSpinBox { padding-right: @g24@; }
 QAbstractSpinBox:focus { padding-right: @g24@; }

@@ -2,7 +2,8 @@
 
 An answer is a list of sections, answer and reasoning in turn (`text/reasoning.py`, `text/sections.py`).
 Folded blocks stay in the list with height 0, so that positions, search and copying do not depend on what is
-folded. `text/` is what is shown, as data, and knows no Qt; `layout/` is where it stands and how it is
+folded. An answer that fills a gap stands between its two texts, in their lines (`layout/around_gap.py`).
+`text/` is what is shown, as data, and knows no Qt; `layout/` is where it stands and how it is
 painted; only what is seen is laid out. `overlays/` are the widgets in or over the text.
 """
 

@@ -1,4 +1,4 @@
-"""Folds reasoning, automatically and at the reader's wish."""
+"""Folds reasoning, automatically and at the reader's wish, and lines far from a filled gap."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from PySide6.QtWidgets import QMenu
 
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.stack import BlockPlace, Stack
-from app.ui.transcript.text.folds import ReasoningFold
+from app.ui.transcript.text.folds import TextFold
 
 if TYPE_CHECKING:
     from app.ui.transcript.surface import Surface
 
 
 class Folding:
-    """Folds and unfolds the reasoning in the answers of a surface."""
+    """Folds and unfolds text in the answers of a surface."""
 
     def __init__(self, view: Surface, stack: Stack) -> None:
         self._view = view
         self._stack = stack
 
     def toggle(self, place: BlockPlace) -> None:
-        """Fold or unfold the reasoning of a block, or below a fold line; that line keeps its place on the
+        """Fold or unfold the text of a block, or below a fold line; that line keeps its place on the
         screen."""
         answer = self._stack.answer(place.item)
         fold = answer.fold_of(place.block) if answer is not None else None
@@ -33,8 +33,7 @@ class Folding:
             self._view.refresh()
 
     def toggle_seen(self) -> bool:
-        """Fold or unfold the reasoning pointed at, else the first on the screen; False where there is
-        none."""
+        """Fold or unfold the text pointed at, else the first on the screen; False where there is none."""
         top = self._view.scroller.top
         place = self._stack.first_fold(top, top + self._view.scroller.room)
         token = self._view.hover.token
@@ -47,13 +46,13 @@ class Folding:
         return place is not None
 
     def unfold(self, item: int, block: int) -> None:
-        """Unfold the reasoning of a block, so that something in it can be shown."""
+        """Unfold the text of a block, so that something in it can be shown."""
         answer = self._stack.answer(item)
         fold = answer.fold_of(block) if answer is not None else None
         if answer is not None and fold is not None and fold.folded:
             self._set(item, answer, fold, folded=False)
 
-    def _set(self, item: int, answer: AnswerItem, fold: ReasoningFold, folded: bool) -> None:
+    def _set(self, item: int, answer: AnswerItem, fold: TextFold, folded: bool) -> None:
         scroller = self._view.scroller
         scroller.hold(item, answer.row_of(fold))
         answer.set_folded(fold, folded)
@@ -72,7 +71,7 @@ class Folding:
     def offer(self, menu: QMenu, answer: AnswerItem, place: BlockPlace) -> None:
         """Add actions to the menu of an answer with reasoning: for the reasoning at the place, else for the
         first."""
-        fold = answer.fold_of(place.block) or next(iter(answer.folds.values()))
+        fold: TextFold = answer.fold_of(place.block) or next(iter(answer.folds.values()))
         there = BlockPlace(place.item, answer.row_of(fold))
         clipboard = QGuiApplication.clipboard()
         menu.addAction(

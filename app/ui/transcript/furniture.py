@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Slot
 
+from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
 from app.ui.transcript.layout.answer_item import AnswerItem
 from app.ui.transcript.layout.items import Item, TextItem
@@ -121,7 +122,7 @@ class Furniture(QObject):
 
     def open_editor(self, item: TextItem) -> None:
         self.close_editor()
-        editor = TurnEditor(self._theme, item.unsent or item.text, self._view.viewport())
+        editor = TurnEditor(self._theme, item.unsent or item.question, self._view.viewport())
         editor.submitted.connect(self._submitted)
         editor.cancelled.connect(self._cancelled)
         editor.resized.connect(self._resized)
@@ -131,14 +132,16 @@ class Furniture(QObject):
         editor.show()
         editor.before.remember()
         editor.setFocus()
+        self._view.scroller.hold(self._stack.index_of(item.turn), -1)  # it may be higher than the text was
         self._resized()
+        self._view.scroller.resume()
 
     def close_editor(self, keep: bool = True) -> None:
         """Show the message again; with `keep` the typed text comes back when it is edited again."""
         editor, item = self.editor, self._edited
         if editor is None or item is None:
             return
-        item.unsent = editor.field.toPlainText() if keep else ""
+        item.unsent = editor.question if keep and not editor.question.is_blank else None
         self.editor = self._edited = None
         item.editor_height = 0
         editor.before.give_back(self._view)
@@ -230,12 +233,12 @@ class Furniture(QObject):
         self._view.scroll_to_end()
         self._view.setFocus()
 
-    @Slot(str)
-    def _submitted(self, text: str) -> None:
+    @Slot(object)
+    def _submitted(self, question: Question) -> None:
         edited = self._edited
         self.close_editor(keep=False)
         if edited is not None:
-            self._view.edit_submitted.emit(edited.turn, text)
+            self._view.edit_submitted.emit(edited.turn, question)
 
     @Slot()
     def _cancelled(self) -> None:

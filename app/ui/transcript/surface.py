@@ -43,7 +43,7 @@ class Surface(QAbstractScrollArea):
     token_clicked = Signal(object, int)  # turn, round
     inspect_requested = Signal(object, int)  # turn, round
     edit_asked = Signal(object)  # turn
-    edit_submitted = Signal(object, str)  # turn, new text
+    edit_submitted = Signal(object, object)  # turn, new Question
     regenerate_requested = Signal(object)  # turn
     note_action = Signal(object)  # turn whose note's button was pressed
     suggestion_chosen = Signal(str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, QRect, Qt, SignalInstance, Slot
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.state.answer import AnswerModel
@@ -106,7 +106,7 @@ class TranscriptView(Surface):
                 self._catch_up_with(index, item)
 
     def _catch_up_with(self, index: int, item: AnswerItem) -> None:
-        last, note, was_live = len(item.blocks) - 1, item.note, item.live
+        last, note, was_live = item.last_row, item.note, item.live
         added = item.catch_up()
         if not added:
             self.selection.clear()
@@ -192,6 +192,9 @@ class TranscriptView(Surface):
         answer = isinstance(item, AnswerItem)
         words = "Copy answer" if answer else "Copy message"
         menu.addAction(words, lambda: self.copy_turn(item.turn))
+        if isinstance(item, AnswerItem) and item.text_with_gap:
+            clipboard = QGuiApplication.clipboard()
+            menu.addAction("Copy answer and surroundings", lambda: clipboard.setText(item.text_with_gap))
         token = self.stack.token_at(*self.to_column(point))
         if self.inspects and token is not None:
             index_of_round = token.span.round

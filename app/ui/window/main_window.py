@@ -232,7 +232,7 @@ class MainWindow(QMainWindow):
             threads = pair.target.threads
             device = f"{threads} thread{'s' if threads != 1 else ''} · {pair.devices}"
         self.status.set_device(device)
-        self.page.prompt.set_thinking(pair.thinking if pair is not None else None)
+        self.page.prompt.set_pair(pair)
 
     @Slot()
     def save(self) -> None:

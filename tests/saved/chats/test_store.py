@@ -84,6 +84,19 @@ def test_an_empty_chat_is_not_saved(store: ChatStore) -> None:
     assert store.load(saved.id).head.mode == "completion"
 
 
+def test_both_texts_around_a_gap_come_back(store: ChatStore) -> None:
+    chat = store.ask(store.new("infill"), "", suffix="\nprint(add(1, 2))")
+    chat = store.ask(chat, "def add(a, b):", suffix="")
+    chat = store.ask(chat, "plain")
+    assert store.load(chat.id).turns == (
+        Question("", "\nprint(add(1, 2))"),
+        Question("def add(a, b):", ""),
+        Question("plain"),
+    )
+    assert titles(store) == ["print(add(1, 2))"]
+    assert [head.id for head in store.search("print(add")] == [chat.id]
+
+
 def test_what_the_template_is_told_stays_with_its_chat(store: ChatStore) -> None:
     told = {"enable_thinking": False, "reasoning_effort": "low"}
     chat = store.set_template_options(store.new(), told)

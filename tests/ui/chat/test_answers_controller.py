@@ -14,7 +14,7 @@ from app.engine.process.host import ProcessHome
 from app.engine.record.recheck import recheck
 from app.engine.record.trace import TraceWriter, read_trace
 from app.engine.types import Round, Totals
-from app.saved.chats.conversation import Answer
+from app.saved.chats.conversation import Answer, Question
 from app.saved.chats.store import ChatStore
 from app.ui.transcript.overlays.controls import NoteCard
 from app.ui.widgets.notice import Notice
@@ -180,7 +180,7 @@ def test_a_question_is_on_disk_before_the_engine_is_asked(
     monkeypatch.setattr(desk.session, "generate", look)
     first = desk.ask("first").text
     desk.ask("second")
-    desk.page.transcript.edit_submitted.emit(desk.items()[2].turn, "changed")
+    desk.page.transcript.edit_submitted.emit(desk.items()[2].turn, Question("changed"))
     desk.answered()
     assert found == [["first"], ["first", first, "second"], ["first", first, "changed"]]
     chat = ChatStore(desk.paths.chats).load(desk.controller.chat_id)
@@ -196,7 +196,7 @@ def test_a_question_that_is_refused_leaves_the_chat_as_it_was(windows: Windows) 
     before, words = ChatStore(desk.paths.chats).load(desk.controller.chat_id), desk.texts()
     desk.ask_refused(too_long)
     assert desk.texts() == words and desk.page.prompt.text() == too_long
-    desk.page.transcript.edit_submitted.emit(desk.items()[0].turn, too_long)
+    desk.page.transcript.edit_submitted.emit(desk.items()[0].turn, Question(too_long))
     desk.until(lambda: "context" in desk.error() and not desk.busy())
     assert desk.texts() == words
     assert ChatStore(desk.paths.chats).load(before.id).turns == before.turns

@@ -13,6 +13,7 @@ from app.base.paths import find_paths
 from app.demo import read_demo
 from app.engine.process.host import ProcessHome
 from app.engine.types import ModelOptions
+from app.saved.chats.conversation import Question
 from app.saved.chats.store import ChatStore
 from app.ui.state.engine_session import Activity, EngineState
 from tests.stopping import ATTEMPTS, stop_limit
@@ -77,7 +78,7 @@ def test_another_message_while_the_models_load_loses_none(windows: Windows) -> N
     desk = windows.open()
     desk.header.target_panel.applied.emit(ModelOptions(windows._pair[0].as_posix(), ctx_size=512))
     desk.type("typed at length")
-    desk.controller.send("suggested")
+    desk.controller.send(Question("suggested"))
     desk.until(lambda: desk.tokens() == 24)  # it may be over already
     assert desk.texts()[0] == "suggested" and desk.page.prompt.text() == "typed at length"
 
@@ -145,7 +146,7 @@ def test_regenerate_and_edit(windows: Windows) -> None:
     desk.page.transcript.edit(desk.items()[0].turn)
     editor = desk.page.transcript._furniture.editor
     assert editor is not None
-    editor.submitted.emit("other")
+    editor.submitted.emit(Question("other"))
     desk.answered()
     assert desk.texts()[0] == "other" and len(desk.items()) == 2
     assert desk.fates() != before[:1]

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.engine.record.trace import read_trace, write_trace
 from app.engine.types import FinishReason
+from app.saved.chats.conversation import Question
 from app.ui.transcript.text.spans import UNKNOWN, spans_of, text_of
 from tests.ui.traces import simulate
 from tests.ui.windows import Desk, Windows
@@ -108,7 +109,7 @@ def test_an_opened_trace_is_shown_and_is_no_chat(windows: Windows, tmp_path: Pat
     desk.ask("a chat of its own")
     assert len(desk.items()) == 2 and desk.texts()[0] == "a chat of its own"
     desk.window.show_trace(read, tmp_path / "a.jsonl")
-    desk.page.transcript.edit_submitted.emit(desk.items()[0].turn, "changed")
+    desk.page.transcript.edit_submitted.emit(desk.items()[0].turn, Question("changed"))
     desk.answered()
     assert len(desk.items()) == 2 and desk.texts()[0] == "changed"
     assert len(desk.chats()) == 2

@@ -8,6 +8,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.saved.chats.conversation import Question
 from app.ui.state.answer import AnswerModel, Note
 from app.ui.transcript import AnswerTurn, SystemTurn, TranscriptView, UserTurn
 from app.ui.transcript.overlays.controls import NoteCard, TurnActions
@@ -103,7 +104,7 @@ def test_double_click_edits_and_enter_sends(qtbot: QtBot, chat: TranscriptView) 
     qtbot.keyClicks(field.field, "please")
     with qtbot.waitSignal(chat.edit_submitted) as told:
         qtbot.keyClick(field.field, Qt.Key.Key_Return)
-    assert told.args == [turn(chat, "u"), "Rewrite mean. Now\nplease"]
+    assert told.args == [turn(chat, "u"), Question("Rewrite mean. Now\nplease")]
     assert editor(chat) is None
     assert chat.text_of(turn(chat, "u")) == "Rewrite mean."  # the owner decides what happens
 

@@ -155,11 +155,6 @@ def test_removing_the_live_answer_ends_it(view: TranscriptView) -> None:
     assert len(view.stack) == 0
 
 
-def test_a_completion_of_code_is_set_as_code(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn(AnswerModel(make_trace([make_round(0, [], "a\nb")])), "m", code=True)])
-    assert {block.paragraph.kind for block in answer(view).blocks} == {Kind.CODE}
-
-
 @pytest.mark.parametrize("rendered", [False, True])
 def test_a_completion_goes_on_in_the_code_that_is_open(view: TranscriptView, rendered: bool) -> None:
     before = "Sort a list:\n```python\ndef sort("

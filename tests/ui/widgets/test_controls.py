@@ -52,6 +52,32 @@ def test_segments_are_chosen_by_mouse_and_keys(qtbot: QtBot, theme: Theme) -> No
     assert control.accessibleName() == "Mode: completion"
 
 
+def test_segments_give_way_in_a_narrow_row(qtbot: QtBot, theme: Theme) -> None:
+    control = Segmented(theme, "Mode", ["chat", "completion", "infill"])
+    qtbot.addWidget(control)
+    narrow = control.minimumSizeHint()
+    assert narrow.width() < control.sizeHint().width()
+    control.resize(narrow)
+    control.show()
+    qtbot.mouseClick(control, Qt.MouseButton.LeftButton, pos=QPoint(narrow.width() - 6, 8))
+    assert control.choice() == "infill"
+
+
+def test_a_segment_that_is_not_available_is_not_chosen(qtbot: QtBot, theme: Theme) -> None:
+    control = Segmented(theme, "Mode", ["chat", "completion"])
+    qtbot.addWidget(control)
+    control.resize(control.sizeHint())
+    before = control.grab().toImage()
+    control.set_unavailable(["completion"])
+    assert control.grab().toImage() != before
+    with qtbot.waitSignal(control.refused) as told, qtbot.assertNotEmitted(control.picked):
+        qtbot.keyClick(control, Qt.Key.Key_Right)
+    assert told.args == ["completion"] and control.choice() == "chat"
+    control.set_unavailable([])
+    qtbot.keyClick(control, Qt.Key.Key_Right)
+    assert control.choice() == "completion"
+
+
 def test_a_notice_takes_no_room_until_something_is_wrong(qtbot: QtBot, theme: Theme) -> None:
     notice = Notice(theme)
     qtbot.addWidget(notice)

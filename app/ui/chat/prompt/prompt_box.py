@@ -1,4 +1,8 @@
-"""The prompt box: what to ask, in which mode, under which system prompt, thinking or not; Send and Stop."""
+"""The prompt box: what to ask, in which mode, under which system prompt, thinking or not; Send and Stop.
+
+In the mode infill it has two fields, for the texts before and after the gap. What is typed into the second
+stays while another mode hides it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 
 from app.engine.templates.options import TemplateOptions
 from app.engine.templates.thinking import Thinking
-from app.ui.chat.prompt.prompt_edit import PromptEdit
+from app.engine.types import PairInfo
+from app.saved.chats.conversation import INFILL, MODES, Question
+from app.ui.chat.prompt.gap_suffix import GapSuffix
+from app.ui.chat.prompt.prompt_edit import MOST_LINES, PromptEdit
 from app.ui.chat.prompt.prompt_frame import PromptFrame
 from app.ui.chat.prompt.system_prompt import SystemPrompt
 from app.ui.chat.prompt.thinking_choice import ThinkingChoice
@@ -24,12 +31,16 @@ from app.ui.widgets.icons import IconButton
 from app.ui.widgets.notice import Notices, Remark
 from app.ui.widgets.popover import Popover
 
-MODES = ("chat", "completion")
 MODE_HELP = (
     "chat: your text is one message, wrapped by the model's template.\n"
     "completion: the model continues exactly the text in this box.\n"
-    "Earlier texts and the system prompt are not sent with it."
+    "infill: the model writes what belongs between two texts, such as the body of a function.\n"
+    "Completion and infill send only what is in this box, no earlier texts and no system prompt."
 )
+NO_TARGET = "No target is loaded."
+NO_TOKENS = "This target has no tokens to fill in the middle."
+INFILL_NEEDS = "Infill needs a code model, such as Qwen2.5-Coder."
+GAP_LINES = 6  # of the text before the gap; each field is lower, so that the transcript keeps its room
 TRY_HELP = "Prompts to try, and what to look for in each (Ctrl+T)"
 IDLE_HINT = "Enter sends · Shift+Enter starts a line"
 BUSY_HINT = "Esc stops"
@@ -42,7 +53,7 @@ FRAME = SIDES[0] + SIDES[2]
 class PromptBox(QWidget):
     """The prompt box. Sending clears the field; Up in the empty field brings the text back."""
 
-    submitted = Signal(str)
+    submitted = Signal(object)  # Question
     stop_requested = Signal()
     mode_changed = Signal(str)
     system_changed = Signal(str)
@@ -55,7 +66,8 @@ class PromptBox(QWidget):
         self._theme = theme
         self._busy = False
         self.suggestion = ""  # what Enter sends from the empty field
-        self._last = ""
+        self._last: Question | None = None
+        self._why_not = ""  # why the loaded target cannot be asked to fill a gap
         self.notices = Notices(theme)
         self.remark = Remark(theme)  # about the question on the screen
         self.try_panel = TryPanel(theme)
@@ -71,12 +83,18 @@ class PromptBox(QWidget):
         self._system.hide()
         self._system.edited.connect(self._system_edited)
         self._system.left.connect(self._to_prompt)
-        self._frame = PromptFrame(theme, (self._edit, self._system.edit))
+        self._suffix = GapSuffix(self._edit)
+        self._suffix.hide()
+        self._suffix.edit.entered.connect(self._send)
+        self._suffix.edit.escaped.connect(self.stop)
+        self._suffix.moved.connect(self._to_prompt)
+        self._frame = PromptFrame(theme, (self._edit, self._suffix.edit, self._system.edit))
         inside = QVBoxLayout(self._frame)
         inside.setContentsMargins(*SIDES)
         inside.setSpacing(8)
         inside.addWidget(self._system)
         inside.addWidget(self._edit)
+        inside.addWidget(self._suffix)
         inside.addLayout(self._build_foot())
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -87,8 +105,8 @@ class PromptBox(QWidget):
         self.setFocusProxy(self._edit)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         theme.changed.connect(self._restyle)
+        self.set_pair(None)
         self._restyle()
-        self._refresh()
 
     # ------------------------------------------------------------------ what the window says
 
@@ -104,19 +122,21 @@ class PromptBox(QWidget):
         self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self._edit.keyPressEvent(event)
 
-    def put_back(self, text: str) -> None:
-        """Put a text that could not be sent before what was typed since."""
-        typed = self.text()
-        self.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
+    def put_back(self, question: Question) -> None:
+        """Put a question that could not be sent before what was typed since."""
+        for field, text in ((self._edit, question.text), (self._suffix.edit, question.suffix)):
+            typed = field.text()
+            if text is not None:
+                field.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
 
     def set_suggestion(self, text: str) -> None:
         """What Enter sends from an empty field; "" for nothing."""
         self.suggestion = text
         self._refresh()
 
-    def set_last_prompt(self, text: str) -> None:
+    def set_last_prompt(self, question: Question | None) -> None:
         """What Up brings back into the empty field."""
-        self._last = text
+        self._last = question
 
     def set_busy(self, busy: bool) -> None:
         """While an answer streams, Send is Stop, and Enter keeps the text."""
@@ -127,7 +147,7 @@ class PromptBox(QWidget):
         self._refresh()
 
     def set_mode(self, mode: str) -> None:
-        """Show "chat" or "completion", without a signal."""
+        """Show one of MODES, without a signal."""
         self._mode.set_choice(mode)
         self._refresh()
 
@@ -146,14 +166,25 @@ class PromptBox(QWidget):
         self.thinking.set_thinking(thinking)
         self._refresh()
 
+    def set_pair(self, pair: PairInfo | None) -> None:
+        """Offer what the loaded pair can do; None where none is loaded."""
+        self.notices.withdraw(self._why_not)
+        self._why_not = NO_TARGET if pair is None else "" if pair.fills_middle else NO_TOKENS
+        self._mode.set_unavailable((INFILL,) if self._why_not else ())
+        help_lines = [MODE_HELP, f"{self._why_not} {INFILL_NEEDS}"] if self._why_not else [MODE_HELP]
+        self._mode.setToolTip("\n".join(help_lines))
+        self._mode.setAccessibleDescription(self._mode.toolTip())
+        self._suffix.set_why_not(self._why_not if pair is not None else "")
+        self.set_thinking(pair.thinking if pair is not None else None)
+
     def tell_system(self) -> None:
         """Report an edited system prompt now instead of after a pause in typing."""
         self._system.tell()
 
-    def give_back(self, text: str | None, message: str, hint: str) -> None:
-        """Put a text that could not be sent, if there is one, back into the field, and say why."""
-        if text is not None:
-            self.put_back(text)
+    def give_back(self, question: Question | None, message: str, hint: str) -> None:
+        """Put a question that could not be sent, if there is one, back into the fields, and say why."""
+        if question is not None:
+            self.put_back(question)
         self.show_error(message, hint)
 
     def show_error(self, message: str, hint: str = "") -> None:
@@ -175,8 +206,8 @@ class PromptBox(QWidget):
 
     def _build_foot(self) -> QVBoxLayout:
         self._mode = Segmented(self._theme, "Mode", MODES)
-        self._mode.setToolTip(MODE_HELP)
         self._mode.picked.connect(self._mode_chosen)
+        self._mode.refused.connect(self._mode_refused)
         self._system_button = FoldButton(self._theme)
         self._system_button.setToolTip("Shows and edits the system prompt of this chat")
         self._system_button.toggled.connect(self._toggle_system)
@@ -221,15 +252,24 @@ class PromptBox(QWidget):
     def _send(self) -> None:
         if self._busy:
             return
-        typed = self._edit.text()
-        prompt = typed if typed.strip() else self.suggestion
-        if not prompt:
+        question = self._typed()
+        if question.is_blank:
             return
         self._system.tell()
         self.notices.clear_passing()
-        self._last = prompt
+        self._last = question
         self._edit.clear()
-        self.submitted.emit(prompt)
+        if question.suffix is not None:
+            self._suffix.edit.clear()
+            self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.submitted.emit(question)
+
+    def _typed(self) -> Question:
+        """What is to be sent now; an empty field sends the suggestion."""
+        text = self._edit.text()
+        if self._mode.choice() == INFILL:
+            return Question(text, self._suffix.edit.text())
+        return Question(text if text.strip() else self.suggestion)
 
     @Slot()
     def stop(self) -> None:
@@ -241,7 +281,11 @@ class PromptBox(QWidget):
 
     @Slot()
     def _recall(self) -> None:
-        self._edit.set_text(self._last)
+        if self._last is None:
+            return
+        self._edit.set_text(self._last.text)
+        if self._last.suffix is not None and self._suffix.edit.is_empty():
+            self._suffix.edit.set_text(self._last.suffix)
 
     @Slot(str)
     def _mode_chosen(self, mode: str) -> None:
@@ -249,6 +293,12 @@ class PromptBox(QWidget):
         if by_mouse(self._mode):  # the user types the next prompt
             self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.mode_changed.emit(mode)
+
+    @Slot()
+    def _mode_refused(self) -> None:
+        if by_mouse(self._mode):
+            self._to_prompt()
+        self.show_error(self._why_not, INFILL_NEEDS)
 
     @Slot(bool)
     def _toggle_system(self, opened: bool) -> None:
@@ -267,7 +317,7 @@ class PromptBox(QWidget):
     # ------------------------------------------------------------------ showing
 
     def _refresh(self) -> None:
-        chat = self._mode.choice() == "chat"
+        chat, infill = self._mode.choice() == "chat", self._mode.choice() == INFILL
         opened = chat and self._system_button.isChecked()
         self._system_button.setVisible(chat)
         self._system.setVisible(opened)
@@ -277,8 +327,14 @@ class PromptBox(QWidget):
         self._button.set_tooltip("Stop" if self._busy else "Send")
         what = "Ask" if chat else "Begin a text (only this is sent)"
         demo = ", or press Enter for a demo prompt" if self.suggestion else ""
-        self._edit.setPlaceholderText(what + demo)
+        name = "Text before the gap" if infill else "Prompt"
+        self._edit.setPlaceholderText(name if infill else what + demo)
+        self._edit.setAccessibleName(name)
         self._edit.viewport().update()  # Qt shows a changed placeholder only after a repaint
+        self._suffix.setVisible(infill)
+        self._edit.most_lines = GAP_LINES if infill else MOST_LINES
+        set_role(self._edit, kind="mono" if infill else "")
+        self._edit.use_font(self._theme.mono(0) if infill else self._theme.sans(0.5))
         self._fit()
 
     def _fit(self) -> None:
@@ -324,7 +380,7 @@ class PromptBox(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the row below the text at its shortest."""
-        width = FRAME + self._mode.sizeHint().width() + self._button.sizeHint().width() + 2 * SPACING
+        width = FRAME + self._mode.minimumSizeHint().width() + self._button.sizeHint().width() + 2 * SPACING
         metrics = self._system_button.fontMetrics()
         width += self._system_button.iconSize().width() + metrics.horizontalAdvance("set") + 24
         if not self.try_this.isHidden():
@@ -333,6 +389,6 @@ class PromptBox(QWidget):
 
     @Slot()
     def _restyle(self) -> None:
-        for edit in (self._edit, self._system.edit):
-            edit.use_font(self._theme.sans(0.5))
-        self._fit()
+        self._system.edit.use_font(self._theme.sans(0.5))
+        self._suffix.edit.use_font(self._theme.mono(0))
+        self._refresh()

@@ -33,7 +33,7 @@ class PromptEdit(QPlainTextEdit):
 
     def __init__(self, most_lines: int = MOST_LINES, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._most_lines = most_lines
+        self.most_lines = most_lines
         self._composing = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
@@ -127,7 +127,7 @@ class PromptEdit(QPlainTextEdit):
     @Slot()
     def _grow(self) -> None:
         lines = max(1, round(self.document().size().height()))  # wrapped lines, not pixels
-        shown = min(lines, self._most_lines)
+        shown = min(lines, self.most_lines)
         self.setVerticalScrollBarPolicy(
             Qt.ScrollBarPolicy.ScrollBarAsNeeded if lines > shown else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         )

@@ -6,13 +6,14 @@ from bisect import bisect_left
 from itertools import groupby
 
 from app.engine.types import Round, TraceHeader
+from app.ui.transcript.layout.around_gap import AroundGap
 from app.ui.transcript.layout.blocks import ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
 from app.ui.transcript.layout.items import Item, TextItem
 from app.ui.transcript.layout.rendered import RenderedBlock
 from app.ui.transcript.layout.styles import Setting
 from app.ui.transcript.text.answer_words import CAPTIONS, manner
-from app.ui.transcript.text.folds import FoldLine, ReasoningFold
+from app.ui.transcript.text.folds import FoldLine, ReasoningFold, TextFold
 from app.ui.transcript.text.paragraphs import open_fence
 from app.ui.transcript.text.reasoning import Part, ReasoningReader
 from app.ui.transcript.text.sections import Section
@@ -36,7 +37,10 @@ class AnswerItem(Item):
         self._finished = False
         self._seen: tuple[object, ...] = ()
         self._counted = 0  # rounds, as shown in the label
-        self._all_code = turn.code
+        self._gap: AroundGap | None = None
+        self._behind = 0  # blocks after the gap
+        if turn.suffix is not None:
+            self._gap = AroundGap(turn.goes_on_from, turn.suffix)
         self._fence = open_fence(turn.goes_on_from)  # of the code in which it begins
         self._spans: list[Span] = []
         self._builder = SpanBuilder()
@@ -44,7 +48,7 @@ class AnswerItem(Item):
         self._sections: list[Section] = []
         self._numbers: list[int] = []  # the numbers of the sections
         self._settled = 0  # sections whose rendered text no longer changes
-        self.rendered = rendered
+        self.rendered = rendered and self._gap is None
         self._begin()
         self.fold_over()
 
@@ -168,13 +172,23 @@ class AnswerItem(Item):
         return text_of(self._spans)
 
     @property
+    def text_with_gap(self) -> str:
+        """The emitted text between the texts around the gap that it fills; "" where it fills none."""
+        return super().text if self._gap is not None else ""
+
+    @property
+    def last_row(self) -> int:
+        """The row where the text grows; -1 where there are no blocks."""
+        return len(self.blocks) - 1 - self._behind
+
+    @property
     def text_without_reasoning(self) -> str:
         """The emitted text without its reasoning."""
         return "".join(section.text for section in self._sections if section.fold is None)
 
     def set_rendered(self, rendered: bool) -> None:
-        """Show Markdown instead of tokens, or tokens again."""
-        self.rendered = rendered
+        """Show Markdown instead of tokens, or tokens again. Code that fills a gap stays as it is."""
+        self.rendered = rendered and self._gap is None
         self._rebuild()
 
     def refresh_rendered(self) -> None:
@@ -202,23 +216,25 @@ class AnswerItem(Item):
             self._refit(fold)
         return bool(folding)
 
-    def set_folded(self, fold: ReasoningFold, folded: bool) -> None:
-        """Fold or unfold reasoning as the reader chose."""
+    def set_folded(self, fold: TextFold, folded: bool) -> None:
+        """Fold or unfold text as the reader chose."""
         if fold.folded != folded:
             fold.choose(folded)
             self._refit(fold)
 
-    def fold_of(self, row: int) -> ReasoningFold | None:
-        """The fold of a block of reasoning, or of a fold line; None elsewhere."""
+    def fold_of(self, row: int) -> TextFold | None:
+        """The fold of a block of foldable text, or of a fold line; None elsewhere."""
         block = self.blocks[row] if 0 <= row < len(self.blocks) else None
         return block.fold if isinstance(block, FoldLine | ParagraphBlock | RenderedBlock) else None
 
-    def row_of(self, fold: ReasoningFold) -> int:
+    def row_of(self, fold: TextFold) -> int:
         """The row of a fold's line."""
+        if self._gap is not None:
+            return next(row for row in range(len(self.blocks)) if self.fold_of(row) is fold)
         row = next(section.row for section in self._sections if section.fold is fold)
         return min(row, len(self.blocks) - 1)  # the rendered text may not reach that far yet
 
-    def _refit(self, fold: ReasoningFold) -> None:
+    def _refit(self, fold: TextFold) -> None:
         """Update the heights of a fold's blocks after folding or unfolding."""
         for row in range(self.row_of(fold), len(self.blocks)):
             if self.fold_of(row) is not fold:
@@ -293,13 +309,14 @@ class AnswerItem(Item):
 
     def _extend(self, spans: list[Span]) -> None:
         self._spans += spans
-        if self._all_code:
+        if self._gap is not None:
             self._place([Part(0, span) for span in spans])
         else:
             self._place(self._reader.add(spans))
 
     def _place(self, parts: list[Part]) -> None:
         """Put spans into their sections."""
+        self._open_gap()
         for number, group in groupby(parts, key=lambda part: part.section):
             section = self._section(number)
             spans = [part.span for part in group]
@@ -309,6 +326,30 @@ class AnswerItem(Item):
                 self._take(section.paragraphs, section.paragraphs.add(spans), section.base, section.fold)
         for number, fold in self.folds.items():
             fold.over = number <= self._reader.closed
+        self._close_gap()
+
+    def _open_gap(self) -> None:
+        """Take away the text after the gap, so that what fills it can grow."""
+        if self._behind:
+            last = self._last_block()
+            last.paragraph.continued = not self._sections  # the last line before the gap still is
+            del self.blocks[-self._behind :]
+            self.heights.truncate(len(self.blocks))
+            self._behind = 0
+
+    def _close_gap(self) -> None:
+        """Put the text after the gap behind what fills it."""
+        if self._gap is not None:
+            self._gap.join(self._last_block())
+            self._behind = len(self._gap.after)
+            for block in self._gap.after:
+                self._put(block)
+
+    def _last_block(self) -> ParagraphBlock:
+        """The block where the text that fills a gap grows."""
+        last = self.blocks[self.last_row]
+        assert isinstance(last, ParagraphBlock)
+        return last
 
     def _section(self, number: int) -> Section:
         if self._numbers and self._numbers[-1] == number:
@@ -317,7 +358,7 @@ class AnswerItem(Item):
             self._end_section(self._sections[-1])
         fold = self.folds.setdefault(number, ReasoningFold()) if number % 2 else None
         fence = "" if self._sections else self._fence
-        section = Section(len(self.blocks), fold, self._all_code, self.rendered, fence)
+        section = Section(len(self.blocks), fold, self._gap is not None, self.rendered, fence)
         self._numbers.append(number)
         self._sections.append(section)
         if fold is not None and not self.rendered:
@@ -338,6 +379,9 @@ class AnswerItem(Item):
     def _rebuild(self) -> None:
         self.blocks = []
         self.heights = Heights()
+        self._behind = 0
+        for block in self._gap.before if self._gap is not None else ():
+            self._put(block)
         self._sections, self._numbers, self._settled = [], [], 0
         self._reader = ReasoningReader(self._header.prompt if self._header is not None else "")
         spans, self._spans = self._spans, []

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QTextLayout
 from app.ui.transcript.layout.marks import Marks, fill, outline, wash
 from app.ui.transcript.layout.paragraph_layout import ParagraphLayout
 from app.ui.transcript.layout.styles import Setting
-from app.ui.transcript.text.folds import ReasoningFold, paint_rule
+from app.ui.transcript.text.folds import TextFold, paint_rule
 from app.ui.transcript.text.paragraphs import Kind, Paragraph
 from app.ui.transcript.text.spans import Span
 
@@ -65,14 +65,24 @@ class ParagraphBlock:
     """A paragraph of coloured tokens (or of plain text, which has a single span)."""
 
     def __init__(
-        self, paragraph: Paragraph, before: ParagraphBlock | None = None, fold: ReasoningFold | None = None
+        self,
+        paragraph: Paragraph,
+        before: ParagraphBlock | None = None,
+        fold: TextFold | None = None,
+        quiet: bool = False,
     ) -> None:
         """`before` is the block whose last line this paragraph continues; `fold` is the fold that hides
-        it."""
+        it; `quiet` text is grey, as foldable text always is."""
         self.paragraph = paragraph
         self.fold = fold
-        self._before = before if before is not None and before.paragraph.continued else None
+        self._quiet = quiet or fold is not None
         self._layout: ParagraphLayout | None = None
+        self.follow(before)
+
+    def follow(self, before: ParagraphBlock | None) -> None:
+        """Set the block whose last line this paragraph continues, if that block's paragraph says so."""
+        self._before = before if before is not None and before.paragraph.continued else None
+        self.drop()
 
     @property
     def text(self) -> str:
@@ -117,7 +127,7 @@ class ParagraphBlock:
         shapes = layout.shapes()
         shapes.paint_tints(painter, palette)
         selections = self._paint_marks(painter, layout, setting, marks)
-        painter.setPen(QColor(palette.secondary if self.fold is not None else palette.text))
+        painter.setPen(QColor(palette.secondary if self._quiet else palette.text))
         layout.layout.draw(painter, QPointF(0, 0), selections)
         shapes.paint_cues(painter, palette)
         if self.fold is not None:
@@ -135,7 +145,7 @@ class ParagraphBlock:
         for found in marks.found:
             outline(painter, layout.rects(*found), palette.secondary)
         if marks.current is None:
-            grey = self.paragraph.kind is Kind.FENCE or self.fold is not None
+            grey = self.paragraph.kind is Kind.FENCE or self._quiet
             if marks.selected is None or not grey:
                 return []
             # Grey letters would be too faint under the wash.

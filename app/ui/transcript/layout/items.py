@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QPointF
 
+from app.saved.chats.conversation import INFILL, Question
 from app.ui.state.answer import Note
 from app.ui.transcript.layout.blocks import Block, ParagraphBlock
 from app.ui.transcript.layout.heights import Heights
@@ -118,15 +119,20 @@ class TextItem(Item):
     def __init__(self, turn: UserTurn | SystemTurn, setting: Setting) -> None:
         super().__init__(turn, setting)
         self.editable = isinstance(turn, UserTurn)
-        self._whole = turn.text
-        self.unsent = ""  # a changed text that was typed but not sent
+        self.question = turn.question if isinstance(turn, UserTurn) else Question(turn.text)
+        self.unsent: Question | None = None  # a changed text that was typed but not sent
+        self._whole = self.question.whole
+        if isinstance(turn, UserTurn) and turn.suffix is not None and turn.answered:
+            return
         builder = ParagraphBuilder()
-        builder.add([Span(turn.text, "plain", -1, -1)] if turn.text else [])
+        builder.add([Span(self._whole, "plain", -1, -1)] if self._whole else [])
         self._take(builder, 0)
 
     @property
     def label(self) -> str:
-        return "You" if self.editable else "System prompt"
+        if not self.editable:
+            return "System prompt"
+        return "You" if self.question.suffix is None else f"You  ·  {INFILL}"
 
     @property
     def text(self) -> str:

@@ -72,13 +72,13 @@ def _paint_blocks(
         row += 1
         if top >= clip[1]:
             break
-    if isinstance(item, AnswerItem) and item.live and row == len(item.blocks) and row:
+    if isinstance(item, AnswerItem) and item.live and row > item.last_row >= 0:
         _paint_caret(painter, item)
 
 
 def _paint_caret(painter: QPainter, item: AnswerItem) -> None:
     """Paint a caret where the answer continues."""
-    last = len(item.blocks) - 1
+    last = item.last_row
     end = item.blocks[last].end_rect().translated(0, item.block_top(last))
     inset = end.height() * 0.15
     bar = QRectF(round(end.left()) + 2, end.top() + inset, _CARET, end.height() - 2 * inset)

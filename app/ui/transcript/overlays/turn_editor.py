@@ -4,59 +4,93 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.saved.chats.conversation import Question
 from app.ui.theme import Theme
 from app.ui.theme.rings import FocusBefore
 from app.ui.theme.style import focus_ring
 
 _HINT = "Enter sends  ·  Shift+Enter starts a line  ·  Esc cancels"
 _MOST_LINES = 12
+GAP_WORDS = "The answer goes here"
 
 
 class TurnEditor(QWidget):
-    """A text field in place of a message. Sending drops the answers after it, so it takes a deliberate
-    key."""
+    """A text field in place of a message, or two around a gap. Sending drops the answers after it, so it
+    takes a deliberate key."""
 
-    submitted = Signal(str)
+    submitted = Signal(object)  # Question
     cancelled = Signal()
     resized = Signal()
 
-    def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, question: Question, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
         self.before = FocusBefore(self)
-        self.field = _Field(self)
-        self.field.setPlainText(text)
-        self.field.setFont(theme.sans(2))
-        self.field.setAccessibleName("Edit the message")
-        self.field.setAccessibleDescription(_HINT)
-        self.field.moveCursor(self.field.textCursor().MoveOperation.End)
-        self.field.enter.connect(self._submit)
-        self.field.escape.connect(self.cancelled)
-        self.field.focus.connect(self.update)
-        self.field.document().documentLayout().documentSizeChanged.connect(self.resized)
         space = round(8 * theme.scale)
         self._hint_height = round(QFontMetricsF(theme.sans(-1)).height() * 1.4)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(space, space, space, space + self._hint_height)
-        self._column.addWidget(self.field)
+        self.suffix: QPlainTextEdit | None = None  # the text after the gap
+        if question.suffix is None:
+            self.field = self._add_field("Edit the message", question.text, "prose")
+        else:
+            self.field = self._add_field("Edit the text before the gap", question.text, "mono")
+            caption = QLabel(GAP_WORDS)
+            caption.setProperty("role", "caption")
+            caption.setIndent(round(self.field.document().documentMargin()))
+            self._column.addWidget(caption)
+            self.suffix = self._add_field("Edit the text after the gap", question.suffix, "mono")
+            self.field.setTabChangesFocus(True)
+        self.field.moveCursor(self.field.textCursor().MoveOperation.End)
         self.setFocusProxy(self.field)
         self.setCursor(Qt.CursorShape.ArrowCursor)
 
+    def _add_field(self, name: str, text: str, kind: str) -> _Field:
+        """A field in the font of its kind, "prose" or "mono"."""
+        field = _Field(self)
+        field.setProperty("kind", kind)
+        field.setFont(self._theme.mono(1) if kind == "mono" else self._theme.sans(2))
+        field.setPlainText(text)
+        field.setAccessibleName(name)
+        field.setAccessibleDescription(_HINT)
+        field.enter.connect(self._submit)
+        field.escape.connect(self.cancelled)
+        field.focus.connect(self.update)
+        field.document().documentLayout().documentSizeChanged.connect(self.resized)
+        self._column.addWidget(field)
+        return field
+
+    @property
+    def question(self) -> Question:
+        """What was typed."""
+        suffix = self.suffix.toPlainText() if self.suffix is not None else None
+        return Question(self.field.toPlainText(), suffix)
+
     def wanted_height(self) -> int:
-        """The height for the text, up to a dozen lines."""
-        line = QFontMetricsF(self.field.font()).lineSpacing()
-        lines = max(1, min(self.field.document().size().height(), _MOST_LINES))
+        """The height for the text, up to a dozen lines in each field."""
         margins = self._column.contentsMargins()
-        edges = margins.top() + margins.bottom() + 2 * self.field.document().documentMargin()
-        return round(lines * line + edges + 8)
+        height = margins.top() + margins.bottom()
+        for field in self._fields:
+            line = QFontMetricsF(field.font()).lineSpacing()
+            lines = max(1, min(field.document().size().height(), _MOST_LINES))
+            field.setMinimumHeight(round(lines * line + 2 * field.document().documentMargin() + 8))
+            height += field.minimumHeight()
+        for label in self.findChildren(QLabel):
+            height += label.sizeHint().height() + 2 * self._column.spacing()
+        return round(height)
+
+    @property
+    def _fields(self) -> list[QPlainTextEdit]:
+        return [self.field] if self.suffix is None else [self.field, self.suffix]
 
     def paintEvent(self, event: QPaintEvent) -> None:
         palette = self._theme.palette
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        ring = focus_ring(palette) if self.field.hasFocus() else palette.line
+        focused = any(field.hasFocus() for field in self._fields)
+        ring = focus_ring(palette) if focused else palette.line
         painter.setPen(QPen(QColor(ring), 1.5))
         painter.setBrush(QColor(palette.panel))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
@@ -68,9 +102,8 @@ class TurnEditor(QWidget):
 
     @Slot()
     def _submit(self) -> None:
-        text = self.field.toPlainText()
-        if text.strip():
-            self.submitted.emit(text)
+        if not self.question.is_blank:
+            self.submitted.emit(self.question)
 
 
 class _Field(QPlainTextEdit):

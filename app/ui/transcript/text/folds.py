@@ -1,6 +1,8 @@
-"""Foldable reasoning: its state, and the line to click on."""
+"""Text that folds away: its state, and the line to click on."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
@@ -16,27 +18,51 @@ _CHEVRON = 3.5  # half its width
 _RULE = 2
 
 
-class ReasoningFold:
-    """A section of reasoning: whether it is folded, and its size."""
+class TextFold(ABC):
+    """A stretch of text: whether it is folded, and the words of its line."""
 
-    def __init__(self) -> None:
-        self.over = False
-        self.tokens: int | None = None
-        self.seconds: float | None = None
+    def __init__(self, folded: bool = False) -> None:
         self._chosen: bool | None = None  # the reader's choice
-        self._by_itself = False
+        self._by_itself = folded
 
     @property
     def folded(self) -> bool:
         return self._by_itself if self._chosen is None else self._chosen
 
-    def begin_again(self) -> None:
-        """Reset, because the reasoning is read from its start again; the reader's choice stays."""
-        self.over = self._by_itself = False
-
     def choose(self, folded: bool) -> None:
         """Set the reader's choice, which then stays."""
         self._chosen = folded
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The words of the line."""
+
+
+class LinesFold(TextFold):
+    """Lines far from the gap that an answer fills."""
+
+    def __init__(self, lines: int) -> None:
+        super().__init__(folded=True)
+        self._lines = lines
+
+    @property
+    def words(self) -> str:
+        return f"{count(self._lines)} more lines"
+
+
+class ReasoningFold(TextFold):
+    """A section of reasoning, and its size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = False
+        self.tokens: int | None = None
+        self.seconds: float | None = None
+
+    def begin_again(self) -> None:
+        """Reset, because the reasoning is read from its start again; the reader's choice stays."""
+        self.over = self._by_itself = False
 
     def fold_by_itself(self) -> bool:
         """Fold reasoning that is over, unless the reader chose otherwise. False where that changes
@@ -57,7 +83,7 @@ class ReasoningFold:
 
 
 class FoldLine:
-    """The line above reasoning, as a block without text: neither found, nor selected, nor copied."""
+    """The line above folded text, as a block without text: neither found, nor selected, nor copied."""
 
     text = ""
     joint = ""
@@ -65,7 +91,7 @@ class FoldLine:
     hidden = False
     laid_out = True
 
-    def __init__(self, fold: ReasoningFold) -> None:
+    def __init__(self, fold: TextFold) -> None:
         self.fold = fold
 
     def holds_point(self, x: float, setting: Setting) -> bool:
@@ -124,6 +150,6 @@ class FoldLine:
 
 
 def paint_rule(painter: QPainter, palette: Palette, height: int) -> None:
-    """Paint the line beside unfolded reasoning."""
+    """Paint the line beside unfolded text."""
     left = 0.5 - _GUTTER - _RULE / 2
     painter.fillRect(QRectF(round(left), 0, _RULE, height), QColor(palette.line))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -12,12 +12,17 @@ from app.ui.theme import Theme
 from app.ui.theme.rings import ring_shown
 from app.ui.theme.style import chosen, focus_ring, hover
 
+EDGE = 2  # pixels around the choices
+PADDING, LEAST_PADDING = 20, 12  # pixels beside the words of a choice: with room, and without
+
 
 class Segmented(QWidget):
     """One stop for Tab: left and right choose."""
 
     picked = Signal(str)
     """The user chose a different one."""
+    refused = Signal(str)
+    """The user chose one that is not available."""
 
     def __init__(
         self, theme: Theme, name: str, choices: Sequence[str], parent: QWidget | None = None
@@ -28,6 +33,7 @@ class Segmented(QWidget):
         self._choices = tuple(choices)
         self._index = 0
         self._dim = False
+        self._unavailable: frozenset[str] = frozenset()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._describe()
         theme.changed.connect(self._refresh)
@@ -46,11 +52,20 @@ class Segmented(QWidget):
         self._dim = dim
         self.update()
 
+    def set_unavailable(self, choices: Collection[str]) -> None:
+        """Choices that the user cannot make now; one that is shown already stays."""
+        self._unavailable = frozenset(choices)
+        self.update()
+
     def sizeHint(self) -> QSize:
-        return QSize(sum(self._widths()) + 4, self.fontMetrics().height() + 12)
+        return self._size(PADDING)
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
+        return self._size(LEAST_PADDING)
+
+    def _size(self, padding: int) -> QSize:
+        width = sum(self._words()) + padding * len(self._choices) + 2 * EDGE
+        return QSize(width, self.fontMetrics().height() + 12)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         colours = self._theme.palette
@@ -65,7 +80,8 @@ class Segmented(QWidget):
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(QColor(chosen(colours)))
                 painter.drawRoundedRect(place, 5, 5)
-            painter.setPen(QColor(shade if self.isEnabled() else colours.faint))
+            available = self.isEnabled() and self._choices[index] not in self._unavailable
+            painter.setPen(QColor(shade if available else colours.faint))
             painter.drawText(place, Qt.AlignmentFlag.AlignCenter, self._choices[index])
         if ring_shown(self):
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -85,7 +101,11 @@ class Segmented(QWidget):
         self._choose(min(max(self._index + step, 0), len(self._choices) - 1))
 
     def _choose(self, index: int) -> None:
-        if index != self._index:
+        if index == self._index:
+            return
+        if self._choices[index] in self._unavailable:
+            self.refused.emit(self._choices[index])
+        else:
             self._index = index
             self._describe()
             self.update()
@@ -99,14 +119,18 @@ class Segmented(QWidget):
         self.updateGeometry()
         self.update()
 
-    def _widths(self) -> list[int]:
+    def _words(self) -> list[int]:
+        """The widths of the choices, without padding."""
         metrics = self.fontMetrics()
-        return [metrics.horizontalAdvance(choice) + 20 for choice in self._choices]
+        return [metrics.horizontalAdvance(choice) for choice in self._choices]
 
     def _places(self) -> list[QRectF]:
+        words = self._words()
+        room = (self.width() - 2 * EDGE - sum(words)) // len(words)
+        padding = min(max(room, LEAST_PADDING), PADDING)
         places = []
-        left = 2.0
-        for width in self._widths():
-            places.append(QRectF(left, 2, width, self.height() - 4))
-            left += width
+        left = float(EDGE)
+        for width in words:
+            places.append(QRectF(left, EDGE, width + padding, self.height() - 2 * EDGE))
+            left += width + padding
         return places

@@ -14,6 +14,7 @@ from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
+from app.saved.chats.conversation import Question
 from app.ui.chat.prompt import prompt_box as module
 from app.ui.chat.prompt.prompt_box import PromptBox
 from app.ui.chat.prompt.prompt_edit import LONGEST_LINE, MOST_LINES, PromptEdit
@@ -67,7 +68,7 @@ def test_enter_sends_and_clears(qtbot: QtBot, box: PromptBox) -> None:
     qtbot.keyClicks(edit(box), "Hello")
     with qtbot.waitSignal(box.submitted) as told:
         qtbot.keyClick(edit(box), ENTER)
-    assert told.args == ["Hello"]
+    assert told.args == [Question("Hello")]
     assert box.text() == ""
 
 
@@ -79,7 +80,7 @@ def test_shift_enter_breaks_the_line(qtbot: QtBot, box: PromptBox) -> None:
     assert box.text() == "a\nb"
     with qtbot.waitSignal(box.submitted) as told:
         qtbot.keyClick(edit(box), Qt.Key.Key_Enter)  # Enter of the number pad
-    assert told.args == ["a\nb"]
+    assert told.args == [Question("a\nb")]
 
 
 def test_the_button_sends_too(qtbot: QtBot, box: PromptBox) -> None:
@@ -98,7 +99,7 @@ def test_an_empty_field_sends_the_suggestion(qtbot: QtBot, box: PromptBox, typed
     assert edit(box).placeholderText() == "Ask, or press Enter for a demo prompt"
     with qtbot.waitSignal(box.submitted) as told:
         qtbot.keyClick(edit(box), ENTER)
-    assert told.args == ["A demo prompt"]
+    assert told.args == [Question("A demo prompt")]
 
 
 def test_up_recalls_the_last_prompt_into_an_empty_field(qtbot: QtBot, box: PromptBox) -> None:
@@ -109,7 +110,7 @@ def test_up_recalls_the_last_prompt_into_an_empty_field(qtbot: QtBot, box: Promp
     qtbot.keyClick(edit(box), Qt.Key.Key_Up)  # moves the cursor, as always
     assert box.text() == "first\nsecond"
     box.set_text("")
-    box.set_last_prompt("of the chat that was opened")
+    box.set_last_prompt(Question("of the chat that was opened"))
     qtbot.keyClick(edit(box), Qt.Key.Key_Up)
     assert box.text() == "of the chat that was opened"
 
@@ -123,7 +124,7 @@ def test_enter_that_ends_a_composition_does_not_send(qtbot: QtBot, box: PromptBo
     assert box.text() == "日本"
     with qtbot.waitSignal(box.submitted) as told:
         qtbot.keyClick(edit(box), ENTER)
-    assert told.args == ["日本"]
+    assert told.args == [Question("日本")]
 
 
 def test_busy_send_is_stop_and_enter_keeps_the_text(qtbot: QtBot, box: PromptBox) -> None:
@@ -201,7 +202,7 @@ def test_a_megabyte_is_pasted_whole_and_stays_responsive(qtbot: QtBot, box: Prom
     assert box.text() == text + "end"
     with qtbot.waitSignal(box.submitted) as told:
         qtbot.keyClick(edit(box), ENTER)
-    assert told.args == [text + "end"]
+    assert told.args == [Question(text + "end")]
     assert edit(box).height() <= (MOST_LINES + 1) * edit(box).fontMetrics().lineSpacing()
 
 
@@ -257,7 +258,7 @@ def test_the_system_prompt_unfolds_and_tells_when_edited(qtbot: QtBot, box: Prom
 def test_the_system_prompt_is_told_before_the_prompt(qtbot: QtBot, box: PromptBox) -> None:
     seen: list[tuple[str, str]] = []
     box.system_changed.connect(lambda text: seen.append(("system", text)))
-    box.submitted.connect(lambda text: seen.append(("prompt", text)))
+    box.submitted.connect(lambda question: seen.append(("prompt", question.text)))
     qtbot.mouseClick(system_button(box), Qt.MouseButton.LeftButton)
     qtbot.keyClicks(edit(box, "System prompt"), "S")
     box.set_text("P")
@@ -289,9 +290,9 @@ def test_an_error_stands_above_until_it_is_dismissed(qtbot: QtBot, box: PromptBo
 def test_an_error_of_the_new_prompt_is_not_swept_away(qtbot: QtBot, box: PromptBox) -> None:
     """The window answers `submitted` at once where it cannot send."""
 
-    def refuse(text: str) -> None:
+    def refuse(question: Question) -> None:
         box.show_error("No model is loaded.")
-        box.set_text(text)
+        box.put_back(question)
 
     box.submitted.connect(refuse)
     box.set_text("Hello")
@@ -348,7 +349,7 @@ def test_the_row_of_buttons_gives_way_word_by_word(qtbot: QtBot, box: PromptBox)
     box.set_try_offered(True)
     seen = []
     box.setMinimumWidth(1)
-    for width in range(700, box.minimumSizeHint().width() - 1, -2):
+    for width in range(800, box.minimumSizeHint().width() - 1, -2):
         box.resize(width, 200)
         QApplication.processEvents()
         system = next(button for button in box.findChildren(FoldButton) if button.isVisible())

@@ -359,8 +359,8 @@ def test_rendered_it_streams(view: TranscriptView) -> None:
     assert shown(view) == "All done now\n\n"
 
 
-def test_a_plain_completion_of_code_has_no_reasoning(view: TranscriptView) -> None:
-    view.set_turns([AnswerTurn(AnswerModel(simulate(THOUGHT)), "demo", code=True)])
+def test_code_that_fills_a_gap_has_no_reasoning(view: TranscriptView) -> None:
+    view.set_turns([AnswerTurn(AnswerModel(simulate(THOUGHT)), "demo", suffix="")])
     assert not lines(view)
 
 
