@@ -6,7 +6,9 @@ import datetime
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from msgspec.structs import replace as replace_struct
@@ -14,7 +16,7 @@ from msgspec.structs import replace as replace_struct
 from app import __version__
 from app.engine.devices.cores import cpu_name
 from app.engine.devices.memory import ModelMemory
-from app.engine.drafters.base import Drafter, Resources, RunContext
+from app.engine.drafters.base import Drafter, Rehearsal, Resources, RunContext
 from app.engine.drafters.ngram.lookup_caches import LookupCaches
 from app.engine.drafters.registry import KINDS
 from app.engine.errors import PromptError, SettingError, UserError
@@ -39,6 +41,7 @@ from app.engine.templates.process import Templates
 from app.engine.types import (
     FinishReason,
     GenerationRequest,
+    LengthRule,
     ModelInfo,
     ModelOptions,
     Role,
@@ -149,6 +152,10 @@ class Engine:
         begun: list[Drafter] = []
         made: Rounds | None = None
         try:
+            if spec.is_synthetic:
+                answer.rehearsal = self._rehearse(answer, header.cached_tokens)
+                asked = zero = time.perf_counter()
+                native = self.target.seconds
             for done in self._read_prompt(answer):
                 yield PromptProgress(run, Role.TARGET, done, answer.prompt_length)
             prompt_seconds = time.perf_counter() - asked
@@ -330,9 +337,28 @@ class Engine:
             if self._abort.is_set():
                 raise Cancelled
 
+    def _rehearse(self, answer: Generation, cached: int) -> Rehearsal:
+        """The answer without speculation; afterwards the target's cache holds `cached` tokens, as before."""
+        begin = answer.truth.ids.copy()
+        alone = replace(
+            answer,
+            drafters=[],
+            length=make_length(LengthRule.FIXED),
+            truth=TokenBuffer(begin, self.target.n_ctx + 1),
+            text=TextStream(),
+            begin_seconds={},
+        )
+        for _ in self._read_prompt(alone):
+            pass
+        passes = [round.verify_seconds for round, _ in rounds(alone)]
+        self.target.sync(begin[:cached])
+        return Rehearsal(alone.truth.ids[answer.prompt_length :].tolist(), median(passes[1:] or passes))
+
     def _begin_drafters(self, answer: Generation, begun: list[Drafter]) -> None:
         """Begin all drafters; each that has begun is appended to `begun`, to be finished later."""
-        around = RunContext(answer.sampler, answer.draws, answer.prompt_length, answer.end_ids)
+        around = RunContext(
+            answer.sampler, answer.draws, answer.prompt_length, answer.end_ids, answer.rehearsal
+        )
         for name, drafter in answer.drafters:
             start = time.perf_counter()
             drafter.begin(answer.truth.ids, around)

@@ -16,6 +16,8 @@ from app.engine.params import check_params, params_of
 from app.engine.types import LengthRule, Verification
 
 NONE = "none"
+SYNTHETIC = "synthetic: it drafts the answer itself, known from a rehearsal, with planted errors"
+"""What every output says of a synthetic strategy."""
 UNDRAFTED = "ngram-mod"  # the strategy to propose where there is no draft model
 C = TypeVar("C", bound=StrEnum)
 
@@ -124,6 +126,11 @@ class StrategySpec:
     def needs_draft(self) -> bool:
         return any(KINDS[part.name].needs_draft for part in self.parts)
 
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether it drafts from a rehearsal of the answer."""
+        return any(KINDS[part.name].is_synthetic for part in self.parts)
+
     def without_draft(self) -> StrategySpec | None:
         """The spec without the strategies that need a draft model; None if no strategy is left."""
         parts = tuple(part for part in self.parts if not KINDS[part.name].needs_draft)
@@ -132,13 +139,31 @@ class StrategySpec:
     def verification_at(self, temperature: float) -> Verification:
         """The rule in use; raises SettingError if the chosen rule does not suit the temperature."""
         if self.verification is None:
-            return default_verification(temperature)
+            # Only `match` keeps the answer that was rehearsed.
+            return (
+                Verification.MATCH
+                if self.is_synthetic and temperature > 0
+                else default_verification(temperature)
+            )
+        if self.is_synthetic and temperature > 0 and self.verification is not Verification.MATCH:
+            raise SettingError(
+                f"oracle drafts the answer itself, which verify={self.verification} does not keep.",
+                "Use verify=match, or temperature 0.",
+            )
         if self.verification is Verification.GREEDY and temperature > 0:
             raise SettingError(
                 f"verify=greedy needs temperature 0, not {temperature:g}.",
                 "Set the temperature to 0, or use verify=speculative or verify=match.",
             )
         return self.verification
+
+
+def is_synthetic(spec: str) -> bool:
+    """Whether a written spec drafts from a rehearsal of the answer; False for a spec of another version."""
+    try:
+        return StrategySpec.parse(spec).is_synthetic
+    except SettingError:
+        return False
 
 
 def _changed(params: Any) -> list[str]:

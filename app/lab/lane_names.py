@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import StrategySpec, is_synthetic
 from app.engine.types import ModelOptions
 from app.lab.experiment import Experiment
 
@@ -15,12 +15,16 @@ def lane_names(experiment: Experiment) -> tuple[str, ...]:
     """The name of every lane.
 
     A label is used as it is. A strategy is followed by its target and its draft, where the experiment has
-    several; so is a label that two lanes share.
+    several; so is a label that two lanes share. A synthetic lane says so.
     """
     labels = Counter(lane.label for lane in experiment.lanes)
-    return tuple(
+    names = [
         lane.label if lane.label and labels[lane.label] == 1 else lane.name + where
         for lane, where in zip(experiment.lanes, _wheres(experiment), strict=True)
+    ]
+    return tuple(
+        f"{name} (synthetic)" if is_synthetic(lane.strategy) else name
+        for name, lane in zip(names, experiment.lanes, strict=True)
     )
 
 

@@ -13,6 +13,13 @@ def names(*lanes: Lane) -> tuple[str, ...]:
     return lane_names(make_experiment(Experiment(OWN, lanes, (Prompt("a"),), Sampling(seed=1))))
 
 
+def test_a_synthetic_lane_says_so() -> None:
+    experiment = make_experiment(
+        Experiment(Pair(ModelOptions("t.gguf")), (Lane("oracle:alpha=0.9"),), (Prompt("a"),))
+    )
+    assert lane_names(experiment) == ("none", "oracle:alpha=0.9 (synthetic)")
+
+
 def test_one_pair_goes_without_saying() -> None:
     assert names(Lane("draft-simple"), Lane("suffix", "mine")) == ("none", "draft-simple", "mine")
 

@@ -11,7 +11,7 @@ from app.engine.lengths.ewma import EwmaParams
 from app.engine.params import Param, params_of
 from app.engine.record.stats import Statistics, llama_cpp_lines, strategy_names
 from app.engine.record.trace import Trace
-from app.engine.strategy import LONGEST, NONE, StrategySpec
+from app.engine.strategy import LONGEST, NONE, SYNTHETIC, StrategySpec, is_synthetic
 from app.engine.types import FinishReason, LengthRule, Verification
 
 _WIDTH = 100
@@ -74,10 +74,13 @@ def _wrapped(text: str, indent: int) -> list[str]:
 
 
 def statistics_lines(trace: Trace) -> list[str]:
-    """One line on the answer, then llama.cpp's lines on its drafts."""
+    """A line on the answer, whether its drafts are synthetic, then llama.cpp's lines on them."""
     statistics = Statistics.of(trace.rounds)
     names = strategy_names(trace.header.strategy)
-    return [_answer_line(trace, statistics), *llama_cpp_lines(statistics, names, _longest_draft(trace))]
+    said = [f"oracle is {SYNTHETIC}"] if is_synthetic(trace.header.strategy) else []
+    return [
+        _answer_line(trace, statistics), *said, *llama_cpp_lines(statistics, names, _longest_draft(trace))
+    ]  # fmt: skip
 
 
 def _answer_line(trace: Trace, statistics: Statistics) -> str:

@@ -16,6 +16,9 @@ kept for each.
 - `across/`: where `compat.py` says "different: through text", `mirror.py` keeps the draft's own reading of
   the target's text, cut where both tokenizers have a joint; what the draft writes is spelled in the target's
   tokens. The proposal is one-hot, so it is lossless whatever the two tokenizers make of each other.
+- `oracle.py` is synthetic: the engine rehearses the answer without speculation, outside all measured times,
+  and the strategy drafts it with planted errors at a chosen cost. What such a draft would bring is measured,
+  not predicted; `StrategyKind.is_synthetic` makes every output say so.
 - `outside/`: people's own drafters (`app/engine/plugins.py`). Their files travel with every request, so the
   engine process keeps no state of them. The window first reads a new or changed file in a short-lived process
   (`tried_drafters.py`). `guarded.py` turns an exception, wrong ids or slowness into a lost draft. They are

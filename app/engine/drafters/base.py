@@ -63,6 +63,14 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The answer that the target gives without speculation, for a synthetic strategy."""
+
+    ids: list[int] = field(default_factory=list)  # its tokens, from the first of the answer on
+    pass_seconds: float = 0.0  # median time of a target pass over one token
+
+
+@dataclass(frozen=True, slots=True)
 class RunContext:
     """The data of a generation that a drafter may use besides the tokens."""
 
@@ -70,6 +78,7 @@ class RunContext:
     draws: Draws
     prompt_length: int  # answer positions count from here
     end_ids: frozenset[int]  # tokens that end the generation
+    rehearsal: Rehearsal | None = None  # for a synthetic strategy
 
 
 class Drafter(ABC):

@@ -15,6 +15,7 @@ from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMap
 from app.engine.drafters.ngram.ngram_mod import NgramMod, NgramModParams
 from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
 from app.engine.drafters.ngram.prompt_lookup import PromptLookup, PromptLookupParams
+from app.engine.drafters.oracle import Oracle, OracleParams
 from app.engine.drafters.suffix.suffix import Suffix, SuffixParams
 
 
@@ -26,6 +27,8 @@ class StrategyKind:
     params: type[Any]
     summary: str
     needs_draft: bool = field(default=False, kw_only=True)
+    is_synthetic: bool = field(default=False, kw_only=True)
+    """Drafts from a rehearsal of the answer: its speed is an experiment's, and every output says so."""
     memory: tuple[str, ...] | None = field(default=None, kw_only=True)
     """The parameters that shape the drafter's memory: the others may change while the memory stays (see
     `Drafter.adjust`). None: all parameters shape it."""
@@ -116,6 +119,16 @@ KINDS: dict[str, StrategyKind] = {
             needs_draft=False,
             memory=("max_depth", "max_cached_tokens"),
             make=lambda params, _resources: Suffix(params),
+        ),
+        StrategyKind(
+            "oracle",
+            OracleParams,
+            "Synthetic: drafts the answer itself, known from a rehearsal, with planted errors. Shows what a "
+            "draft of such acceptance and cost would bring on this machine.",
+            is_synthetic=True,
+            least="",
+            memory=(),
+            make=lambda params, resources: Oracle(params, resources.vocabulary.size),
         ),
         StrategyKind(
             "draft-simple",

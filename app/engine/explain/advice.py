@@ -13,7 +13,7 @@ from app.engine.drafters.base import DRAFT_FULL, TARGET_FULL
 from app.engine.explain.cost import LONGEST, CostModel
 from app.engine.explain.draft_size import IDEAL_SHARE, size_words
 from app.engine.record.stats import Statistics
-from app.engine.strategy import StrategyPart, StrategySpec
+from app.engine.strategy import SYNTHETIC, StrategyPart, StrategySpec
 from app.engine.types import LengthRule, ModelOptions, PairInfo
 
 _ENOUGH_ROUNDS = 12
@@ -44,6 +44,7 @@ class Finding(StrEnum):
     LOW_ACCEPTANCE = "too few tokens are accepted"
     DRAFT_ON_CPU = "the draft is on the CPU and the target is not"
     NO_GAIN = "many tokens are accepted, without gain"
+    SYNTHETIC = "the draft is synthetic"
     LOSES = "drafting costs more than it saves"
 
 
@@ -126,6 +127,8 @@ def advise(
     """
     if not spec.parts:
         return None
+    if spec.is_synthetic:
+        return Advice(Finding.SYNTHETIC, f"oracle is {SYNTHETIC}.", speedup, speedup is not None)
     advice = _advice(spec, statistics, cost, speedup, setup)
     full = [*_larger_contexts(statistics, setup)]
     if not full:

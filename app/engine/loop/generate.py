@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engine.drafters.base import TARGET_FULL, Proposal, one_hot
+from app.engine.drafters.base import TARGET_FULL, Proposal, Rehearsal, one_hot
 from app.engine.fates import Origin, Verdict
 from app.engine.lengths.base import DraftLength, RoundCost
 from app.engine.loop.handover import Handover
@@ -83,6 +83,7 @@ class Generation:
     end_ids: frozenset[int]  # empty if the end of generation is ignored
     text: TextStream
     finish: FinishReason | None = None
+    rehearsal: Rehearsal | None = None  # for a synthetic strategy
     begin_seconds: dict[str, float] = field(default_factory=dict)  # by strategy name
     pace: Pace = field(default_factory=Pace)
     is_stopped: Callable[[], bool] = lambda: False

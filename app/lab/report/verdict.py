@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.base import numbers
+from app.engine.strategy import SYNTHETIC, is_synthetic
 from app.lab.report.interval import SpeedFinding, Speedup, merit, speedup_words
 from app.lab.report.report import Report
 
@@ -11,14 +12,25 @@ _MOST_NAMES = 3  # of lanes that come near the fastest
 
 def fastest(report: Report) -> int | None:
     """The lane that `verdict` calls the fastest; None where none is shown to be faster than its baseline."""
-    known = _compared(report)
+    known = _compared(report, synthetic=False)
     best = max(known, key=lambda lane: merit(known[lane]), default=None)
     return best if best is not None and known[best].finding is SpeedFinding.FASTER else None
 
 
 def verdict(report: Report) -> str:
-    """The result, claiming no more than the intervals show."""
-    known = _compared(report)
+    """The result, claiming no more than the intervals show. Synthetic lanes are told apart: nobody can use
+    them."""
+    real, synthetic = _compared(report, synthetic=False), _compared(report, synthetic=True)
+    parts = [_result(report, real)] if real or not synthetic else []
+    if synthetic:
+        best = max(synthetic, key=lambda lane: merit(synthetic[lane]))
+        which = f"The best of {len(synthetic)} synthetic lanes, " if len(synthetic) > 1 else ""
+        shown = speedup_words(synthetic[best])
+        parts.append(f"{which}{report.lanes[best].name} measured {shown}. oracle is {SYNTHETIC}.")
+    return " ".join(parts)
+
+
+def _result(report: Report, known: dict[int, Speedup]) -> str:
     if not known:
         return "Nothing could be compared."
     best = max(known, key=lambda lane: merit(known[lane]))
@@ -51,12 +63,14 @@ def verdict(report: Report) -> str:
             return f"{name} measured {shown}{most}. Needs more complete repeats or prompts for an interval."
 
 
-def _compared(report: Report) -> dict[int, Speedup]:
-    """The speed-ups of all lanes but the baselines."""
+def _compared(report: Report, *, synthetic: bool) -> dict[int, Speedup]:
+    """The speed-ups of all lanes but the baselines: of the synthetic ones, or of the others."""
     return {
         summary.lane: summary.speedup
         for summary in report.summary
-        if summary.speedup and summary.lane != report.lanes[summary.lane].baseline
+        if summary.speedup
+        and summary.lane != report.lanes[summary.lane].baseline
+        and is_synthetic(summary.strategy) == synthetic
     }
 
 

@@ -7,6 +7,7 @@ import msgspec
 from app.engine.fates import Verdict
 from app.engine.record.stats import AlternativeStatistics, DraftStatistics, Statistics
 from app.engine.record.trace import Trace
+from app.engine.strategy import is_synthetic
 from app.engine.types import FinishReason
 from app.lab.experiment import Experiment, Job
 
@@ -90,6 +91,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     baseline_lane: int | None = None  # the lane that the three comparisons are with
     error: str = ""  # why it failed, or what a drafter could not do after a whole answer
     draft_prompt_in_rounds: float = 0.0  # part of draft_prompt_seconds, also in `seconds` (length=auto)
+    synthetic: bool = False  # drafted from a rehearsal of the answer itself
     other_load: float | None = None  # processor cores that other programs kept busy; None where unknown
     tokens_per_pass: float | None = None
     end_to_end_seconds: float | None = None  # from the request to the end: reading the prompt and generating
@@ -152,6 +154,7 @@ class RunRecord(msgspec.Struct, frozen=True):
             finish_reason=totals.finish_reason if totals else FinishReason.FAILED,
             lane=lane,
             error=totals.error if totals else "",
+            synthetic=is_synthetic(header.strategy),
             end_to_end_seconds=statistics.seconds + (totals.lead_seconds if totals else 0.0),
             target_entropy=alternatives.target_entropy,
             target_rest=alternatives.target_rest,

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.engine.errors import SettingError, UserError
 from app.engine.explain.llama_command import template_kwargs
-from app.engine.strategy import StrategySpec
+from app.engine.strategy import StrategySpec, is_synthetic
 from app.engine.templates.options import TemplateOptions
 from app.engine.types import ModelOptions
 from app.saved.presets import Preset
@@ -74,7 +74,8 @@ class ChipsController(QObject):
     def show(self) -> None:
         """Show the settings in use on the chips, and in the strategy panel what the strategy is used with."""
         settings, pair = self._settings.now, self._session.pair
-        self._strategy.set_text(settings.strategy)
+        synthetic = " (synthetic)" if is_synthetic(settings.strategy) else ""
+        self._strategy.set_text(settings.strategy + synthetic)
         self._sampling.set_text(*chip_words(settings.sampling))
         around = StrategyContext(
             *self._settings.real_pair(),

@@ -202,6 +202,25 @@ def test_the_charts_hold_a_dot_for_every_run(report: Report) -> None:
     assert "nan" not in page.split("<script")[0].lower().replace("nance", "")
 
 
+def test_synthetic_lanes_never_win() -> None:
+    report = made_report()
+    lanes = (
+        *report.lanes[:2],
+        msgspec.structs.replace(report.lanes[2], strategy="oracle", name="oracle (synthetic)"),
+    )
+    slow, fast = Speedup(1.2, 1.1, 1.3, 3), Speedup(3.0, 2.9, 3.1, 3)
+    summary = (
+        report.summary[0],
+        msgspec.structs.replace(report.summary[1], speedup=slow),
+        msgspec.structs.replace(report.summary[2], speedup=fast, strategy="oracle"),
+    )
+    said = verdict(msgspec.structs.replace(report, lanes=lanes, summary=summary))
+    assert said.startswith("draft-simple is the fastest measured: 1.20×")
+    assert "oracle (synthetic) measured 3.00×" in said and "oracle is synthetic: " in said
+    alone = msgspec.structs.replace(report, lanes=lanes, summary=(summary[0], summary[2]))
+    assert verdict(alone).startswith("oracle (synthetic) measured 3.00×")
+
+
 def test_verdicts() -> None:
     assert verdict(made_report()).startswith("draft-simple is the fastest measured: 1.5")
     assert verdict(made_report(repeats=1)) == (

@@ -1,0 +1,92 @@
+"""oracle: draft the target's own answer, with planted errors, at a chosen cost. For experiments only."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.engine.drafters.base import Drafter, Proposal, Rehearsal, RunContext
+from app.engine.params import param
+from app.engine.sampling.draws import Purpose
+
+if TYPE_CHECKING:
+    from app.engine.types import TokenIds
+
+_LEFT = "the answer left the rehearsed one"
+_OVER = "the rehearsed answer ends here"
+_SPIN = 0.001  # seconds: a sleep may last this much longer than asked for
+
+
+@dataclass(frozen=True, slots=True)
+class OracleParams:
+    """Settings of the synthetic draft."""
+
+    alpha: float = param(
+        0.8,
+        "Chance that a judged draft token is accepted. Usually 0.5 to 0.95: what a draft model might reach.",
+        low=0,
+        high=1,
+    )
+    cost: float = param(
+        0.1,
+        "Time of one drafted token, as a share of a target pass. Usually 0.02 to 0.3 for a draft model; 0 is "
+        "an n-gram's.",
+        low=0,
+        high=10,
+    )
+    n_max: int = param(
+        4,
+        "Draft this many tokens per round. Usually 2 to 16: more pays where alpha is high and cost low.",
+        low=1,
+        high=512,
+        unit="tokens",
+    )
+
+
+class Oracle(Drafter):
+    """Knows the answer from a rehearsal without speculation, which is not part of any measured time.
+
+    Each drafted token is wrong with chance 1 - alpha, independently of the others, so that alpha is the
+    chance that a judged token passes. The rest of a draft's time is slept away.
+    """
+
+    def __init__(self, params: OracleParams, n_vocab: int) -> None:
+        self._n_vocab = n_vocab
+        self.adjust(params)
+
+    def adjust(self, params: OracleParams) -> None:
+        self._params = params
+
+    def begin(self, context: TokenIds, surroundings: RunContext) -> None:
+        self._rehearsal = surroundings.rehearsal or Rehearsal()
+        self._draws = surroundings.draws
+        self._start = surroundings.prompt_length
+        self._checked = len(context) - self._start
+
+    def propose(self, context: TokenIds, k: int) -> Proposal:
+        began = time.perf_counter()
+        known, position = self._rehearsal.ids, len(context) - self._start
+        if context[self._start + self._checked :].tolist() != known[self._checked : position]:
+            return Proposal(end=_LEFT)
+        self._checked = position
+        right = known[position : position + min(k, self._params.n_max)]
+        if not right:
+            return Proposal(end=_OVER)
+        ids = [
+            token if self._is_right(position + place, position) else (token + 1) % self._n_vocab
+            for place, token in enumerate(right)
+        ]
+        _wait_until(began + len(ids) * self._params.cost * self._rehearsal.pass_seconds)
+        return Proposal(ids)
+
+    def _is_right(self, position: int, round_start: int) -> bool:
+        return self._draws.uniform(position, Purpose.DRAFT, round_start) < self._params.alpha
+
+
+def _wait_until(moment: float) -> None:
+    left = moment - time.perf_counter()
+    if left > _SPIN:
+        time.sleep(left - _SPIN)
+    while time.perf_counter() < moment:
+        pass

@@ -1,0 +1,123 @@
+"""oracle: drafts the rehearsed answer with planted errors, at the asked cost, and says what it is."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from app.engine.drafters.base import Rehearsal, RunContext
+from app.engine.drafters.oracle import Oracle, OracleParams
+from app.engine.engine import Engine
+from app.engine.errors import SettingError
+from app.engine.explain.advice import Finding, advise
+from app.engine.explain.cost import CostModel
+from app.engine.fates import Verdict
+from app.engine.record.recheck import recheck
+from app.engine.record.stats import Statistics
+from app.engine.record.trace import Trace
+from app.engine.sampling.draws import Draws
+from app.engine.sampling.sampler import Sampler
+from app.engine.strategy import StrategySpec, is_synthetic
+from app.engine.types import Sampling, Verification
+from app.lab.runs.run_record import RunRecord
+from tests.answers import answer, assert_same_answer
+
+PROMPT = "the same words, and other words"
+
+
+def given(engine: Engine, strategy: str, **more: object) -> Trace:
+    request: dict[str, object] = {"max_tokens": 120, "ignore_eos": True, "cold": True, **more}
+    return answer(engine, PROMPT, strategy=strategy, **request)  # type: ignore[arg-type]
+
+
+def judged(trace: Trace) -> list[Verdict]:
+    verdicts = [token.verdict for round in trace.rounds for token in round.drafted]
+    return [verdict for verdict in verdicts if verdict is not Verdict.IGNORED]
+
+
+def test_without_errors_every_draft_passes(engine: Engine) -> None:
+    trace = given(engine, "oracle:alpha=1:cost=0:n_max=5")
+    assert len(judged(trace)) == 100
+    assert set(judged(trace)) == {Verdict.ACCEPTED}
+    assert len(trace.rounds) == 20
+    assert not recheck(trace)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
+def test_alpha_is_the_chance_that_a_judged_token_passes(engine: Engine, alpha: float) -> None:
+    passed = total = 0
+    for seed in range(6):
+        trace = given(engine, f"oracle:alpha={alpha}:cost=0:n_max=4", sampling=Sampling(seed=seed))
+        passed += judged(trace).count(Verdict.ACCEPTED)
+        total += len(judged(trace))
+    spread = math.sqrt(alpha * (1 - alpha) / total)
+    assert total > 100
+    assert abs(passed / total - alpha) <= 4 * spread
+
+
+def test_drafts_take_the_time_that_was_asked_for(engine: Engine) -> None:
+    free = Statistics.of(given(engine, "oracle:alpha=0.5:cost=0:n_max=4").rounds)
+    dear = Statistics.of(given(engine, "oracle:alpha=0.5:cost=10:n_max=4").rounds)
+    assert dear.draft_seconds > free.draft_seconds
+    # 10 passes for each drafted token, of a median pass that the rehearsal measured: far above the passes.
+    assert dear.draft_seconds > 2 * dear.target_seconds
+
+
+def test_the_rehearsal_is_in_no_measured_time(engine: Engine) -> None:
+    trace = given(engine, "oracle:alpha=1:cost=0", max_tokens=200)
+    assert trace.totals is not None
+    plain = given(engine, "none", max_tokens=200)
+    assert plain.totals is not None
+    assert trace.totals.prompt_seconds + trace.totals.draft_prompt_seconds < plain.totals.seconds / 2
+    assert trace.header.cached_tokens == 0
+
+
+def test_a_warm_answer_reads_what_its_header_says(engine: Engine) -> None:
+    given(engine, "none", cold=False, max_tokens=4)
+    trace = given(engine, "oracle:alpha=1:cost=0", cold=False, max_tokens=20)
+    assert trace.header.cached_tokens == trace.header.prompt_tokens - 1
+    assert_same_answer(trace, given(engine, "none", max_tokens=20))
+
+
+def test_at_a_temperature_the_rule_is_match() -> None:
+    spec = StrategySpec.parse("oracle")
+    assert spec.verification_at(0.8) is Verification.MATCH
+    assert spec.verification_at(0) is Verification.GREEDY
+    with pytest.raises(SettingError, match="does not keep"):
+        StrategySpec.parse("oracle:verify=speculative").verification_at(0.8)
+
+
+def test_where_the_answer_leaves_the_rehearsed_one_it_stops() -> None:
+    drafter = Oracle(OracleParams(alpha=1, cost=0), 100)
+    rehearsal = Rehearsal([7, 8, 9, 10], 0.0)
+    around = RunContext(Sampler(Sampling()), Draws(0), 2, frozenset(), rehearsal)
+
+    def proposed(*context: int) -> tuple[list[int], str]:
+        proposal = drafter.propose(np.array(context, np.int32), 2)
+        return proposal.ids, proposal.end
+
+    drafter.begin(np.array([1, 2], np.int32), around)
+    assert proposed(1, 2) == ([7, 8], "")
+    assert proposed(1, 2, 7, 3) == ([], "the answer left the rehearsed one")
+    assert proposed(1, 2, 7, 8, 9) == ([10], "")
+    assert proposed(1, 2, 7, 8, 9, 10) == ([], "the rehearsed answer ends here")
+
+
+def test_everything_says_that_it_is_synthetic(engine: Engine) -> None:
+    trace = given(engine, "oracle:alpha=0.5:cost=0")
+    record = RunRecord.of(trace)
+    assert record.synthetic and not RunRecord.of(given(engine, "none")).synthetic
+    advice = advise(StrategySpec.parse("oracle"), Statistics.of(trace.rounds), CostModel())
+    assert advice is not None and advice.finding is Finding.SYNTHETIC
+    assert is_synthetic("ngram-mod+oracle:alpha=0.5") and not is_synthetic("ngram-mod")
+    assert not is_synthetic("a-strategy-of-another-version")
+
+
+def test_errors_of_two_rounds_are_independent(engine: Engine) -> None:
+    """A token that was drafted wrongly is drafted again after the rejection, and may be right then."""
+    trace = given(engine, "oracle:alpha=0.5:cost=0:n_max=1")
+    verdicts = judged(trace)
+    assert {True, False} <= {before is after for before, after in pairwise(verdicts)}
