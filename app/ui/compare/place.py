@@ -11,6 +11,7 @@ from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout
 
 from app.engine.errors import UserError
+from app.engine.strategy import StrategySpec
 from app.lab.experiment import Lane
 from app.lab.runs.runner import MakeHome
 from app.lab.suites import Suite
@@ -253,8 +254,21 @@ class ComparePlace(PlaceWidget):
             self.chips.suggest()
         else:
             self.chips.show_setup()
+        self._take_lanes()
         # The place's shortcuts work from this widget, and no key on it stops a measurement.
         (self.outcome if self.works.at_work else self.head.run).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _take_lanes(self) -> None:
+        """Set up the lanes that the chat asked for, ready to be run."""
+        strategies = [spec for spec in self._chat.take_lanes() if StrategySpec.parse(spec).parts]
+        if not strategies:
+            return
+        if self.works.at_work:
+            self.notice.tell("A measurement is running and keeps its lanes.", "Try again when it has ended.")
+            return
+        lanes = tuple(Lane(spec) for spec in strategies)
+        self.chips.set_setup(dataclasses.replace(self.chips.setup, lanes=lanes))
+        self._show_lanes()
 
     def close_place(self) -> None:
         """End measurements and exports before the window closes."""

@@ -33,6 +33,7 @@ class ChatSide:
         self.inspection = inspection
         self.go = go
         self._load = load
+        self._to_compare: tuple[str, ...] = ()  # strategies that Compare has not taken over yet
 
     def pair(self) -> Pair:
         """The pair in use, with real paths."""
@@ -65,6 +66,16 @@ class ChatSide:
             settings.target if target is None else ModelOptions(target),
             settings.draft if draft is None else ModelOptions(draft) if draft else None,
         )
+
+    def compare(self, spec: str) -> None:
+        """Go to Compare with the strategy in use and another one as lanes; the baseline is always one."""
+        self._to_compare = tuple(dict.fromkeys((self.settings.now.strategy, spec)))
+        self.go("compare")
+
+    def take_lanes(self) -> tuple[str, ...]:
+        """The strategies that Compare was asked to compare, once; none where it was not asked."""
+        taken, self._to_compare = self._to_compare, ()
+        return taken
 
     def use_strategy(self, spec: str) -> None:
         """Answer with a strategy that was found elsewhere."""

@@ -88,9 +88,10 @@ class MainWindow(QMainWindow):
         self.settings_page = SettingsPage(theme, paths, settings, engine_words, choose_drafter)
         self.status = StatusBar(theme)
         self._stack = QStackedWidget()
+        self.chat_side = ChatSide(session, settings, self.inspection, self._load_elsewhere, self.go)
         self.places = (
             Place("chat", "Chat", "", self._chat()),
-            *make_places(ChatSide(session, settings, self.inspection, self._load_elsewhere, self.go)),
+            *make_places(self.chat_side),
             Place("settings", "Settings", "Ctrl+,", self.settings_page),
         )
         self.rail = Rail(theme, self.places)
@@ -165,6 +166,8 @@ class MainWindow(QMainWindow):
         self.pair.changed.connect(self.chips.show)
         page.prompt.thinking.changed.connect(self.chips.show)
         self.presets.applied.connect(header.presets.close_panel)
+        header.strategy_panel.purpose.offer_compare()
+        header.strategy_panel.compare_wanted.connect(self.chat_side.compare)
         header.stop.clicked.connect(self.controller.stop)
         header.regenerate.clicked.connect(self.controller.regenerate)
         header.clear.clicked.connect(self.controller.clear)

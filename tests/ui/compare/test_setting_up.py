@@ -216,3 +216,28 @@ def test_window_and_bench_ask_for_the_same_runs(windows: Windows) -> None:
     place.head.prompts_panel.amount.field("max_tokens").set_value(33)
     place.head.prompts_panel.amount.changed.emit()
     assert place.chips.experiment().max_tokens == 33
+
+
+def test_a_purpose_is_compared_with_the_strategy_in_use(windows: Windows) -> None:
+    desk = windows.open(strategy="draft-simple:n_max=2")
+    desk.qtbot.mouseClick(desk.header.strategy, Qt.MouseButton.LeftButton)
+    purpose = desk.header.strategy_panel.purpose
+    purpose.choice.setCurrentText("Summarise and quote")
+    desk.qtbot.mouseClick(purpose.compare, Qt.MouseButton.LeftButton)
+    place = desk.place("compare")
+    assert place.isVisible() and not desk.header.strategy_panel.isVisible()
+    lanes = [lane.strategy for lane in place.chips.setup.lanes]
+    assert lanes == ["draft-simple:n_max=2", "prompt-lookup+draft-simple"]
+    assert [lane.strategy for lane in place.chips.experiment().lanes] == ["none", *lanes]
+    assert place.head.run.isEnabled() and place.head.run.hasFocus()
+    assert desk.window.settings.now.strategy == "draft-simple:n_max=2", "only proposed"
+    place.chips.set_setup(dataclasses.replace(place.chips.setup, lanes=place.chips.setup.lanes[:1]))
+    desk.window.go("chat")
+    desk.window.go("compare")
+    assert len(place.chips.setup.lanes) == 1, "what is changed here afterwards stays"
+
+
+def test_without_drafting_today_only_the_proposal_is_compared(windows: Windows) -> None:
+    desk = windows.open(strategy="none")
+    desk.window.chat_side.compare("suffix")
+    assert [lane.strategy for lane in desk.place("compare").chips.setup.lanes] == ["suffix"]

@@ -1,9 +1,9 @@
-"""“What are you doing?”: a kind of work proposes a strategy."""
+"""“What are you doing?”: a kind of work proposes a strategy, which can be compared with today's."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.explain.purposes import PURPOSES, KindOfWork
 from app.engine.strategy import StrategySpec
@@ -12,9 +12,10 @@ ASK = "Choose a kind of work…"
 
 
 class PurposeChoice(QWidget):
-    """A list of purposes; below the chosen one its reason, and a button that takes its strategy."""
+    """A list of purposes; below the chosen one its reason, and buttons for its strategy."""
 
     taken = Signal(object)  # StrategySpec
+    compared = Signal(object)  # StrategySpec
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,13 +33,22 @@ class PurposeChoice(QWidget):
         self.reason.setTextFormat(Qt.TextFormat.PlainText)
         self.use = QPushButton()
         self.use.clicked.connect(self._use)
+        self.compare = QPushButton("Compare it")
+        self.compare.setToolTip("Sets up Compare: no drafting, today's strategy and this one")
+        self.compare.clicked.connect(lambda: self.compared.emit(self._spec))
+        self._comparable = False
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        for button in (self.use, self.compare):
+            buttons.addWidget(button)
+        buttons.addStretch()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(6)
         layout.addWidget(heading)
         layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignLeft)
         layout.addWidget(self.reason)
-        layout.addWidget(self.use, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addLayout(buttons)
         self._show()
 
     def set_context(self, in_use: str, has_draft: bool) -> None:
@@ -46,6 +56,11 @@ class PurposeChoice(QWidget):
         if (in_use, has_draft) != (self._in_use, self._has_draft):
             self._in_use, self._has_draft = in_use, has_draft
             self._show()
+
+    def offer_compare(self) -> None:
+        """Offer to compare from now on: `compared` is heard."""
+        self._comparable = True
+        self._show()
 
     @property
     def purpose(self) -> KindOfWork | None:
@@ -64,6 +79,7 @@ class PurposeChoice(QWidget):
         self.reason.setVisible(purpose is not None)
         taken = str(spec) == self._in_use
         self.use.setVisible(spec is not None)
+        self.compare.setVisible(spec is not None and self._comparable)
         self.use.setText("In use" if taken else f"Use {spec}")
         self.use.setEnabled(not taken)
 

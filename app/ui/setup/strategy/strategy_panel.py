@@ -87,6 +87,8 @@ class StrategyPanel(QWidget):
 
     spec_changed = Signal(str)
     """The user changed the spec; the new one is valid."""
+    compare_wanted = Signal(str)
+    """The user wants to compare this spec with the one in use."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,6 +97,7 @@ class StrategyPanel(QWidget):
         self._with: StrategyContext | None = None
         self.purpose = PurposeChoice()
         self.purpose.taken.connect(self._purpose_taken)
+        self.purpose.compared.connect(self._purpose_compared)
         self.cards = StrategyCards(theme)
         self.cards.changed.connect(self._parts_changed)
         self.length = RuleChoice(theme, "Draft length", {rule: LENGTHS[rule] for rule in LengthRule})
@@ -155,6 +158,10 @@ class StrategyPanel(QWidget):
     def _purpose_taken(self, spec: StrategySpec) -> None:
         """The rule of verification stays: it belongs to the sampling, not to the work."""
         self._change(dataclasses.replace(spec, verification=self._spec.verification))
+
+    @Slot(object)
+    def _purpose_compared(self, spec: StrategySpec) -> None:
+        self.compare_wanted.emit(str(spec))
 
     @Slot(str)
     def _length_picked(self, choice: str) -> None:
