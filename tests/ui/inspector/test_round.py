@@ -163,3 +163,28 @@ def test_cards_fit_the_width(view: RoundView) -> None:
     narrow = {card.x() for card in view.grid.cards}
     assert len(wide) > len(narrow)
     assert all(card.geometry().right() <= view.grid.width() for card in view.grid.cards)
+
+
+def test_the_copied_text_is_marked_where_it_stands(qtbot: QtBot, theme: Theme, engine: Engine) -> None:
+    trace = answer(engine, "<b>one</b> two <b>one</b>", strategy="prompt-lookup", max_tokens=80)
+    view = RoundView(theme)
+    qtbot.addWidget(view)
+    view.show()
+    view.set_answer(AnswerModel(trace))
+    seen = set()
+    for round in trace.rounds:
+        view.answer.pin(round.index)
+        shown = view.copied.isVisible()
+        seen.add(shown)
+        assert round.drafted or not shown
+        if shown:
+            assert "Copied from" in view.source.text() and "<b>" not in view.copied.text()
+    assert True in seen
+
+
+def test_a_mix_says_who_was_asked_and_who_answered(engine: Engine) -> None:
+    trace = answer(engine, strategy="prompt-lookup+draft-simple:n_max=2", max_tokens=60)
+    words = [source_words(round, trace.header) for round in trace.rounds]
+    assert any(text.startswith("prompt-lookup drafted") for text in words)
+    silent = "prompt-lookup was asked first and had no draft. draft-simple drafted"
+    assert any(text.startswith(silent) for text in words)

@@ -158,11 +158,11 @@ class Card(QWidget):
         first = QRectF(room.left(), middle - thick - 0.5, room.width(), thick)
         second = first.translated(0, thick + 1)
         target, draft = (first, second) if content.wide else (second, first)
-        if row.p is not None:
+        if row.p:
             self._bar(painter, target, 0, row.p, pale if content.wide else strong)
             if row.rest:
                 self._bar(painter, target, max(row.p - row.rest, 0), row.p, strong)
-        if row.draft is not None:
+        if row.draft:
             self._bar(painter, draft, 0, row.draft, palette.secondary)
 
     def _bar(self, painter: QPainter, track: QRectF, low: float, high: float, colour: str) -> None:

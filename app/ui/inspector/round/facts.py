@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from app.engine.explain.copied import Copied
 from app.engine.explain.decision import only_temperature
 from app.engine.fates import Origin, Verdict
 from app.engine.types import Round, TraceHeader, Verification
@@ -72,3 +73,27 @@ def _drawn(round: Round, header: TraceHeader) -> str:
             "own probability among its ten best."
         )
     return "The tokens were copied, not drawn, so q is 1 there and 0 elsewhere."
+
+
+def copied_words(copied: Copied, round: Round) -> str:
+    """Where the copied text stands, and what the trace does not determine."""
+    name = round.strategy or "The strategy"
+    places = f"{count(copied.places)} places" if copied.places > 1 else ""
+    if round.match is None:
+        if not copied.places:
+            return f"{name} records no place, and the text stands nowhere before in this conversation."
+        where = places or "one place"
+        shown = ", the last of which is shown" if places else ""
+        return f"{name} records no place. The text stands at {where} before{shown}."
+    if not copied.in_prompt:
+        if copied.round is None:
+            return (
+                f"Copied from token {count(round.match)} of the conversation, which the trace does not hold."
+            )
+        return f"Copied from the answer, from round {count(copied.round)} on."
+    begin = f"Copied from token {count(round.match)} of the prompt"
+    if not copied.places:
+        return f"{begin}. The trace does not hold where that is, and the text is not found."
+    if places:
+        return f"{begin}. Its text stands at {places} that fit; the last one is shown."
+    return f"{begin}."

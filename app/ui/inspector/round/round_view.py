@@ -6,11 +6,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from app.engine.explain.copied import copied_from, is_copied
 from app.ui.inspector.part import InspectorPart
 from app.ui.inspector.round.card_grid import CardGrid
 from app.ui.inspector.round.chain import BlockChain
 from app.ui.inspector.round.content import cards_of, chain_of
-from app.ui.inspector.round.facts import round_facts, source_words
+from app.ui.inspector.round.copied_label import CopiedLabel
+from app.ui.inspector.round.facts import copied_words, round_facts, source_words
 from app.ui.theme import Theme
 from app.ui.widgets.words.numbers import count
 
@@ -32,13 +34,14 @@ class RoundView(InspectorPart):
         for label in (self.facts, self.source):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
+        self.copied = CopiedLabel(theme)
         self.chain = BlockChain(theme)
         self.grid = CardGrid(theme)
         self.grid.card_focused.connect(self.place_focused)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        for widget in (self.title, self.facts, self.source, self.chain):
+        for widget in (self.title, self.facts, self.source, self.copied, self.chain):
             column.addWidget(widget)
         column.addSpacing(4)
         column.addWidget(self.grid)
@@ -55,7 +58,10 @@ class RoundView(InspectorPart):
         round = answer.rounds[index]
         self.title.setText(f"Round {count(round.index)}")
         self.facts.setText(round_facts(round, header))
-        self.source.setText(source_words(round, header))
+        copied = copied_from(answer.rounds[:index], round, header) if is_copied(round) else None
+        said = [source_words(round, header)] + ([copied_words(copied, round)] if copied is not None else [])
+        self.source.setText(" ".join(said))
+        self.copied.show_copied(copied)
         self.setAccessibleDescription(f"{self.title.text()}. {self.facts.text()}. {self.source.text()}")
         self.chain.show_links(chain_of(round, header))
         self.grid.show_cards(cards_of(round, header))
