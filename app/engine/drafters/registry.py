@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.engine.compat import FitKind
 from app.engine.drafters.across.through_text import ThroughText
@@ -12,11 +12,19 @@ from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.draft_simple import DraftSimple, DraftSimpleParams
 from app.engine.drafters.ngram.ngram_cache import NgramCache, NgramCacheParams
 from app.engine.drafters.ngram.ngram_map import NgramMapK, NgramMapK4v, NgramMapK4vParams, NgramMapKParams
-from app.engine.drafters.ngram.ngram_mod import NgramMod, NgramModParams
+from app.engine.drafters.ngram.ngram_mod import POOL_SIZE, NgramMod, NgramModParams
 from app.engine.drafters.ngram.ngram_simple import NgramSimple, NgramSimpleParams
 from app.engine.drafters.ngram.prompt_lookup import PromptLookup, PromptLookupParams
 from app.engine.drafters.oracle import Oracle, OracleParams
 from app.engine.drafters.suffix.suffix import Suffix, SuffixParams
+
+
+class Keeps(NamedTuple):
+    """What a drafter keeps in main memory, in bytes."""
+
+    per_token: int = 0  # of the context
+    fixed: int = 0
+    more_tokens: str = ""  # the setting that says how many tokens it keeps besides the context's
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +40,17 @@ class StrategyKind:
     memory: tuple[str, ...] | None = field(default=None, kw_only=True)
     """The parameters that shape the drafter's memory: the others may change while the memory stays (see
     `Drafter.adjust`). None: all parameters shape it."""
+    keeps: Keeps = field(default=Keeps(), kw_only=True)
     least: str = field(default="n_min", kw_only=True)
     """The name of the setting for the shortest draft, if there is one: shorter drafts are discarded. n_min
     also applies if the loop asks for fewer tokens; other settings apply before a draft is cut."""
     make: Callable[[Any, Resources], Drafter] = field(kw_only=True)
     """(parameters, resources) -> drafter. The resources hold the draft's context if `needs_draft`."""
+
+    def memory_at(self, params: Any, n_ctx: int) -> int:
+        """The bytes that its drafter keeps at most, with a context of so many tokens; 0 where that is not
+        known."""
+        return self.keeps.fixed + self.keeps.per_token * (n_ctx + getattr(params, self.keeps.more_tokens, 0))
 
 
 def _draft_simple(params: DraftSimpleParams, resources: Resources) -> Drafter:
@@ -54,6 +68,7 @@ KINDS: dict[str, StrategyKind] = {
             PromptLookupParams,
             "Copies from the text so far. Helps where the answer repeats its prompt: rewriting, "
             "summaries, code edits. Keeps 0.3 kB per token of this text.",
+            keeps=Keeps(300),
             needs_draft=False,
             memory=(),
             make=lambda params, _resources: PromptLookup(params),
@@ -63,6 +78,7 @@ KINDS: dict[str, StrategyKind] = {
             NgramSimpleParams,
             "Copies long stretches that followed a long match. Helps where the answer repeats much of its "
             "prompt word for word: code edits, corrections. Keeps 0.2 kB per token of this text.",
+            keeps=Keeps(200),
             needs_draft=False,
             least="size_n",
             memory=(),
@@ -74,6 +90,7 @@ KINDS: dict[str, StrategyKind] = {
             "Copies what followed a long match, and the next time only as much as was accepted before. "
             "Helps where "
             "long passages come back in a chat with small changes. Keeps 0.3 kB per token of the text.",
+            keeps=Keeps(300),
             needs_draft=False,
             memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK(params),
@@ -84,6 +101,7 @@ KINDS: dict[str, StrategyKind] = {
             "Copies what followed a long match where one continuation is much more frequent than the "
             "others. Helps where the same passage continues in few ways: logs, tables, generated code. Keeps "
             "0.3 kB per token of the text.",
+            keeps=Keeps(300),
             needs_draft=False,
             memory=("size_n", "size_m"),
             make=lambda params, _resources: NgramMapK4v(params),
@@ -93,6 +111,7 @@ KINDS: dict[str, StrategyKind] = {
             NgramModParams,
             "Remembers what followed each run of tokens, in one pool of 16 MiB for all chats. Helps where "
             "long passages come back: code edits, summaries, reasoning that is repeated in the answer.",
+            keeps=Keeps(fixed=4 * POOL_SIZE),
             needs_draft=False,
             least="",  # its n_min looks at the uncut draft, and never asks for more than n_max
             memory=("n_match",),
@@ -104,6 +123,7 @@ KINDS: dict[str, StrategyKind] = {
             "Counts what followed the last one to four tokens, here and in files of earlier texts. Helps "
             "where phrases come back, and with statistics of similar texts. Keeps 0.6 kB per token of the "
             "longest text, and the files.",
+            keeps=Keeps(600),
             needs_draft=False,
             memory=("lookup_cache_static", "lookup_cache_dynamic"),
             make=lambda params, resources: NgramCache(
@@ -116,6 +136,7 @@ KINDS: dict[str, StrategyKind] = {
             "Continues as this conversation and earlier answers most often did; a longer match drafts "
             "further. Helps where answers resemble each other: agents, code, repeated tasks. Keeps 0.6 kB "
             "per token of the conversation, and of up to max_cached_tokens tokens of earlier answers.",
+            keeps=Keeps(600, more_tokens="max_cached_tokens"),
             needs_draft=False,
             memory=("max_depth", "max_cached_tokens"),
             make=lambda params, _resources: Suffix(params),

@@ -231,3 +231,11 @@ def test_another_draft_leaves_the_dynamic_file_as_it_was(
         other = tiny_file(Tiny(name="other", n_ctx=512))
         with Engine(other, previous=both) as another:
             assert len(warm(another, strategy).dynamic), "another model's session begins here"
+
+
+def test_what_kinds_keep_is_what_their_summaries_say() -> None:
+    for kind in KINDS.values():
+        assert (" kB per token" in kind.summary) == bool(kind.keeps.per_token), kind.name
+        if kind.keeps.per_token:
+            assert f"{kind.keeps.per_token / 1000:g} kB per token" in kind.summary, kind.name
+    assert KINDS["ngram-mod"].memory_at(None, 8192) == 16 * 2**20

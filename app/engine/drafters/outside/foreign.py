@@ -12,7 +12,7 @@ from typing import Any
 from app.engine.drafters.base import Drafter, Resources
 from app.engine.drafters.outside.fault import error_words
 from app.engine.drafters.outside.guarded import GuardedDrafter
-from app.engine.drafters.registry import KINDS, StrategyKind
+from app.engine.drafters.registry import KINDS, Keeps, StrategyKind
 from app.engine.errors import DrafterError, SettingError
 from app.engine.params import check_params, params_of
 from app.engine.strategy import LONGEST, NONE, RUN_KEYS
@@ -48,6 +48,7 @@ def register(kind: StrategyKind, source: str = "", stamp: Stamp | None = None) -
         raise DrafterError(f"{source_name(source)} cannot be used: {wrong}.")
     described = {field.name: getattr(kind, field.name) for field in dataclasses.fields(StrategyKind)}
     described["make"] = partial(_make_guarded, kind)
+    described["keeps"] = Keeps()  # its word for it would have to be checked
     described["params"] = _guarded_params(kind.params)
     KINDS[kind.name] = ForeignKind(**described, source=source, stamp=stamp)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.engine.drafters.registry import StrategyKind
 from app.engine.params import params_of
@@ -14,6 +14,7 @@ from app.ui.setup.strategy.strategy_picker import StrategyPicker
 from app.ui.theme import Theme
 from app.ui.widgets.fields.form import ParamForm
 from app.ui.widgets.icons import IconButton
+from app.ui.widgets.words.numbers import file_size
 
 NONE_SUMMARY = "The target alone, one token per pass. Speed-ups are measured against it."
 
@@ -63,6 +64,25 @@ class StrategyCard(QFrame):
             self.form.changed.connect(self.edited)
             self.form.setContentsMargins(8, 0, 8, 4)
             layout.addWidget(self.form)
+            self.form.changed.connect(self._show_memory)
+        self._n_ctx = 0
+        self.memory = QLabel()
+        self.memory.setProperty("role", "caption")
+        self.memory.setContentsMargins(8, 0, 8, 4)
+        layout.addWidget(self.memory)
+        self._show_memory()
+
+    def set_context(self, n_ctx: int) -> None:
+        """Set the size of the context in tokens, 0 where it is not known."""
+        self._n_ctx = n_ctx
+        self._show_memory()
+
+    @Slot()
+    def _show_memory(self) -> None:
+        """Say what the strategy keeps with the settings shown."""
+        most = self.kind.memory_at(self.part().params, self._n_ctx) if self.kind is not None else 0
+        self.memory.setText(f"Keeps up to {file_size(most)} of main memory with these settings.")
+        self.memory.setVisible(most > 0)
 
     def valid(self) -> bool:
         """Whether the settings go together."""
@@ -84,6 +104,7 @@ class StrategyCard(QFrame):
         # Text that the user just typed stays as it is, also where it is wrong.
         if not self.form.valid() or self.form.value() != params:
             self.form.set_value(params)
+        self._show_memory()
 
     def show_moves(self, up: bool, down: bool) -> None:
         """Enable the moves that are possible; where none is, the buttons are hidden."""

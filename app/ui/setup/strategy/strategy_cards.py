@@ -30,6 +30,7 @@ class StrategyCards(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._parts: tuple[StrategyPart, ...] = ()
+        self._n_ctx = 0
         self._has_draft = True
         self._cards: dict[str, StrategyCard] = {}  # also of strategies that are not in use now
         self._placed: list[StrategyCard] = []
@@ -102,6 +103,12 @@ class StrategyCards(QWidget):
         """Whether a draft model is chosen: the list says so where one is needed."""
         self._has_draft = has_draft
 
+    def set_context(self, n_ctx: int) -> None:
+        """Set the size of the context in tokens, 0 where it is not known."""
+        self._n_ctx = n_ctx
+        for card in self._cards.values():
+            card.set_context(n_ctx)
+
     # ------------------------------------------------------------------ what the user does
 
     @Slot()
@@ -169,6 +176,7 @@ class StrategyCards(QWidget):
             before.hide()
             before.deleteLater()
         card = self._cards[name] = StrategyCard(self._theme, kind, self)
+        card.set_context(self._n_ctx)
         card.edited.connect(self._edited)
         card.pick_wanted.connect(lambda: self._pick_wanted(card))
         card.moved.connect(lambda by: self._moved(card, by))

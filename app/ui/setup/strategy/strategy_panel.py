@@ -140,6 +140,7 @@ class StrategyPanel(QWidget):
         """Set what the strategy is used with, on which it depends what can be chosen."""
         self._with = surroundings
         self.cards.set_has_draft(surroundings.draft is not None)
+        self.cards.set_context(surroundings.n_ctx)
         self._check()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

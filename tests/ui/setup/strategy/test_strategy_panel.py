@@ -642,3 +642,22 @@ def test_a_purpose_leaves_the_verification_as_it_is(qtbot: QtBot, panel: Strateg
     qtbot.mouseClick(choose_purpose(panel, "Long sessions"), Qt.MouseButton.LeftButton)
     assert panel.spec() == "suffix+draft-simple:verify=match"
     assert panel.purpose.use.text() == "In use"
+
+
+def test_what_a_strategy_keeps_in_memory_stands_below_its_settings(panel: StrategyPanel) -> None:
+    def kept(name: str) -> str:
+        found = next(shown for shown in panel.cards.shown if shown.name == name)
+        return found.memory.text().replace("\N{NO-BREAK SPACE}", " ") if not found.memory.isHidden() else ""
+
+    panel.set_spec("ngram-mod+suffix+draft-simple")
+    assert kept("ngram-mod") == "Keeps up to 16.8 MB of main memory with these settings."
+    assert "60.0 MB" in kept("suffix"), "before the context is known: earlier answers alone"
+    assert kept("draft-simple") == "", "its panel shows it"
+    panel.set_surroundings(StrategyContext(*MODELS, Sampling(), 64, n_ctx=8000))
+    assert "64.8 MB" in kept("suffix")
+    panel.set_spec("suffix:max_cached_tokens=0")
+    assert "4.80 MB" in kept("suffix")
+    field = next(shown for shown in panel.cards.shown).form.field("max_cached_tokens")  # type: ignore[union-attr]
+    field.set_value(10_000)
+    field.edited.emit()
+    assert "10.8 MB" in kept("suffix"), "while it is typed"
