@@ -9,7 +9,8 @@ from app.ui.transcript.text.folds import FoldLine, LinesFold
 from app.ui.transcript.text.paragraphs import Paragraph, ParagraphBuilder
 from app.ui.transcript.text.spans import UNKNOWN, Span
 
-NEAR = 12  # paragraphs next to the gap that are always shown; more would push the gap off the screen
+NEAR = 12  # paragraphs before the gap that are always shown
+NEXT = 6  # paragraphs after it; more would push the gap off a small screen, which follows the end of the text
 _WORTH = 4  # paragraphs; fewer are not folded
 
 
@@ -19,7 +20,7 @@ class AroundGap:
 
     def __init__(self, prefix: str, suffix: str) -> None:
         before, after = _paragraphs(prefix), _paragraphs(suffix)
-        far, near = len(before) - NEAR, NEAR
+        far, near = len(before) - NEAR, NEXT
         while far > 0 and before[far - 1].continued:
             far -= 1
         while near < len(after) and after[near - 1].continued:

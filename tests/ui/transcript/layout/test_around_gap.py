@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.saved.chats.conversation import Question
 from app.ui.state.answer import AnswerModel
 from app.ui.transcript import AnswerTurn, TranscriptView, UserTurn
-from app.ui.transcript.layout.around_gap import NEAR
+from app.ui.transcript.layout.around_gap import NEAR, NEXT
 from app.ui.transcript.layout.stack import Position
 from app.ui.transcript.overlays.turn_editor import TurnEditor
 from app.ui.transcript.text.folds import FoldLine
@@ -128,7 +128,8 @@ def test_lines_far_from_the_gap_unfold_by_a_click(qtbot: QtBot, view: Transcript
     view.set_turns([filled("x = 1\n", before, after)])
     item = answer(view)
     folded, height = [block for block in item.blocks if isinstance(block, FoldLine)], item.height
-    assert [line.fold.words for line in folded] == [f"{2 * NEAR + 1} more lines"] * 2
+    hidden = 3 * NEAR + 1 - NEAR, 3 * NEAR + 1 - NEXT
+    assert [line.fold.words for line in folded] == [f"{lines} more lines" for lines in hidden]
     assert item.text_with_gap == before + "x = 1\n" + after
     view.scroller.to_top()
     line = view.to_viewport(QRectF(0, view.stack.block_top(0, 0), 100, 20)).center().toPoint()
