@@ -73,7 +73,7 @@ def built_in(resources: Path) -> tuple[Suite, ...]:
 
 def read_suite(path: Path) -> Suite:
     """Read a suite: a JSON list of strings or of {"category", "prompt"}, a suite in the built-in format, or
-    text with one prompt a line. Raises PromptError.
+    text with one prompt per line. Raises PromptError.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -84,12 +84,12 @@ def read_suite(path: Path) -> Suite:
         raise PromptError(f"{path.name} cannot be read: {why}.", "Choose another file.") from error
     suite = parse_suite(text, path.stem, path.name)
     if not suite.prompts:
-        raise PromptError(f"{path.name} holds no prompt.", "Write one prompt a line, or a JSON list.")
+        raise PromptError(f"{path.name} holds no prompt.", "Write one prompt per line, or a JSON list.")
     return suite
 
 
 def parse_suite(text: str, name: str, file: str = "") -> Suite:
-    """Parse a suite: JSON, or else one prompt a line. Raises PromptError for JSON of another shape, also as
+    """Parse a suite: JSON, or else one prompt per line. Raises PromptError for JSON of another shape, also as
     JSON Lines, and for invalid JSON in a `file` named .json."""
     try:
         read = decode(_suite, text)

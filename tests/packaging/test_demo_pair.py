@@ -53,7 +53,7 @@ def test_the_recipe_has_a_dozen_prompts_for_the_files_that_it_makes() -> None:
     check_prompts(prompts)
     for prompt in prompts:
         prompt.check(frozenset(MADE))
-    assert {one.draft for one in prompts} == MADE - {"target.gguf"}
+    assert {prompt.draft for prompt in prompts} == MADE - {"target.gguf"}
 
 
 def made_from(entries: list[dict[str, Any]]) -> tuple[DemoPrompt, ...]:
@@ -63,15 +63,15 @@ def made_from(entries: list[dict[str, Any]]) -> tuple[DemoPrompt, ...]:
 def check_prompts(prompts: tuple[DemoPrompt, ...]) -> None:
     """A dozen, each with words of its own, and not all asked alike."""
     assert len(prompts) == 12
-    for one in prompts:
-        assert all(text.strip() == text != "" for text in (one.category, one.title, one.prompt, one.look))
+    for demo in prompts:
+        assert all(text.strip() == text != "" for text in (demo.category, demo.title, demo.prompt, demo.look))
     for field in ("title", "prompt", "look"):
-        assert len({getattr(one, field) for one in prompts}) == len(prompts)
+        assert len({getattr(demo, field) for demo in prompts}) == len(prompts)
     assert prompts[0].strategy == Settings().strategy, "the first one is asked with what a first start has"
-    assert len({one.strategy for one in prompts}) >= 5
-    assert {one.temperature for one in prompts} == {0.0, 1.0}
-    assert any("length=auto" in one.strategy for one in prompts)
-    assert any(one.strategy != "none" and not one.spec.needs_draft for one in prompts)
+    assert len({demo.strategy for demo in prompts}) >= 5
+    assert {demo.temperature for demo in prompts} == {0.0, 1.0}
+    assert any("length=auto" in demo.strategy for demo in prompts)
+    assert any(demo.strategy != "none" and not demo.spec.needs_draft for demo in prompts)
 
 
 def test_answers_of_the_generator_pass_the_checks_that_judge_the_model() -> None:
@@ -119,7 +119,7 @@ options = {
     id(value): f"{module.__name__}.{name}"
     for module in (coding, copying, counting, fields, lists, stories, talk)
     for name, value in vars(module).items()
-    if name.isupper() and isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    if name.isupper() and isinstance(value, tuple) and all(isinstance(word, str) for word in value)
     if len(set(value)) == len(value) > 1 and value is not getattr(words, name, None)
 }
 both = set()  # lists that are chosen from without a look at what is held out

@@ -17,7 +17,8 @@ def main() -> None:
     orders = [(folder / f"{order}.jsonl").open() for order in ("ascending", "plain", "descending")]
     lines = []
     for joined, *others in (map(json.loads, line) for line in zip(*orders, strict=True)):
-        for event, *others_events in zip(joined["events"], *(one["events"] for one in others), strict=True):
+        events = zip(joined["events"], *(scenario["events"] for scenario in others), strict=True)
+        for event, *others_events in events:
             assert all(other[:3] == event[:3] for other in others_events)
             if event[0] == "draft":
                 event += [other[3] if other[3] != event[3] else None for other in others_events]

@@ -57,7 +57,7 @@ def add_measure_options(parser: Parser, *, repeats: bool = True) -> None:
         "--prompts",
         metavar="FILE",
         type=Path,
-        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, or one prompt a line',
+        help='A JSON list of strings or of {"category": "...", "prompt": "..."}, or one prompt per line',
     )
     source.add_argument(
         "--suite", metavar="NAME", help=f"Prompts that come with Draftscope: {', '.join(_suite_names())}"

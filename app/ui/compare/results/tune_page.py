@@ -34,7 +34,7 @@ TITLES = (
         "prompts like these; with one prompt, for that one",
     ),
     ("acceptance", "Accepted / drafted tokens"),
-    ("answers", "Answers in its last round, repeats counted anew"),
+    ("answers", "How many answers were measured in its last round; every repeat of a prompt counts"),
     ("round", "The last round that it was in"),
     ("", "What became of it"),
 )

@@ -74,7 +74,9 @@ class Journals:
             try:
                 write_atomic(_grid_of(path), msgspec.json.encode(sweep))
             except OSError as error:
-                raise UserError(f"The grid cannot be saved: {reason(error)}.", "Make room.") from error
+                raise UserError(
+                    f"The grid cannot be saved: {reason(error)}.", "Free some disk space."
+                ) from error
         for old in self._to_remove(KEPT - 1):
             self.remove(old)
         return path
